@@ -10,8 +10,8 @@ from pathlib import Path
 from PIL import Image
 
 from gan_runtime import bundles
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 
 def run(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 IDLE_LOAD = 0.5  # processes that want to run, on average over the last minute
 PATIENCE_S = 600.0  # after a row that used two cores, the average needs a minute and a half to fall so far

@@ -16,8 +16,8 @@ from typing import Any
 
 from benchmarks.effort import answer_of
 from benchmarks.results import Report
-from gan_runtime.home import REPOSITORY
-from gan_runtime.records.rundir import write_json
+from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records.run_folder import write_json
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report as reports
 from gan_runtime.tpu.report import DearOperation, StepEstimate
@@ -36,7 +36,7 @@ PEERS = (
     "gan_runtime/tpu/compiling.py",
     "gan_runtime/tpu/hlo_cost.py",
     "gan_runtime/workloads/losses.py",
-    "gan_runtime/workloads/shower_heads.py",
+    "gan_runtime/domains/showers/measuring_heads.py",
 )
 
 

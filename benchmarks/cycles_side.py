@@ -14,10 +14,10 @@ import sys
 import time
 from typing import Any
 
-from gan_runtime.fields import Fields
-from gan_runtime.frame_fields import pair_fields
+from gan_runtime.base.fields import Fields
+from gan_runtime.domains.flows.fields import pair_fields
+from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.jobs.kinds import COMPILE_ONLY
-from gan_runtime.shower_fields import shower_fields
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 from gan_runtime.studies.estimates import EVENTS

@@ -26,7 +26,7 @@ import psutil
 from playwright.sync_api import Page, expect, sync_playwright
 
 from benchmarks.trial import trial_home
-from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 60.0
@@ -133,7 +133,14 @@ def visit_every_page(page: Page) -> list[str]:
 
 def imports() -> tuple[float, list[str]]:
     """Seconds to import what the dashboard imports, and the frameworks that came with it."""
-    command = [sys.executable, "-c", IMPORT_ALL, "streamlit.web.cli", "gan_runtime.runtime.runtime", *MODULES]
+    command = [
+        sys.executable,
+        "-c",
+        IMPORT_ALL,
+        "streamlit.web.cli",
+        "gan_runtime.supervision.runtime",
+        *MODULES,
+    ]
     answers = [
         json.loads(subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True).stdout)
         for _ in range(3)

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.run_options import MNIST
 from benchmarks.turns import QUIET_CPU, WARM_UP_STEPS, NotMeasuredError, Side, Turn, alternate, child_sides
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from gan_runtime import catalog
 from gan_runtime.data import loading
 from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.engines.tf import flags as tf_flags
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
 

@@ -11,10 +11,10 @@ from PIL import Image
 
 from benchmarks import bundle_command, markdown
 from gan_runtime.bundles.layout import KARMAN
-from gan_runtime.pictures import vorticity
+from gan_runtime.domains.flows import vorticity
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.journal import EpochDone, Flow, FlowScore
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 
 SHOWN_WAY = "map_reduce"
 HEADS = (

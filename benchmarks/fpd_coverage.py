@@ -13,9 +13,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import markdown
-from gan_runtime.calorimeter.distances import Array, extrapolated
-from gan_runtime.calorimeter.features import high_level, measured
-from gan_runtime.calorimeter.simulation import TINY, simulate
+from gan_runtime.domains.showers.distances import Array, extrapolated
+from gan_runtime.domains.showers.features import high_level, measured
+from gan_runtime.domains.showers.simulation import TINY, simulate
 
 POOL, AT_ONCE, REPEATS = 12_000, 50, 25
 ENERGIES_GEV = {"1 to 1,000 GeV": (1.0, 1_000.0), "100 to 200 GeV": (100.0, 200.0)}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks import picture_set
-from gan_runtime.frame_fields import flow_fields
-from gan_runtime.home import Home
+from gan_runtime.domains.flows.fields import flow_fields
+from gan_runtime.records.home import Home
 
 NAME = "random-frames"
 HEIGHT, WIDTH = 80, 192

@@ -1,5 +1,5 @@
 """A side that is fed with its own frames: the generator of Pix2Pix, size small, tiles of 64 pixels, on frames of 80 × 192 pixels in one of the ways
-(tiling/ways.py). A step is a frame, with all of its stages but tracing and compiling.
+(engines/tiling/ways.py). A step is a frame, with all of its stages but tracing and compiling.
 
 The weights are new ones: what they are does not change how long it takes. `--engine`'s process is set up as that of the job `iterate`.
 
@@ -17,12 +17,12 @@ import numpy as np
 from benchmarks import frame_set
 from benchmarks.step_timer import arguments, run_alone_or_serve
 from gan_runtime import catalog
+from gan_runtime.domains.flows import rollout
+from gan_runtime.domains.flows.fields import SOURCE, flow_fields
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, Picture, Translator
-from gan_runtime.frame_fields import SOURCE, flow_fields
-from gan_runtime.jobs import iterate_work
+from gan_runtime.engines.tiling.ways import WAYS
 from gan_runtime.spec import RunSpec
-from gan_runtime.tiling.ways import WAYS
 
 
 def new_translator(spec: RunSpec, cores: int) -> Translator:
@@ -48,7 +48,7 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
 def stepping(given: argparse.Namespace) -> Callable[[], Picture]:
     """A call makes the next frame of the one before."""
     spec = RunSpec.parse({"workload": "pix2pix", "engine": given.engine, "precision": given.precision})
-    iterate_work.set_flags(spec)
+    rollout.set_flags(spec)
     translator = new_translator(spec, given.cores)
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TileProgram
     shape = translator.fields[SOURCE].shape

@@ -1,7 +1,7 @@
 """The peer: Pix2Pix as a user would write it in plain Keras, a Model whose `train_step` updates both networks from one forward pass.
 
 Keras' layers, losses and optimizers; two tapes, as TensorFlow's own tutorial of Pix2Pix has them. The mathematics is that of
-workloads/pix2pix.py: a test gives both the same weights and tiles, and holds their losses together. Nothing of the project's
+domains/flows/workload.py: a test gives both the same weights and tiles, and holds their losses together. Nothing of the project's
 kernels, noise and exchange is in it. As a side of the row `pix2pix` it trains on random tiles, which stay where they are.
 
 python -m benchmarks.keras_pix2pix --precision mixed_bfloat16 --batch 16 --steps 20       prints one JSON line
@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from benchmarks.keras_pix2pix_networks import networks
 from benchmarks.step_timer import arguments, run_alone_or_serve
-from gan_runtime.catalog.pix2pix import Pix2pixOptions
+from gan_runtime.domains.flows.entry import Pix2pixOptions
 
 RATE, BETA_1 = 2e-4, 0.5
 L1_WEIGHT, D_WEIGHT = 100.0, 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gan_runtime.catalog.pix2pix import DROPPED_BLOCKS, KERNEL, Pix2pixOptions, plan
+from gan_runtime.domains.flows.entry import DROPPED_BLOCKS, KERNEL, Pix2pixOptions, plan
 
 NORM = {"momentum": 0.9, "epsilon": 1e-5}
 

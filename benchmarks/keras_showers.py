@@ -1,7 +1,7 @@
 """The peer: 3DGAN as a user would write it in plain Keras, a Model whose `train_step` holds the four updates, run by `fit`.
 
 It is the talk's first approach ("built-in training logic"): Keras' layers, losses and optimizers; under a strategy Keras scales the losses and
-sums the gradients itself. The mathematics is that of workloads/shower_3dgan.py: a test gives both the same weights, batch and
+sums the gradients itself. The mathematics is that of domains/showers/workload.py: a test gives both the same weights, batch and
 noise, and holds their losses together. Nothing of the project's kernels, noise and exchange is in it.
 
 As a side of the row `showers` its `train_step` is called again and again on random showers of the small grid, which stay where they are.
@@ -24,7 +24,7 @@ import tensorflow as tf
 from keras import layers
 
 from benchmarks.step_timer import arguments, run_alone_or_serve
-from gan_runtime.catalog.shower_plan import POOL, Convolved, Plan, plan
+from gan_runtime.domains.showers.layer_tables import POOL, Convolved, Plan, plan
 
 POWER, FLIPS = 0.85, 0.05
 REAL, ENERGY, ANGLE, DEPOSIT = 3.0, 0.1, 25.0, 0.1  # weights of the terms
@@ -157,7 +157,7 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
 
 
 def measured_angle(cells: tf.Tensor) -> tf.Tensor:
-    """See workloads/shower_heads.py: (B, X, Y, Z) → rad, (B,)."""
+    """See domains/showers/measuring_heads.py: (B, X, Y, Z) → rad, (B,)."""
     layer_sums, total = tf.reduce_sum(cells, [1, 2]), tf.reduce_sum(cells, [1, 2, 3])
     x, y, z = (tf.range(size, dtype=tf.float32) + 0.5 for size in cells.shape[1:])
     x_of_layers = _divided(tf.einsum("bxyz,x->bz", cells, x), layer_sums)

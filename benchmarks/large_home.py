@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from gan_runtime.home import Home
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StudyPlace
-from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 
 METRICS = (

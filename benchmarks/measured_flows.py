@@ -7,17 +7,16 @@ from typing import get_args
 
 import numpy as np
 
-from gan_runtime.data.films import Film
-from gan_runtime.flow import frames as flow_frames
-from gan_runtime.flow import lattice
-from gan_runtime.home import Home
-from gan_runtime.jobs import iterate_work
-from gan_runtime.jobs.flow_scoring import Times, scored
+from gan_runtime.domains.flows import lattice, rollout
+from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.films import Film
+from gan_runtime.domains.flows.scoring import Times, scored
+from gan_runtime.engines.tiling.division import Division
+from gan_runtime.engines.tiling.ways import STAGES, Way
 from gan_runtime.records.flow import Flow, FlowStage
 from gan_runtime.records.flow_frames import Frames
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.tiling.division import Division
-from gan_runtime.tiling.ways import STAGES, Way
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 REYNOLDS, STEPS, LATE = 100.0, 50, 2  # frames that are predicted, and by how many they come late
 THROWN_AWAY, SOLVER_STEPS = 3_000, 24  # solver steps before the first frame, and between two
@@ -41,7 +40,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     )
     records = [_record(kept, way, steps_per_epoch) for way in get_args(Way)]
     for run_id in run_ids:
-        iterate_work.keep(RunDir(home.runs / run_id), [(record, kept) for record in records])
+        rollout.keep(RunDir(home.runs / run_id), [(record, kept) for record in records])
 
 
 def _record(kept: Frames, way: Way, step: int) -> Flow:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from gan_runtime.calorimeter import simulation
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.comparison import Sample, sample, with_reading
-from gan_runtime.calorimeter.values import Value
-from gan_runtime.catalog.shower_scores import SCORES
-from gan_runtime.home import Home
-from gan_runtime.jobs.physics_work import State, record_of
+from gan_runtime.domains.showers import simulation
+from gan_runtime.domains.showers.angle import measured_angle
+from gan_runtime.domains.showers.comparison import Sample, sample, with_reading
+from gan_runtime.domains.showers.fields import shower_fields
+from gan_runtime.domains.showers.measurement import State, record_of
+from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.values import Value
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.shower_fields import shower_fields
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 SHOWERS, AT_ONCE = 300, 50
 EPOCHS = 12  # as many states of a run as a job measures

@@ -21,9 +21,9 @@ from benchmarks.run_options import add_data_argument, random_rows, spec_of, trai
 from benchmarks.step_timer import WARM_UP_STEPS
 from benchmarks.trial import trial_home
 from gan_runtime.catalog import declared
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
 
 STEPS_PER_EPOCH = 10
 DEADLINE_SECONDS = 900.0

@@ -84,7 +84,7 @@ def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
 
     from dashboard import first_screen
     from dashboard.frame import places
-    from gan_runtime.home import REPOSITORY
+    from gan_runtime.records.home import REPOSITORY
 
     app = AppTest.from_file(str(REPOSITORY / "dashboard" / "frame" / "navigation.py"), default_timeout=300)
     for name, value in query.items():

@@ -18,11 +18,11 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.fields import IMAGES, LABELS, Field, Fields, labels, pictures
 from gan_runtime.data import prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter, shard_file
-from gan_runtime.fields import IMAGES, LABELS, Field, Fields, labels, pictures
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 
 NAME = "random-pictures"
 PIXELS, CHANNELS, CLASSES = 64, 3, 10

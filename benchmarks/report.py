@@ -14,7 +14,7 @@ from benchmarks.figure_tables import figures, referee
 from benchmarks.markdown import NOT_MEASURED, number, of, only, table
 from benchmarks.matrix_side import FLOP, WHAT
 from benchmarks.results import Record
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
 INTRODUCTION = """# Benchmarks

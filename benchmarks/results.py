@@ -29,7 +29,7 @@ from typing import Any
 from benchmarks import conditions
 from benchmarks.ratios import Spread, spread
 from benchmarks.turns import Turn
-from gan_runtime import hosts
+from gan_runtime.hardware import hosts
 
 FOLDER = Path(__file__).parent / "results"
 LATEST = "latest.jsonl"

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from benchmarks import frame_set, picture_set, shower_set
 from benchmarks.step_timer import arguments
 from benchmarks.trial import MNIST_IMAGES, random_mnist
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
 MNIST, PICTURES, STREAMED = "mnist", "pictures", "streamed"

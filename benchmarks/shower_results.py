@@ -15,14 +15,14 @@ from PIL import Image
 from benchmarks import bundle_command, markdown
 from gan_runtime import pictures
 from gan_runtime.bundles.layout import SHOWERS
-from gan_runtime.calorimeter.comparison import Sample, compared, sample
-from gan_runtime.calorimeter.fields import values_of
-from gan_runtime.calorimeter.simulation import TINY, simulate
-from gan_runtime.calorimeter.values import Value
-from gan_runtime.catalog.shower_scores import SCORES
+from gan_runtime.domains.showers.cell_values import values_of
+from gan_runtime.domains.showers.comparison import Sample, compared, sample
+from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.simulation import TINY, simulate
+from gan_runtime.domains.showers.values import Value
 from gan_runtime.records import journal
 from gan_runtime.records.journal import EpochDone, Physics
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 
 # Of all that is measured: the authors' first score, the mean profiles, and what the field compares by.
 SHOWN = (

@@ -16,14 +16,15 @@ from unittest import mock
 import h5py
 import numpy as np
 
-from gan_runtime.calorimeter.simulation import simulate
-from gan_runtime.data import hdf5_files, prepared, preparing, shower_files
+from gan_runtime.data import hdf5_files, prepared, preparing
 from gan_runtime.data.contract import Array, DataSet, Indices
 from gan_runtime.data.preparing import Asked
-from gan_runtime.data.shower_checks import Cleaned
-from gan_runtime.data.shower_options import AuthorsOptions
-from gan_runtime.home import Home
-from gan_runtime.shower_fields import AUTHORS_GRID, CELL_UNITS
+from gan_runtime.domains.showers import hdf5_preparation
+from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS
+from gan_runtime.domains.showers.file_checks import Cleaned
+from gan_runtime.domains.showers.preparation_options import AuthorsOptions
+from gan_runtime.domains.showers.simulation import simulate
+from gan_runtime.records.home import Home
 
 NAME = "showers"
 FILE = "showers.h5"
@@ -43,8 +44,8 @@ def write_file(path: Path, showers: int) -> None:
     random = np.random.default_rng(0)
     energies = random.uniform(100.0, 200.0, showers)
     with h5py.File(path, "w") as file:
-        cells = file.create_dataset(shower_files.CELLS, (showers, *AUTHORS_GRID), "f4")
-        file[shower_files.ENERGY] = energies
+        cells = file.create_dataset(hdf5_preparation.CELLS, (showers, *AUTHORS_GRID), "f4")
+        file[hdf5_preparation.ENERGY] = energies
         for begin in range(0, showers, AT_ONCE):
             part = energies[begin : begin + AT_ONCE]
             angles = np.radians(random.uniform(60.0, 120.0, len(part)))
@@ -64,7 +65,7 @@ class ConvertedAnew:
     def __post_init__(self) -> None:
         self.name, self.origin, self.note = self.whole.name, self.whole.origin, self.whole.note
         self.fields, self.rows, self.held_out = self.whole.fields, self.whole.rows, self.whole.held_out
-        self._columns = shower_files.columns(self.file)
+        self._columns = hdf5_preparation.columns(self.file)
 
     def read(self, indices: Indices) -> dict[str, Array]:
         """The next rows of the file."""
@@ -73,12 +74,12 @@ class ConvertedAnew:
         begin, self.begin = self.begin, self.begin + len(indices)
         cells, energies = (
             hdf5_files.read(self.file, self._columns[key], begin, self.begin)
-            for key in (shower_files.CELLS, shower_files.ENERGY)
+            for key in (hdf5_preparation.CELLS, hdf5_preparation.ENERGY)
         )
         cells[cells < self.options.threshold] = 0.0
-        kept = cells.sum(axis=(1, 2, 3)) > shower_files.LEAST_SUM
+        kept = cells.sum(axis=(1, 2, 3)) > hdf5_preparation.LEAST_SUM
         showers = Cleaned(kept, cells[kept] / np.float32(CELL_UNITS), energies[kept])
-        return dict(shower_files.rows(self.options.grid, showers, {}, self.file.filename))
+        return dict(hdf5_preparation.rows(self.options.grid, showers, {}, self.file.filename))
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
         """Of the prepared set."""

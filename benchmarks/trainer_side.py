@@ -31,15 +31,16 @@ from typing import TextIO
 from benchmarks.run_options import add_data_argument, random_rows, reading, spec_of, trainer_arguments
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, answer_stream
-from gan_runtime import catalog, hosts, worker
-from gan_runtime.askers import operator
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime import catalog, worker
+from gan_runtime.commands import commands
+from gan_runtime.hardware import hosts
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.supervision.runtime import Runtime
 
 ACCELERATOR = "cpu"
 ENDLESS_EPOCHS = 10_000

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 
 from gan_runtime.data.mnist import DATA_VARIABLE
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 
 MNIST_IMAGES = 60_000
 

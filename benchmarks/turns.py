@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Protocol, TextIO
 
 from benchmarks.trial import end_with_children
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 QUIET_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
 ANSWER_SECONDS = 600.0  # the first answer of a side includes loading its framework and compiling

@@ -9,11 +9,11 @@ import streamlit as st
 
 from dashboard import words
 from dashboard.frame import places
-from gan_runtime import host_presets
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.runtime.after import After
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.hardware import host_presets
 from gan_runtime.spec import RunSpec
+from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.runtime import Runtime
 
 Answer = TypeVar("Answer")
 

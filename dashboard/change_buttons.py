@@ -1,6 +1,6 @@
 """Buttons that change something: every one of them stands here, greyed with the reason for whoever may only look.
 
-This spares a viewer a press in vain, and protects nothing: a forged press is refused at the one door (gan_runtime/askers.py).
+This spares a viewer a press in vain, and protects nothing: a forged press is refused at the one door (gan_runtime/records/actors.py).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.panels import Group
-from gan_runtime.metrics import Panel
+from gan_runtime.base.metrics import Panel
 
 SOLID, DASHED = [1, 0], [5, 3]
 ZOOM, WHOLE = (

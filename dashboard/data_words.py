@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from dashboard import words
-from gan_runtime.fields import IMAGES, LABELS, Field, Fields
-from gan_runtime.frame_fields import LATER, REYNOLDS, SOURCE, TARGET
+from gan_runtime.base.fields import IMAGES, LABELS, Field, Fields
+from gan_runtime.domains.flows.fields import LATER, REYNOLDS, SOURCE, TARGET
 
 MOST_CLASSES = 6  # named in a line
 MOST_LETTERS = 24  # of a class

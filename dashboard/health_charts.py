@@ -14,7 +14,7 @@ import pandas as pd
 from dashboard import charts
 from dashboard.charts import Rows
 from dashboard.panels import Group
-from gan_runtime.metrics import FAMILIES, LOSS_SCALE
+from gan_runtime.base.metrics import FAMILIES, LOSS_SCALE
 
 # Equal values lie on each other: the dashes of a second line let the first one through.
 DASHES = ([1, 0], [6, 4], [2, 3], [8, 3, 2, 3])

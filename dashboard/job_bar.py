@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard import actions, change_buttons, words
-from gan_runtime.errors import JobError
+from gan_runtime.base.errors import JobError
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.supervision.runtime import Runtime
 
 SECONDS = 0.5  # between two looks at a job
 

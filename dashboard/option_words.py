@@ -8,7 +8,7 @@ from typing import Any
 from dashboard import words
 from dashboard.launch.shown_when import has_effect
 from gan_runtime import catalog
-from gan_runtime.options import OF_WORKLOAD, Option
+from gan_runtime.base.options import OF_WORKLOAD, Option
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.nesting import overlaid, workload_of
 from gan_runtime.spec.presets import PRESETS

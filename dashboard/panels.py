@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dashboard import palette
-from gan_runtime import metrics
+from gan_runtime.base import metrics
+from gan_runtime.base.metrics import Metric, Panel
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.metrics import Metric, Panel
 
 UNDECLARED_SCORE = "Score"  # the axis of what nobody has declared
 

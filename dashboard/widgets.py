@@ -8,9 +8,9 @@ import streamlit as st
 
 from dashboard import listed, words
 from dashboard.frame import places
+from gan_runtime.base.metrics import LOSSES, Metric
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.metrics import LOSSES, Metric
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store

@@ -14,9 +14,9 @@ from typing import Any
 
 from PIL import Image
 
-from gan_runtime.home import Home
 from gan_runtime.records import flow_frames
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 COLORS = 64
 EVERY = {"sample": 15, "histogram": 45}  # epochs; the first and the last always stay

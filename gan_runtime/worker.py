@@ -25,18 +25,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import (
-    catalog,
-    cluster,
-    disk,
-    estimate,
-    fields,
-    framework_settings,
-    hosts,
-    launcher,
-    processes,
-)
-from gan_runtime.cluster import Place
+from gan_runtime import catalog
+from gan_runtime.base import cluster, disk, fields
+from gan_runtime.base.blocked_imports import keep_scikit_learn_out
+from gan_runtime.base.cluster import Place
+from gan_runtime.base.errors import AlarmError, DatasetError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.device_locks import keeping
@@ -44,14 +37,14 @@ from gan_runtime.device_locks.held import handed
 from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
 from gan_runtime.engines.step_plan import check_batches
 from gan_runtime.engines.task import read_by_workload, workload_of
-from gan_runtime.errors import AlarmError, DatasetError, GanRuntimeError, NonFiniteError, SpecError
-from gan_runtime.home import Home
-from gan_runtime.kept_out import keep_scikit_learn_out
-from gan_runtime.records import journal, start_lock, trained_on
+from gan_runtime.hardware import framework_settings, hosts
+from gan_runtime.records import dataset_fingerprint, journal, processes, start_lock
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.startup_watch import StartupWatch
+from gan_runtime.training import launcher, memory_estimate
+from gan_runtime.training.startup_watch import StartupWatch
 
 if TYPE_CHECKING:
     from gan_runtime.training.loop import Outcome
@@ -221,7 +214,9 @@ def _outcome(
     workload, data = workload_of(spec), read_by_workload(spec, rows)
     check_batches(spec, workload.program(spec.of_workload, data.fields))
     if not run.has_checkpoint:
-        disk.require(run.path, estimate.checkpoints_bytes(spec, data.fields), "this run with its checkpoints")
+        disk.require(
+            run.path, memory_estimate.checkpoints_bytes(spec, data.fields), "this run with its checkpoints"
+        )
     from gan_runtime.training import loop
     from gan_runtime.training.album import Album
 
@@ -260,14 +255,14 @@ def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, d
     """
     home = Home(run.path.parent.parent)
     content = loading.content_of(spec.dataset, home)
-    if refusal := trained_on.refusal(run, spec.dataset, content):
+    if refusal := dataset_fingerprint.refusal(run, spec.dataset, content):
         raise DatasetError(refusal)
     data = loading.load(spec.dataset, home)
     spec.check_set(data.rows)
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
     print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
-    return data, {trained_on.FACT: content} if content else {}
+    return data, {dataset_fingerprint.FACT: content} if content else {}
 
 
 if __name__ == "__main__":

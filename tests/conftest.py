@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime import processor
+from gan_runtime.base import processor
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.engines.tf import flags as tf_flags
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.hosts import Host
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import Created, StatusChange, StudyPlace
-from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from tests.support import own_time
 from tests.support.engines.jax_process import JaxProcess

@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks import conditions
 from benchmarks.faults.kinds import KINDS, kind_of
 from benchmarks.faults.scenario import Result, play
-from gan_runtime import hosts
-from gan_runtime.home import REPOSITORY
+from gan_runtime.hardware import hosts
+from gan_runtime.records.home import REPOSITORY
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "faults.jsonl"
 

@@ -14,12 +14,12 @@ import numpy as np
 import psutil
 
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import rebuild
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.store import Store
+from gan_runtime.supervision import rebuild
+from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 
 Rows = dict[str, list[tuple[Any, ...]]]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, begun, dead
 from benchmarks.faults.stage import Stage
-from gan_runtime import disk
-from gan_runtime.home import Home
+from gan_runtime.base import disk
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, StatusChange
 from tests.support.toy_engine import PACE_VARIABLE
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from benchmarks.faults.stage import Stage, kill
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 LOST, FINISHED, FAILED, STOPPED = "lost", "finished", "failed", "stopped"
 MOST_CALLS = 20  # of 24 that a toy makes

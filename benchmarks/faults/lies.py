@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.faults.harm import FINISHED, LOST, Harm, begun, dead
 from benchmarks.faults.stage import Stage, UntrueError
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from tests.support.inject import Injection
 
 _LAST_PID = Path("/proc/sys/kernel/ns_last_pid")

@@ -10,9 +10,9 @@ import json
 import sys
 from pathlib import Path
 
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from tests.support import inject
 from tests.support.hosts import stated_host

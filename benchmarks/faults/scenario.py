@@ -20,12 +20,12 @@ from benchmarks.faults import checks
 from benchmarks.faults.harm import Harm
 from benchmarks.faults.kinds import KINDS, WITH_TENSORFLOW
 from benchmarks.faults.stage import Stage, UntrueError
-from gan_runtime import processes
+from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import Home
-from gan_runtime.processes import TRAINER
-from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records import processes
+from gan_runtime.records.home import Home
+from gan_runtime.records.processes import TRAINER
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
 from tests.support import toy_trainer

@@ -17,15 +17,15 @@ from typing import Any
 
 import psutil
 
-from gan_runtime import processes
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import RunStateError
+from gan_runtime.commands import commands
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
-from gan_runtime.errors import RunStateError
-from gan_runtime.home import Home
+from gan_runtime.records import processes
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, ENDED
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from tests.support import toy_trainer
 from tests.support.hosts import stated_host

@@ -21,7 +21,7 @@ from benchmarks import large_home, measured_flows, measured_showers, pages, repo
 from benchmarks.load import memory, pixels, taking_in, training, views
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import FULL, SMALL, Scale
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 

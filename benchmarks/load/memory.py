@@ -19,7 +19,7 @@ from benchmarks import pages
 from benchmarks.load import client, replay, stage
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import Scale
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.store.store import REST_SECONDS
 
 STEPS_PER_S, EPOCH_STEPS, WINDOWS = 20.0, 1_200, 3

@@ -20,8 +20,8 @@ from benchmarks.load.figures import Figure, p95
 from benchmarks.load.scale import Scale
 from benchmarks.load.views import DRAWN, PATIENCE_MS, chromium
 from dashboard.live import pace
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 STEPS_PER_S = 100.0
 WATCH = r"""() => { window.seen = []; let last = -1;

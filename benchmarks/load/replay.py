@@ -20,11 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import large_home
-from gan_runtime import processes
-from gan_runtime.home import REPOSITORY, Home, run_number
-from gan_runtime.records import journal
+from gan_runtime.records import journal, processes
+from gan_runtime.records.home import REPOSITORY, Home, run_number
 from gan_runtime.records.journal import JournalWriter, StatusChange
-from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 
 SECONDS_BETWEEN_CALLS = 0.25

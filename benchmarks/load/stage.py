@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from benchmarks import dashboard
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records.home import REPOSITORY, Home
 
 ENDING_SECONDS = 20.0
 

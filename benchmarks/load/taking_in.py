@@ -19,12 +19,12 @@ from benchmarks import large_home, pages
 from benchmarks.load import replay
 from benchmarks.load.figures import PAGES, Figure, p95
 from benchmarks.load.scale import Scale
-from gan_runtime.home import Home
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.runtime.heartbeat import TICK_SECONDS
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.owner_thread import TICK_SECONDS
 
 BATCH_RUNS, LIVE_STEPS_PER_S = 20, 2_000
 
@@ -78,7 +78,7 @@ def queries(home: Home, scale: Scale) -> Iterator[Figure]:
     """Every question that the five pages ask while each is visited by new sessions, none of them answered from memory."""
     import os
 
-    from gan_runtime.home import HOME_VARIABLE
+    from gan_runtime.records.home import HOME_VARIABLE
 
     seconds: list[tuple[float, str]] = []
     asked = Store._answer_now

@@ -22,11 +22,11 @@ from benchmarks import trial
 from benchmarks.load import stage
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import Scale
-from gan_runtime import host_presets, hosts
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.hardware import host_presets, hosts
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 
 IMAGES, BATCH, EPOCHS = (

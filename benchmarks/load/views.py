@@ -27,7 +27,7 @@ from benchmarks.load import client, stage
 from benchmarks.load.figures import PAGES, Figure, p95
 from benchmarks.load.scale import Scale
 from dashboard import first_screen
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 
 DRAWN = f"""whole => {{
     const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.mutants import draw, page
 from benchmarks.mutants.trial import CONFIG
-from gan_runtime import hosts
-from gan_runtime.home import REPOSITORY
+from gan_runtime.hardware import hosts
+from gan_runtime.records.home import REPOSITORY
 
 
 def main() -> None:

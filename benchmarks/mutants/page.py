@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.mutants.trial import FULL, NOTICED, PACKAGE, table
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 Record = dict[str, Any]
 RESULTS = REPOSITORY / "benchmarks" / "results" / "mutants.jsonl"

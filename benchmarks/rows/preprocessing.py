@@ -21,9 +21,9 @@ from benchmarks.rows.input import share_of
 from benchmarks.run_options import SHOWERS, SHOWERS_ANEW
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, alternate
-from gan_runtime.calorimeter.simulation import simulate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Array, DataSet
+from gan_runtime.domains.showers.simulation import simulate
 from gan_runtime.engines.values import host_values
 
 FIGURE, SIMULATED, WAITING = "converted_over_each_epoch", "simulated_per_s", "input_share"

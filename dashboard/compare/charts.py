@@ -13,7 +13,7 @@ import pandas as pd
 
 from dashboard import charts, smoothing
 from dashboard.panels import Group
-from gan_runtime.metrics import Metric
+from gan_runtime.base.metrics import Metric
 
 PICK = "pick"
 X_TITLES = {

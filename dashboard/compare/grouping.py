@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard import option_words, palette, run_words
-from gan_runtime.options import GROUPS, Option
+from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 

@@ -9,8 +9,8 @@ from typing import Literal
 import pandas as pd
 
 from dashboard import words
+from gan_runtime.base.metrics import Metric, Role
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.metrics import Metric, Role
 
 Best = Literal["lowest", "highest", "none"]
 

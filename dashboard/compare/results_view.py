@@ -16,8 +16,8 @@ from dashboard.compare import view as compare_view
 from dashboard.compare.grouping import Series
 from dashboard.compare.parallel import Axis
 from dashboard.compare.result_words import Result
+from gan_runtime.base.options import Option
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.options import Option
 from gan_runtime.store.queries import RunRow
 
 PERCENT = "%.1f %%"

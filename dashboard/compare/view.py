@@ -15,7 +15,7 @@ from dashboard.compare import grouping
 from dashboard.compare.charts import Look, Smoothing, YScale
 from dashboard.compare.grouping import Series
 from dashboard.frame import places
-from gan_runtime.metrics import Metric
+from gan_runtime.base.metrics import Metric
 from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, XAxis

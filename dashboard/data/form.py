@@ -13,14 +13,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dashboard import actions, option_words, words
 from dashboard.frame import access
+from gan_runtime.base.errors import DatasetError, SpecError
+from gan_runtime.base.options import Option
 from gan_runtime.data import host_files, prepared, preparing
 from gan_runtime.data.preparations import PREPARATIONS, Preparation
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import DatasetError, SpecError
 from gan_runtime.jobs import uploads
 from gan_runtime.jobs.uploads import Dropped
-from gan_runtime.options import Option
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.supervision.runtime import Runtime
 
 PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to

@@ -9,10 +9,10 @@ import streamlit as st
 
 from dashboard import data_words, job_bar, summary_view, tables, words
 from dashboard.job_bar import EndButton
+from gan_runtime.commands import data_requests
 from gan_runtime.data import live_picture, loading
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.runtime import data_requests
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.supervision.runtime import Runtime
 
 MAKING = "data.making"  # the job that this browser tab has asked for
 MOST_ENDED = 20

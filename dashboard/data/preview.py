@@ -18,7 +18,7 @@ from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.summary import Summary
 from gan_runtime.jobs.data_work import GRID_FILE
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.supervision.runtime import Runtime
 
 GRID_WIDTH = 420
 

@@ -13,17 +13,18 @@ from dashboard import actions, change_buttons, data_words, summary_view, words
 from dashboard.data import mosaic
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
-from gan_runtime import catalog, host_presets
+from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Fields
 from gan_runtime.data import door, first_rows, loading, prepared
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.errors import DatasetError
-from gan_runtime.fields import Fields
-from gan_runtime.home import Home
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.hardware import host_presets
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
+from gan_runtime.supervision.runtime import Runtime
 
 COLUMNS = 3
 PICTURE_WIDTH = 240

@@ -14,13 +14,13 @@ from dashboard.flow import panels as flow_panels
 from dashboard.flow import words as flow_words
 from dashboard.flow.panels import Panel
 from dashboard.flow.quantities import QUANTITIES, Quantity
-from gan_runtime.errors import PictureError
-from gan_runtime.frame_fields import FLOW_CHANNELS
+from gan_runtime.base.errors import PictureError
+from gan_runtime.domains.flows.fields import FLOW_CHANNELS
 from gan_runtime.records import flow_frames
 from gan_runtime.records.flow_frames import Frames
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import FlowRow
+from gan_runtime.supervision.runtime import Runtime
 
 KEPT = 8  # films in memory, some megabytes each
 FILES: dict[str, tuple[str, movie.Maker]] = {"gif": ("image/gif", movie.gif), "mp4": ("video/mp4", movie.mp4)}

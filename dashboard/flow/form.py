@@ -10,13 +10,14 @@ import streamlit as st
 from dashboard import actions, change_buttons, job_bar, widgets, words
 from dashboard.flow import words as flow_words
 from dashboard.job_bar import EndButton
-from gan_runtime.data.films import Film
-from gan_runtime.jobs.flow_wanted import USUAL_BLEND, Wanted, usual_overlap, usual_steps
+from gan_runtime.commands import commands
+from gan_runtime.domains.flows import iterate_requests
+from gan_runtime.domains.flows.films import Film
+from gan_runtime.domains.flows.rollout_request import USUAL_BLEND, Wanted, usual_overlap, usual_steps
+from gan_runtime.engines.tiling.ways import BLENDS, WAYS
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.runtime import commands, iterate_requests
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
-from gan_runtime.tiling.ways import BLENDS, WAYS
+from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training.checkpoints import Which
 
 STOP = EndButton("flow.stop", "Stop", "stopping …")

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from dashboard.flow.charts import COPIED, FLOW, REPLAYED
-from gan_runtime.flow import measures
-from gan_runtime.tiling.ways import ONCE, STAGES
+from gan_runtime.domains.flows import measures
+from gan_runtime.engines.tiling.ways import ONCE, STAGES
 
 MOST_STROUHAL = 0.8  # of the spectra that are drawn: a street beats at 0.15 to 0.2, and its overtones follow
 REFERENCES = {"persistence": COPIED, "replay": REPLAYED, "truth": FLOW}

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from dashboard.flow import colors
 from dashboard.flow.colors import Bytes
 from dashboard.flow.panels import FRAMES_PER_S, Panel
-from gan_runtime.errors import PictureError
+from gan_runtime.base.errors import PictureError
 
 LAST_SECONDS = 1.5  # of the last frame, so that the end can be looked at
 WIDE = 400  # pixels that a panel has at least, as a whole multiple of its own

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.flow import frames as flow_frames
-from gan_runtime.frame_fields import UX, UY, VORTICITY
+from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.fields import UX, UY, VORTICITY
 
 Pixels = NDArray[np.floating]
 

@@ -11,12 +11,12 @@ import streamlit as st
 from dashboard import plots, run_words, tables, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import words as flow_words
-from gan_runtime.catalog import flow_published
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.domains.flows import published_speeds
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.chips import TOPOLOGIES
 
@@ -29,21 +29,23 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
     st.header("How long does training take?", anchor=False)
     left, right = st.columns(2)
     with left:
-        times = pd.DataFrame([vars(one) for one in flow_published.TIMES])
+        times = pd.DataFrame([vars(one) for one in published_speeds.TIMES])
         plots.steady_chart(flow_charts.training_times, times, "flow.training_times")
     estimated = predicted(runtime, rows)
     with right:
         table = pd.DataFrame([*measured(runtime.store, rows), *estimated, *published()], columns=COLUMNS)
         tables.show(table, hide_index=True, key="flow.training", height=340)
     lacking = "" if estimated else f" {flow_words.NOT_ESTIMATED}"
-    st.caption(f"Dashed: {flow_published.SOURCE}. {flow_published.SETTING} {flow_words.OTHER_TIMES}{lacking}")
+    st.caption(
+        f"Dashed: {published_speeds.SOURCE}. {published_speeds.SETTING} {flow_words.OTHER_TIMES}{lacking}"
+    )
 
 
 def published() -> list[list[str]]:
     """A row of the table for each published time."""
     return [
         [flow_words.ELSEWHERE, "KIT, 45 epochs", one.device, str(one.batch_size), f"{words.count(one.seconds)} s"]
-        for one in flow_published.TIMES
+        for one in published_speeds.TIMES
     ]  # fmt: skip
 
 

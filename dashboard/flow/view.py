@@ -14,15 +14,15 @@ from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
 from dashboard.flow.shown import Shown
 from dashboard.frame import places
-from gan_runtime.catalog.flow_scores import BY_NAME
-from gan_runtime.flow.lattice import DIAMETER
-from gan_runtime.runtime import iterate_requests
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.domains.flows import iterate_requests
+from gan_runtime.domains.flows.lattice import DIAMETER
+from gan_runtime.domains.flows.score_metrics import BY_NAME
+from gan_runtime.engines.tiling.ways import Way
 from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import NO_NUMBER, FlowNumber, FlowRow, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.tiling.ways import Way
+from gan_runtime.supervision.runtime import Runtime
 
 MAP_REDUCE: Way = "map_reduce"
 MOST_RUNS = MOST_ITERATIONS = 4

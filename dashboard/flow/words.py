@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard import words
-from gan_runtime.catalog.flow_scores import FlowScore
+from gan_runtime.domains.flows.score_metrics import FlowScore
 from gan_runtime.store.queries import FlowNumber, FlowRow
 
 WHAT = (

@@ -14,12 +14,12 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dashboard.frame import sign_in
 from dashboard.frame.post import Post
 from dashboard.frame.sign_in import Seats, Ways
-from gan_runtime import addresses
-from gan_runtime.addresses import is_loopback
-from gan_runtime.askers import DASHBOARD, Asker, Role, operator
-from gan_runtime.errors import SignInError
-from gan_runtime.host_look import HostLook
-from gan_runtime.operator_password import PasswordDoor
+from gan_runtime.base import addresses
+from gan_runtime.base.addresses import is_loopback
+from gan_runtime.base.errors import SignInError
+from gan_runtime.base.operator_password import PasswordDoor
+from gan_runtime.records.actors import DASHBOARD, Asker, Role, operator
+from gan_runtime.supervision.hardware_probe import HostLook
 
 VIEW_ONLY = "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the command line of its machine."
 SIGN_IN = "Everyone can look. To start, stop, change or delete something, sign in as an operator."

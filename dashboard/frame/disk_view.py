@@ -9,9 +9,9 @@ import streamlit as st
 
 from dashboard import words
 from dashboard.frame import session
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import Home
-from gan_runtime.runtime.space import Space
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.records.home import Home
+from gan_runtime.supervision.disk_usage import Space
 
 
 def show() -> None:

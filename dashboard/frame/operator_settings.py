@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from gan_runtime.errors import SignInError
-from gan_runtime.operator_password import is_hash
+from gan_runtime.base.errors import SignInError
+from gan_runtime.base.operator_password import is_hash
 
 TABLES = ("operators", "auth")
 OPERATORS = ("emails", "subjects", "password")

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 
 from dashboard.frame import access
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.supervision.runtime import Runtime
 
 _first_page = threading.Lock()  # never released: the other pages are prepared once in a process
 

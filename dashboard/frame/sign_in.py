@@ -26,7 +26,7 @@ import streamlit as st
 from streamlit import config
 
 from dashboard.frame import operator_settings
-from gan_runtime.errors import SignInError
+from gan_runtime.base.errors import SignInError
 
 SECONDS = 12 * 3600.0  # that somebody stays signed in
 MOST_SEATS = 10_000

@@ -8,10 +8,10 @@ import streamlit as st
 
 from dashboard import words
 from dashboard.frame import access, session
-from gan_runtime.errors import GanRuntimeError, HomeInUseError
-from gan_runtime.runtime import owner
-from gan_runtime.runtime.owner import HomeOwner
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import GanRuntimeError, HomeInUseError
+from gan_runtime.supervision import owner
+from gan_runtime.supervision.owner import HomeOwner
+from gan_runtime.supervision.runtime import Runtime
 
 LOOK_AGAIN_S = 3.0
 SILENT = (

@@ -12,11 +12,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
 
-from gan_runtime.askers import Asker
-from gan_runtime.errors import HomeError
-from gan_runtime.home import Home
+from gan_runtime.base.errors import HomeError
+from gan_runtime.commands import commands
 from gan_runtime.jobs import uploads
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import Asker
+from gan_runtime.records.home import Home
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

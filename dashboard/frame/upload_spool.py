@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
-    from gan_runtime.askers import Asker
+    from gan_runtime.records.actors import Asker
 
 PLACE = "/_stcore/upload_file/"
 UPLOAD = re.compile(r".*/_stcore/upload_file/([^/]+)/([A-Za-z0-9-]{1,100})")

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gan_runtime import addresses
+from gan_runtime.base import addresses
 
 log = logging.getLogger("gan_runtime")
 STREAM = "/_stcore/stream"  # Streamlit's WebSocket

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import words
 from dashboard.frame import access, sign_in
-from gan_runtime.operator_password import MOST_LENGTH
+from gan_runtime.base.operator_password import MOST_LENGTH
 
 NOT_LISTED = (
     "is signed in, but is not on the list of operators, or the provider has not verified the address."

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dashboard import panels
+from gan_runtime.base.metrics import GRADIENT, OF_PHASE, WEIGHT, histogram
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.metrics import GRADIENT, OF_PHASE, WEIGHT, histogram
 
 KINDS = {WEIGHT: ("Weights", "Weight"), GRADIENT: ("Gradients", "Gradient")}
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard import actions, change_buttons
 from gan_runtime import bundles
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
 
 
 def offer(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:

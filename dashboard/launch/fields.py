@@ -9,8 +9,9 @@ from typing import Any
 import streamlit as st
 
 from dashboard import option_words
-from gan_runtime import catalog, host_presets
-from gan_runtime.home import command_line
+from gan_runtime import catalog
+from gan_runtime.hardware import host_presets
+from gan_runtime.records.home import command_line
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
 

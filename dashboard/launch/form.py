@@ -12,13 +12,14 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import change_buttons, data_words, option_words, summary_view, words
 from dashboard.launch import fields, rate_preview
 from dashboard.launch.shown_when import has_effect, needed
-from gan_runtime import catalog, host_presets
+from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError, SpecError
+from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.data import door, loading
 from gan_runtime.data.loading import KnownSet
-from gan_runtime.errors import DatasetError, SpecError
-from gan_runtime.home import Home
-from gan_runtime.hosts import ACCELERATORS, Host
-from gan_runtime.options import GROUPS, Option
+from gan_runtime.hardware import host_presets
+from gan_runtime.hardware.hosts import ACCELERATORS, Host
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gan_runtime.options import Above, OneOf, Option
+from gan_runtime.base.options import Above, OneOf, Option
 
 SEVERAL_REPLICAS = Above(("replicas", "workers"), 1, "several replicas")
 

@@ -6,17 +6,17 @@ import streamlit as st
 
 from dashboard import actions, change_buttons, command_box, widgets, words
 from dashboard.launch import fields
-from gan_runtime import estimate
+from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.device_locks import host_devices, looks
-from gan_runtime.errors import AcceleratorError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.training import memory_estimate
 
 
 def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> None:
@@ -78,7 +78,7 @@ def _data(spec: RunSpec, home: Home) -> Availability | None:
 
 
 def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) -> None:
-    memory_bytes = estimate.memory_bytes(spec, runtime.home)
+    memory_bytes = memory_estimate.memory_bytes(spec, runtime.home)
     columns = st.columns(2)
     columns[0].metric("Steps per epoch", words.count(spec.steps_per_epoch(data.images)))
     columns[1].metric(
@@ -94,7 +94,9 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
     rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host), host.cpu_model)
     columns[1].metric(
         "Time, est.",
-        f"≈ {words.duration(estimate.training_seconds(spec, data.images, rate))}" if rate else "unknown",
+        f"≈ {words.duration(memory_estimate.training_seconds(spec, data.images, rate))}"
+        if rate
+        else "unknown",
         help="From the speed of runs like this one that trained on this host. Unknown before the first such run.",
     )
     where = data.note or data.origin

@@ -13,11 +13,11 @@ from dashboard import charts, option_words, plots, step_charts, tables, words
 from dashboard.histograms import words as histogram_words
 from dashboard.live import host_words, log_words
 from gan_runtime.catalog import declared
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
 
 ACROSS = 4
 LOG_LINES, READ_LINES = 60, 600  # shown; looked through for them

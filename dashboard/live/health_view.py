@@ -1,6 +1,6 @@
 """The sections Health and Further numbers of the Live page: whether the training is in order, in small charts.
 
-What is drawn follows from what the run's workload declares (gan_runtime/metrics.py); a number that nobody has declared is
+What is drawn follows from what the run's workload declares (gan_runtime/base/metrics.py); a number that nobody has declared is
 drawn by itself.
 """
 
@@ -12,7 +12,7 @@ from dashboard import health_charts, plots
 from dashboard.live import rows
 from dashboard.live.rows import Drawn
 from dashboard.panels import Group
-from gan_runtime.metrics import OTHERS
+from gan_runtime.base.metrics import OTHERS
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 

@@ -11,8 +11,8 @@ from dashboard.frame import places
 from dashboard.launch import fields
 from dashboard.queue import after_view
 from gan_runtime import catalog
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
 
 
 def show(runtime: Runtime, row: RunRow) -> None:

@@ -7,10 +7,10 @@ import json
 import streamlit as st
 
 from dashboard import actions, change_buttons, words
-from gan_runtime.runtime.other_rates import changeable
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.commands.other_rates import changeable
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
 
 LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is too narrow for all of it
 

@@ -10,8 +10,8 @@ from typing import Any
 from dashboard import health_charts, panels, smoothing, tables
 from dashboard.panels import Group
 from dashboard.tables import Table
+from gan_runtime.base.metrics import FAMILIES, LEARNING_RATE, LOSS_SCALE, LOSSES, OTHERS, PANELS, SCORES
 from gan_runtime.catalog import declared
-from gan_runtime.metrics import FAMILIES, LEARNING_RATE, LOSS_SCALE, LOSSES, OTHERS, PANELS, SCORES
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
 from gan_runtime.store.store import Store

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import change_buttons, words
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
 
 STOPPING_HELP = "The trainer ends its step and saves a checkpoint; this takes some seconds."
 

@@ -16,15 +16,15 @@ from dashboard.live import details as live_details
 from dashboard.live import health_view, next_steps, pace, resume_view, rows, stop_view
 from dashboard.panels import Group
 from dashboard.samples import kinds, sample_images
+from gan_runtime.base.errors import UnknownRunError
+from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
-from gan_runtime.errors import UnknownRunError
-from gan_runtime.metrics import LOSSES, SCORES
 from gan_runtime.records.states import CUT_SHORT
-from gan_runtime.runtime.after import WAITS
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.run_dependencies import WAITS
+from gan_runtime.supervision.runtime import Runtime
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve

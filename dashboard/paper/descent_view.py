@@ -14,10 +14,10 @@ from dashboard.paper import comparable, descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
 from gan_runtime.studies import quotations
+from gan_runtime.supervision.runtime import Runtime
 
 STOP = EndButton("paper.11.stop", "Stop", "stopping …")
 

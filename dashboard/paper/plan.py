@@ -11,13 +11,13 @@ from dashboard import actions, change_buttons, words
 from dashboard.frame import host_view, places
 from dashboard.studies import time as study_time
 from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
-from gan_runtime.errors import DatasetError
-from gan_runtime.hosts import Host
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.studies import paper, references
 from gan_runtime.studies.paper import Plan
+from gan_runtime.supervision.runtime import Runtime
 
 DATASETS = (references.PAPER_DATASET, "digits")
 

@@ -9,13 +9,13 @@ import streamlit as st
 from dashboard import actions, change_buttons, widgets, words
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.metrics import Metric
-from gan_runtime.runtime import checkpoint_requests, commands
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.commands import checkpoint_requests, commands
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
 
 
 def choose(runtime: Runtime, found: Shown) -> None:

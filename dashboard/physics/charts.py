@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dashboard import palette
 from dashboard.charts import Rows, heading, layered, legend, scale_of
-from gan_runtime.calorimeter.declared import CurveWords
-from gan_runtime.calorimeter.views import View, seen
-from gan_runtime.catalog.shower_scores import Score
+from gan_runtime.domains.showers.curve_names import CurveWords
+from gan_runtime.domains.showers.projections import View, seen
+from gan_runtime.domains.showers.score_metrics import Score
 
 NAMES = (2, 130)  # in the legend of a chart of a third of the page: beside each other, pixels of the longest
 REAL = "Real showers"

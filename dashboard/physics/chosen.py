@@ -16,16 +16,17 @@ from dashboard.physics import charts as physics_charts
 from dashboard.physics import showers as physics_showers
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
-from gan_runtime.calorimeter.declared import CURVES
-from gan_runtime.errors import GanRuntimeError
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.commands import commands
+from gan_runtime.domains.showers import physics_requests
+from gan_runtime.domains.showers.curve_names import CURVES
+from gan_runtime.domains.showers.physics_requests import ANGLES, ENERGIES
+from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen
 from gan_runtime.records.physics import ChosenShowers
-from gan_runtime.runtime import commands, physics_requests
-from gan_runtime.runtime.physics_requests import ANGLES, ENERGIES
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
 
 CANCEL = EndButton("physics.chosen.cancel")
 DRAWN = ("along_z", "along_y", "along_x")

@@ -9,11 +9,12 @@ import streamlit as st
 from dashboard import actions, change_buttons, job_bar, widgets, words
 from dashboard.job_bar import EndButton
 from dashboard.physics import words as physics_words
+from gan_runtime.commands import commands
+from gan_runtime.domains.showers import physics_requests
+from gan_runtime.domains.showers.requests import Measured, Wanted
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.jobs.physics_wanted import Measured, Wanted
-from gan_runtime.runtime import commands, physics_requests
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
 
 COUNTS = (200, 500, 1_000, 2_000, 5_000)
 STOP = EndButton("physics.stop", "Stop", "stopping …")

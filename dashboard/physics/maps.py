@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dashboard import palette
 from dashboard.charts import Rows, heading, layered
-from gan_runtime.calorimeter.declared import CurveWords
+from gan_runtime.domains.showers.curve_names import CurveWords
 
 HALF = (
     0.51  # of a place, to each side of its middle: without the overlap the ground shows between two of them

@@ -10,7 +10,7 @@ from dashboard.physics import space
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
 from dashboard.physics.words import Bounds
-from gan_runtime.calorimeter.views import VIEWS
+from gan_runtime.domains.showers.projections import VIEWS
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ShowerRow
 from gan_runtime.store.store import Store

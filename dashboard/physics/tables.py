@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from dashboard import words
-from gan_runtime.calorimeter.published import CONVERGENCE, SUBMISSIONS
-from gan_runtime.catalog.shower_published import PUBLISHED
-from gan_runtime.catalog.shower_scores import SCORES, Score, value_words
+from gan_runtime.domains.showers.published import CONVERGENCE, SUBMISSIONS
+from gan_runtime.domains.showers.published_speeds import PUBLISHED
+from gan_runtime.domains.showers.score_metrics import SCORES, Score, value_words
 from gan_runtime.store.queries import RunRow
 
 SCALING_WORDS = (

@@ -17,13 +17,13 @@ from dashboard.physics import maps as physics_maps
 from dashboard.physics import tables
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
-from gan_runtime.calorimeter.declared import CURVES, CurveWords
-from gan_runtime.catalog.shower_scores import SCORES
-from gan_runtime.runtime import physics_requests
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.domains.showers import physics_requests
+from gan_runtime.domains.showers.curve_names import CURVES, CurveWords
+from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
 
 # Scores in the first row.
 FIGURES = ("sampling_fraction", "profile_z", "challenge_fpd", "auc_high", "ms_batch")

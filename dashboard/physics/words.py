@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dashboard import words
-from gan_runtime.calorimeter.published import CHALLENGE
+from gan_runtime.domains.showers.published import CHALLENGE
 from gan_runtime.records.physics import ChosenShowers
 
 Bounds = tuple[float, float]

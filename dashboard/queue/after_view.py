@@ -7,10 +7,10 @@ from collections.abc import Collection
 import streamlit as st
 
 from dashboard import actions, change_buttons, words
-from gan_runtime.runtime.after import After
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.runtime import Runtime
 
 IN_ITS_TURN = ""
 LAUNCH = "launch"  # the key of the choice there

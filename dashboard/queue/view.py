@@ -9,12 +9,12 @@ import streamlit as st
 from dashboard import actions, change_buttons, run_words, widgets, words
 from dashboard.frame import places
 from dashboard.queue import after_view, devices_view
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.runtime.after import BEGINS
-from gan_runtime.runtime.queue_requests import Way
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.commands.queue_requests import Way
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
+from gan_runtime.supervision.run_dependencies import BEGINS
+from gan_runtime.supervision.runtime import Runtime
 
 HELP = "A device has one training at a time, whichever dashboard of this host started it; the others wait here in this order."
 WAYS: tuple[tuple[Way, str, str, str], ...] = (

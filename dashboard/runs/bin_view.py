@@ -7,9 +7,9 @@ from functools import partial
 import streamlit as st
 
 from dashboard import actions, change_buttons, words
-from gan_runtime.runtime import bin
-from gan_runtime.runtime.bin import BinnedRun
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.supervision import bin
+from gan_runtime.supervision.bin import BinnedRun
+from gan_runtime.supervision.runtime import Runtime
 
 OPEN = "runs.bin"
 

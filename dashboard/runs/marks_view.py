@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard import actions, change_buttons
 from gan_runtime.records.columns import MAX_REMARK, MAX_TAGS
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
+from gan_runtime.supervision.runtime import Runtime
 
 
 def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import words
-from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.runtime.space import Space
+from gan_runtime.supervision.disk_usage import Space
+from gan_runtime.supervision.runtime import Runtime
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:

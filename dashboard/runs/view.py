@@ -17,10 +17,10 @@ from dashboard.frame import places
 from dashboard.runs import losses, marks_view
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.runtime import bin
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
+from gan_runtime.supervision import bin
+from gan_runtime.supervision.runtime import Runtime
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"

@@ -10,7 +10,7 @@ from PIL import Image
 
 from dashboard import words
 from dashboard.samples import kinds
-from gan_runtime.errors import PictureError
+from gan_runtime.base.errors import PictureError
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, SampleGrid

@@ -11,15 +11,15 @@ from dashboard import actions, change_buttons, command_box, words
 from dashboard.frame import host_view, places
 from dashboard.studies import study_repeats
 from dashboard.studies import time as study_time
-from gan_runtime import host_presets
-from gan_runtime.errors import FieldError, SpecError, quoted
-from gan_runtime.home import command_line
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import FieldError, SpecError, quoted
+from gan_runtime.hardware import host_presets
+from gan_runtime.records.home import command_line
 from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.store import queries
 from gan_runtime.studies.design import MAX_REPEATS, REPEATS_HELP, StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.supervision.runtime import Runtime
 
 PREFIX = "study."
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

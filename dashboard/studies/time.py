@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from functools import partial
 
 from dashboard import actions
-from gan_runtime import estimate
 from gan_runtime.data import loading
-from gan_runtime.hosts import Host
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.training import memory_estimate
 
 HELP = "From the speed of runs like these that trained on this host. Unknown before there are any."
 
@@ -38,4 +38,4 @@ def _seconds(runtime: Runtime, host: Host, spec: RunSpec) -> float | None:
     if data is None or accelerator is None:
         return None
     rate = queries.typical_images_per_s(runtime.store, spec, accelerator, host.cpu_model)
-    return estimate.training_seconds(spec, data.images, rate) if rate else None
+    return memory_estimate.training_seconds(spec, data.images, rate) if rate else None

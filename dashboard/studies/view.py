@@ -15,11 +15,11 @@ from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
 from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.supervision.runtime import Runtime
 
 
 def picker(store: Store) -> StudyRow | None:

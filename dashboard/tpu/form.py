@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import actions, option_words
 from gan_runtime import catalog
-from gan_runtime.home import Home, command_line
+from gan_runtime.records.home import Home, command_line
 from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.tpu import plan as planning

@@ -10,10 +10,10 @@ from dashboard import actions, change_buttons, plots, tables, words
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import frames as tpu_frames
 from dashboard.tpu import words as tpu_words
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.studies import estimates, quotations
+from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.check import Progress

@@ -14,13 +14,13 @@ import re
 import zipfile
 from pathlib import Path
 
-from gan_runtime.errors import JournalError, RunStateError, SpecError
-from gan_runtime.home import REPOSITORY, SUBMITTED_NAME
+from gan_runtime.base.errors import JournalError, RunStateError, SpecError
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.home import REPOSITORY, SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir
 
 PAPER, SHOWERS, KARMAN = (REPOSITORY / "examples" / f"{name}.zip" for name in ("paper", "showers", "karman"))
 MANIFEST = "bundle.json"

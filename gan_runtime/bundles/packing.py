@@ -12,7 +12,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, targets
+from gan_runtime import __version__
+from gan_runtime.base import output_files
+from gan_runtime.base.errors import BundleError, PictureError, RunStateError, quoted
 from gan_runtime.bundles.layout import (
     FORMAT,
     MANIFEST,
@@ -24,13 +26,12 @@ from gan_runtime.bundles.layout import (
     most_bytes,
 )
 from gan_runtime.bundles.privacy import Privacy, records_of
-from gan_runtime.errors import BundleError, PictureError, RunStateError, quoted
-from gan_runtime.home import SUBMITTED_NAME
 from gan_runtime.records import flow_frames
 from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.home import SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir
 
 
 def pack(
@@ -48,7 +49,7 @@ def pack(
     for run in runs:
         _check(run, prefix)
     try:
-        with targets.whole_file(target, overwrite) as aside:
+        with output_files.whole_file(target, overwrite) as aside:
             with zipfile.ZipFile(aside, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as bundle:
                 bundle.writestr(MANIFEST, json.dumps({"format": FORMAT, "program": __version__}))
                 film_bytes = 0

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.home import REPOSITORY
 from gan_runtime.records import lines
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records.run_folder import RunDir
 
 # A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
 _FOLDERS = re.compile(r"(?:file://|(?<![\w:/]))/(?=\S)(?:[^/\n:;,]+/)+")

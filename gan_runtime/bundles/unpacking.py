@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, disk, numbering, zip_directory
+from gan_runtime import __version__
+from gan_runtime.base import disk, zip_directory
+from gan_runtime.base.errors import BundleError, HomeError, PictureError, quoted
+from gan_runtime.base.zip_directory import CrowdedZipError
 from gan_runtime.bundles.layout import (
     FORMAT,
     MANIFEST,
@@ -27,12 +30,10 @@ from gan_runtime.bundles.layout import (
     is_whole,
     most_bytes,
 )
-from gan_runtime.errors import BundleError, HomeError, PictureError, quoted
-from gan_runtime.home import Home
-from gan_runtime.records import flow_frames, journal, marks
+from gan_runtime.records import flow_frames, journal, numbering, tags_and_notes
 from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.zip_directory import CrowdedZipError
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 CHUNK_BYTES = 1_000_000
 _ENCRYPTED = 0x1  # of the flags of a member
@@ -149,7 +150,7 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
 
 def _without_pins(run: RunDir) -> None:
     """Tags and notes come along; which runs are pinned or hidden is each home's own matter."""
-    marked = marks.of_run(run)
+    marked = tags_and_notes.of_run(run)
     if marked.pinned or marked.hidden:
         journal.append(run.supervisor_journal, 1, journal.Marked(pinned=False, hidden=False, asker="import"))
 

@@ -5,9 +5,11 @@ Parameter and activation counts feed the memory estimate of the Launch page; a t
 
 from __future__ import annotations
 
-from gan_runtime.catalog import dcgan, pairs, pix2pix, shower_3dgan
+from gan_runtime.base.fields import IMAGES, LABELS, labels, pictures
+from gan_runtime.catalog import dcgan, pairs
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
-from gan_runtime.fields import IMAGES, LABELS, labels, pictures
+from gan_runtime.domains.flows import entry as pix2pix
+from gan_runtime.domains.showers import entry as shower_3dgan
 
 __all__ = ["DATASETS", "ENGINES", "WORKLOADS", "DatasetEntry", "EngineEntry", "WorkloadEntry", "engine"]
 

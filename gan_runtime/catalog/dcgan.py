@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from gan_runtime.base.fields import IMAGES, LABELS, Fields, needed
+from gan_runtime.base.options import option
 from gan_runtime.catalog.entries import Picture, Size
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.fields import IMAGES, LABELS, Fields, needed
-from gan_runtime.options import option
 
 Labels = Literal["used", "ignored"]
 Norm = Literal["none", "batch"]

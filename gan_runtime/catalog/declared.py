@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gan_runtime import catalog, metrics
+from gan_runtime import catalog
+from gan_runtime.base import metrics
+from gan_runtime.base.metrics import Metric, Network, Panel, Role
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.metrics import Metric, Network, Panel, Role
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from gan_runtime.base.errors import FieldError
+from gan_runtime.base.fields import Fields
+from gan_runtime.base.metrics import LEARNING_RATE, Metric, Network, Panel, Side, of_class, of_network
 from gan_runtime.catalog.published import PublishedSpeeds
-from gan_runtime.errors import FieldError
-from gan_runtime.fields import Fields
-from gan_runtime.metrics import LEARNING_RATE, Metric, Network, Panel, Side, of_class, of_network
 
 Options = Any  # an instance of the entry's `options`
 Rule = Callable[..., FieldError | None]  # its parameters are the options that it reads, by name

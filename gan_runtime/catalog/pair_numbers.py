@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 
 G, D = "generator", "discriminator"
 NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))

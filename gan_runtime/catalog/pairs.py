@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
+from gan_runtime.base.errors import FieldError
+from gan_runtime.base.fields import IMAGES, Fields, needed
+from gan_runtime.base.options import OneOf, OptionRecord, option
 from gan_runtime.catalog.entries import Options, Picture, Size, WorkloadEntry
 from gan_runtime.catalog.pair_numbers import JUDGEMENTS, METRICS, NETWORKS, PANELS, G
-from gan_runtime.errors import FieldError
-from gan_runtime.fields import IMAGES, Fields, needed
-from gan_runtime.options import OneOf, OptionRecord, option
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Updates = Literal["together", "in_turn"]

@@ -12,7 +12,10 @@ from typing import Annotated
 
 import typer
 
-from gan_runtime import bundles, disk, host_presets, hosts
+from gan_runtime import bundles
+from gan_runtime.base import disk
+from gan_runtime.base.errors import BundleError
+from gan_runtime.base.operator_password import hash_of
 from gan_runtime.cli import (
     best_checkpoint,
     binned,
@@ -48,16 +51,15 @@ from gan_runtime.cli.arguments import (
 )
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.cli.serving import Place
-from gan_runtime.errors import BundleError
-from gan_runtime.home import Home, command_line
-from gan_runtime.operator_password import hash_of
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.surface_requests import SIZE
+from gan_runtime.commands import commands
+from gan_runtime.commands.surface_requests import SIZE
+from gan_runtime.hardware import host_presets, hosts
+from gan_runtime.records.home import Home, command_line
 from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.spec.spec_file import read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
-from gan_runtime.store.person import Limits
+from gan_runtime.store.user_sql import Limits
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
 from gan_runtime.tpu.chips import TOPOLOGIES

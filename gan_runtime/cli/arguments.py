@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from gan_runtime import __version__, catalog, options
-from gan_runtime.askers import operator
+from gan_runtime import __version__, catalog
+from gan_runtime.base import options
+from gan_runtime.base.options import Option
 from gan_runtime.cli import output
-from gan_runtime.home import HOME_VARIABLE
-from gan_runtime.options import Option
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import HOME_VARIABLE
 from gan_runtime.spec import RunSpec
 
 ASKER = operator("command line")  # of every change that a command asks for

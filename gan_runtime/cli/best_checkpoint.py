@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.cli import output, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
-from gan_runtime.errors import FieldError, SpecError, quoted
-from gan_runtime.home import Home, command_line
-from gan_runtime.runtime import checkpoint_requests, commands
+from gan_runtime.commands import checkpoint_requests, commands
+from gan_runtime.records.home import Home, command_line
 from gan_runtime.store import memory, queries
 
 

@@ -10,11 +10,11 @@ from rich.table import Table
 
 from gan_runtime.cli import output, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
-from gan_runtime.home import Home, command_line
-from gan_runtime.runtime import bin as runs_bin
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.bin import BinnedRun
-from gan_runtime.runtime.space import Measure
+from gan_runtime.commands import commands
+from gan_runtime.records.home import Home, command_line
+from gan_runtime.supervision import bin as runs_bin
+from gan_runtime.supervision.bin import BinnedRun
+from gan_runtime.supervision.disk_usage import Measure
 
 
 def delete(

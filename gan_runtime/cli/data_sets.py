@@ -9,18 +9,18 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.cli import output, progress_line
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
 from gan_runtime.cli.tables import table
+from gan_runtime.commands import commands
 from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.prepared import Manifest
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.summary import Summary
 from gan_runtime.data.survey import Survey
-from gan_runtime.fields import Fields
-from gan_runtime.home import Home
-from gan_runtime.runtime import commands
+from gan_runtime.records.home import Home
 from gan_runtime.spec import presets
 
 SETTABLE = "\n\n".join(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gan_runtime.base.errors import SurfaceError
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.arguments import ASKER
-from gan_runtime.errors import SurfaceError
-from gan_runtime.home import Home
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.records.home import Home
 
 
 def compute(home: Home, run_id: str, size: int) -> None:

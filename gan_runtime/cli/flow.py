@@ -7,16 +7,17 @@ from typing import Annotated, cast
 
 import typer
 
-from gan_runtime.catalog.flow_scores import BY_NAME, FlowScore
+from gan_runtime.base.errors import JobError
 from gan_runtime.cli import output, progress_line, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
-from gan_runtime.errors import JobError
-from gan_runtime.home import Home
-from gan_runtime.jobs.flow_wanted import MOST_CORES, USUAL_BLEND, USUAL_STEPS, Wanted
+from gan_runtime.commands import commands
+from gan_runtime.domains.flows import iterate_requests
+from gan_runtime.domains.flows.rollout_request import MOST_CORES, USUAL_BLEND, USUAL_STEPS, Wanted
+from gan_runtime.domains.flows.score_metrics import BY_NAME, FlowScore
+from gan_runtime.engines.tiling.ways import ONCE, Blend, Way
 from gan_runtime.records import journal
 from gan_runtime.records.flow import KEPT, Flow
-from gan_runtime.runtime import commands, iterate_requests
-from gan_runtime.tiling.ways import ONCE, Blend, Way
+from gan_runtime.records.home import Home
 from gan_runtime.training.checkpoints import Which
 
 HOW = "How: naive (one core, in turn), map_reduce (tiles over all cores), whole; may be given again. Default: map_reduce."

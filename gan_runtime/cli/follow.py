@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import STAGES
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from gan_runtime import targets
+from gan_runtime.base import output_files
+from gan_runtime.base.errors import ExportError, TargetError
 from gan_runtime.cli import output, progress_line
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
-from gan_runtime.errors import ExportError, TargetError
-from gan_runtime.home import Home
+from gan_runtime.commands import commands
+from gan_runtime.commands.picture_requests import MOST_IMAGES
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.picture_requests import MOST_IMAGES
+from gan_runtime.records.home import Home
 from gan_runtime.training.checkpoints import Which
 
 FILES = {".png": PICTURE_FILE, ".npz": ARRAYS_FILE}
@@ -61,12 +61,12 @@ def made(home: Home, wanted: Wanted, out: Path, overwrite: bool) -> dict[str, An
     if out.suffix.lower() not in FILES:
         raise TargetError(f"{out} does not end in {' or '.join(FILES)}: choose another name.")
     try:
-        targets.check([out], overwrite)
+        output_files.check([out], overwrite)
         if not out.parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory")
         job = commands.generate(home, wanted, asker=ASKER)
         result = progress_line.to_its_end(home, job)
-        with targets.whole_file(out, overwrite) as aside:
+        with output_files.whole_file(out, overwrite) as aside:
             shutil.copyfile(job.results / FILES[out.suffix.lower()], aside)
     except OSError as error:
         raise ExportError(f"{out} cannot be written ({error.strerror}): choose another place.") from None

@@ -9,9 +9,9 @@ import typer
 
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
-from gan_runtime.home import Home
-from gan_runtime.records import marks
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.records import tags_and_notes
+from gan_runtime.records.home import Home
 
 
 def mark(
@@ -36,10 +36,10 @@ def mark(
     chosen = Home.choose(home)
     folders = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
     for folder in folders if any(one is not None for one in (tag, untag, note, pin, hide)) else ():
-        own = [one for one in marks.of_run(folder).tags if one not in (untag or ())]
+        own = [one for one in tags_and_notes.of_run(folder).tags if one not in (untag or ())]
         tags = None if tag is None and untag is None else [*own, *(tag or ())]
         commands.mark(folder, tags=tags, remark=note, pinned=pin, hidden=hide, asker=ASKER)
-    found = {folder.run_id: marks.of_run(folder) for folder in folders}
+    found = {folder.run_id: tags_and_notes.of_run(folder) for folder in folders}
     if as_json:
         return output.print_json({run_id: asdict(one) for run_id, one in found.items()})
     for run_id, one in found.items():

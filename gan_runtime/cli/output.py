@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from gan_runtime.errors import OutputError
+from gan_runtime.base.errors import OutputError
 
 PIPE_WIDTH = 200  # columns of a table that goes into a file or another program
 # Control characters but tab and line end, marks that turn the direction of text, and halves of characters.

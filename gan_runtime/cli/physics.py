@@ -10,17 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from gan_runtime import targets
-from gan_runtime.catalog.shower_scores import SCORES, Score, value_words
+from gan_runtime.base import output_files
+from gan_runtime.base.errors import ExportError, JobError
 from gan_runtime.cli import output, progress_line, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
-from gan_runtime.errors import ExportError, JobError
-from gan_runtime.home import Home
+from gan_runtime.commands import commands
+from gan_runtime.domains.showers import physics_requests
+from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Wanted
+from gan_runtime.domains.showers.score_metrics import SCORES, Score, value_words
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.physics_wanted import SUBMISSION_FILE, Measured, Wanted
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Physics, PhysicsScore
-from gan_runtime.runtime import commands, physics_requests
 
 
 def physics(
@@ -72,11 +73,11 @@ def _done(
     """
     if submission:
         with _blamed(submission):
-            targets.check([submission], overwrite)
+            output_files.check([submission], overwrite)
     job = commands.measure_physics(home, wanted, asker=ASKER)
     result = progress_line.to_its_end(home, job)
     if submission:
-        with _blamed(submission), targets.whole_file(submission, overwrite) as aside:
+        with _blamed(submission), output_files.whole_file(submission, overwrite) as aside:
             shutil.copyfile(job.results / SUBMISSION_FILE, aside)
     return job, result
 

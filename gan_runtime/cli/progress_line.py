@@ -11,14 +11,14 @@ from typing import Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
+from gan_runtime.base.errors import JobError
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import ASKER
 from gan_runtime.cli.stop_wish import StopWish
+from gan_runtime.commands import commands
 from gan_runtime.data import contract
-from gan_runtime.errors import JobError
-from gan_runtime.home import Home
 from gan_runtime.jobs.folder import JobDir, JobLook
-from gan_runtime.runtime import commands
+from gan_runtime.records.home import Home
 
 CANCELLED = 1  # exit code
 POLL_SECONDS = 0.2

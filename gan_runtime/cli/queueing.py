@@ -12,15 +12,15 @@ from gan_runtime.cli import output
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OnlyIfFinishedOption, RunArgument
 from gan_runtime.cli.clock import clock
 from gan_runtime.cli.tables import table
+from gan_runtime.commands import commands
+from gan_runtime.commands.queue_requests import Way
 from gan_runtime.device_locks import looks, words
 from gan_runtime.device_locks.looks import Look
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.after import After
-from gan_runtime.runtime.queue_requests import Way
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.run_dependencies import After
 
 DRIVER_SECONDS = 5.0  # that the driver of GPUs is waited for
 

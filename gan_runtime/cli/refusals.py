@@ -10,9 +10,9 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from gan_runtime.base.errors import GanRuntimeError, quoted
 from gan_runtime.cli import output
-from gan_runtime.errors import GanRuntimeError, quoted
-from gan_runtime.home import command_line, is_text
+from gan_runtime.records.home import command_line, is_text
 
 MOST_CHARACTERS = 200
 

@@ -15,8 +15,8 @@ from gan_runtime.catalog import declared
 from gan_runtime.cli import output
 from gan_runtime.cli.clock import clock
 from gan_runtime.cli.follow import Snapshot
-from gan_runtime.home import Home, command_line
-from gan_runtime.runtime import owner
+from gan_runtime.records.home import Home, command_line
+from gan_runtime.supervision import owner
 
 
 class Report(Protocol):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from gan_runtime import addresses
-from gan_runtime.addresses import is_loopback, is_wildcard
+from gan_runtime.base import addresses
+from gan_runtime.base.addresses import is_loopback, is_wildcard
+from gan_runtime.base.errors import PortError
 from gan_runtime.cli import output
-from gan_runtime.errors import PortError
-from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 
 LOOPBACK = "127.0.0.1"
 

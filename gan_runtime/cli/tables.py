@@ -10,8 +10,8 @@ import pandas as pd
 from rich.table import Table
 
 from gan_runtime.catalog import declared
-from gan_runtime.hosts import Host
-from gan_runtime.store.person import Answer
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.store.user_sql import Answer
 
 # In a cell, and in a table: more takes minutes to lay out; JSON has all.
 MOST_LETTERS, MOST_EVENTS = 5_000, 1_000

@@ -9,8 +9,8 @@ from rich.table import Table
 from gan_runtime.cli import output, progress_line
 from gan_runtime.cli.arguments import ASKER
 from gan_runtime.cli.tables import table
-from gan_runtime.home import Home
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checking
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report

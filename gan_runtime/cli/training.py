@@ -7,21 +7,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gan_runtime import hosts
+from gan_runtime.base.errors import HomeError, HomeInUseError, RunStateError
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import ASKER
 from gan_runtime.cli.follow import Snapshot, follow, look
 from gan_runtime.cli.reports import Report
 from gan_runtime.cli.stop_wish import StopWish
-from gan_runtime.errors import HomeError, HomeInUseError, RunStateError
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, owner
-from gan_runtime.runtime.after import After
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.commands import commands
+from gan_runtime.hardware import hosts
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.supervision import owner
+from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.runtime import Runtime
 
 ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and keeps its home
 

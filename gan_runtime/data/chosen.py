@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.data.contract import Array, Arrays, DataSet, Indices
-from gan_runtime.fields import Fields
 
 
 @dataclass(frozen=True)

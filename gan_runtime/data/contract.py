@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.fields import IMAGES, LABELS, Fields, labels, pictures
+from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels, pictures
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]  # by field, rows first, in the types of the fields

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Fields
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data import loading
-from gan_runtime.errors import DatasetError
-from gan_runtime.fields import Fields
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
 

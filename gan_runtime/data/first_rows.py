@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime import pictures
-from gan_runtime.fields import IMAGES
-from gan_runtime.frame_fields import REYNOLDS, SOURCE, TARGET
-from gan_runtime.pictures import grids, sheet, vorticity
+from gan_runtime.base.fields import IMAGES
+from gan_runtime.domains.flows import vorticity
+from gan_runtime.domains.flows.fields import REYNOLDS, SOURCE, TARGET
+from gan_runtime.domains.showers.fields import SHOWERS
+from gan_runtime.pictures import grids, sheet
 from gan_runtime.pictures.sheet import EVERYTHING, OF_AN_EPOCH, Room
-from gan_runtime.shower_fields import SHOWERS
 
 SHOWN = 16  # rows that are asked for, of which all pictures are drawn
 SHOWERS_SHOWN = 5

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data import picture_files
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_files import is_hidden, readable
 from gan_runtime.data.summary import Skip
-from gan_runtime.errors import DatasetError, quoted
 
 
 @dataclass

@@ -15,12 +15,12 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data import hdf5_problems
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_files import readable
 from gan_runtime.data.preparations import HDF5_SUFFIXES
 from gan_runtime.data.summary import Skip, Skipped
-from gan_runtime.errors import DatasetError, quoted
 
 READ_BYTES = 1 << 24  # at once, for the hash
 CACHE_BYTES = 1 << 28  # of unpacked blocks: a block that a file has packed as a whole is unpacked once

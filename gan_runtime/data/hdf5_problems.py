@@ -9,9 +9,9 @@ from pathlib import Path
 
 import h5py
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import file_kinds
 from gan_runtime.data.picture_files import readable
-from gan_runtime.errors import DatasetError
 
 FETCH = "fetch it again"
 DOWNLOAD = "download the file itself"

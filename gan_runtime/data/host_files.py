@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data.mnist import DATA_VARIABLE, data_folder
 from gan_runtime.data.picture_files import readable
-from gan_runtime.errors import DatasetError, quoted
 
 DEPTH = 2  # folders below GAN_DATA_DIR that are offered
 MOST = 200

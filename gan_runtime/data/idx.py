@@ -21,8 +21,8 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import file_kinds
-from gan_runtime.errors import DatasetError
 
 UNSIGNED_BYTE = 8
 TYPES = {

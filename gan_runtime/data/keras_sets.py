@@ -14,10 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import mnist
 from gan_runtime.data.contract import Progress
-from gan_runtime.errors import DatasetError
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 SECONDS = 300.0
 POLL_SECONDS = 0.2

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError, GanRuntimeError, HomeError, quoted
+from gan_runtime.base.fields import Fields
 from gan_runtime.data import digits, mnist, prepared, stacked_digits
 from gan_runtime.data.contract import ArraySet, Availability, DataSet, Promised
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.sharded import row_bytes
 from gan_runtime.data.summary import Summary
-from gan_runtime.errors import DatasetError, GanRuntimeError, HomeError, quoted
-from gan_runtime.fields import Fields
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 
 _EMBEDDED: dict[str, Callable[[], ArraySet]] = {
     "digits": digits.load,

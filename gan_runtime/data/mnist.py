@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import QUOTED_CHARACTERS, DatasetError, quoted
+from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.data import idx
 from gan_runtime.data.contract import Arrays, ArraySet, Availability, picture_set
 from gan_runtime.data.summary import Summary
-from gan_runtime.errors import QUOTED_CHARACTERS, DatasetError, quoted
-from gan_runtime.fields import IMAGES, LABELS, Fields
 
 DATA_VARIABLE = "GAN_DATA_DIR"
 TRAINING, HELD_OUT = "train", "t10k"  # how the names of the files begin

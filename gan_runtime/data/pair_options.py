@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, get_args
 
+from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.data.conversion import GROUNDS, Resample, Target
 from gan_runtime.data.decoding import WHITE
 from gan_runtime.data.picture_options import (
@@ -17,7 +18,6 @@ from gan_runtime.data.picture_options import (
     zip_names,
 )
 from gan_runtime.data.zip_names import CodePage
-from gan_runtime.options import OptionRecord, option
 
 Layout = Literal["side_by_side", "folders", "halves"]
 Side = TypeVar("Side")

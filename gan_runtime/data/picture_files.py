@@ -12,9 +12,9 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.summary import Skip
-from gan_runtime.errors import DatasetError
 
 MAX_FILES = 2_000_000
 MAX_MEMBERS = 2_500_000  # of a zip, with its folders

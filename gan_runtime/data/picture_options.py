@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
+from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.data.conversion import GROUNDS, Target
 from gan_runtime.data.zip_names import CodePage
-from gan_runtime.options import OptionRecord, option
 
 Pixels = Literal["28", "32", "64", "128"]
 Color = Literal["grey", "rgb"]

@@ -16,10 +16,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data.picture_files import readable
 from gan_runtime.data.split_names import Split, split_of
 from gan_runtime.data.summary import Skip
-from gan_runtime.errors import DatasetError, quoted
 
 AUTO, NONE = "auto", "none"  # of `held_out_folders`
 MOST_NAMED = 5  # folders in a sentence

@@ -11,6 +11,7 @@ from typing import BinaryIO, Protocol, TypeVar
 
 import numpy as np
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import bit_depth
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import NOT_SIDE_BY_SIDE
@@ -20,7 +21,6 @@ from gan_runtime.data.picture_places import Place
 from gan_runtime.data.picture_sources import ARCHIVE
 from gan_runtime.data.summary import EXAMPLES, Skip, Skipped, Summary
 from gan_runtime.data.zip_source import PACKING
-from gan_runtime.errors import DatasetError
 
 # Decoding leaves Python's lock; each thread may hold a picture of 89 million pixels.
 THREADS = min(4, os.cpu_count() or 1)

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gan_runtime import zip_directory
+from gan_runtime.base import zip_directory
+from gan_runtime.base.errors import DatasetError, quoted
+from gan_runtime.base.zip_directory import CrowdedZipError
 from gan_runtime.data import file_kinds, picture_files, zip_names
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.folder_source import FolderSource
 from gan_runtime.data.picture_files import UNREADABLE, Source, readable
 from gan_runtime.data.summary import Skip
 from gan_runtime.data.zip_source import ZipSource
-from gan_runtime.errors import DatasetError, quoted
-from gan_runtime.zip_directory import CrowdedZipError
 
 ADVICE = "give a folder or a .zip of pictures"
 ARCHIVE = "archive"  # the kind of a file that may hold pictures itself

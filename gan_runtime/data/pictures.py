@@ -14,7 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime import disk
+from gan_runtime.base import disk
+from gan_runtime.base.errors import DatasetError, quoted
+from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels
+from gan_runtime.base.fields import pictures as picture_field
 from gan_runtime.data import picture_places, picture_sources, zip_names
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import Converted, Target, converted
@@ -27,9 +30,6 @@ from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import FieldWriter, row_bytes
 from gan_runtime.data.summary import Skip
 from gan_runtime.data.survey import Survey
-from gan_runtime.errors import DatasetError, quoted
-from gan_runtime.fields import IMAGES, LABELS, Fields, labels
-from gan_runtime.fields import pictures as picture_field
 
 MAX_CLASSES = 10_000
 

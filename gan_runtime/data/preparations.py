@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from gan_runtime.data import karman_options
+from gan_runtime.base.errors import FieldError
+from gan_runtime.base.options import OptionRecord
 from gan_runtime.data.contract import Progress, Promised
-from gan_runtime.data.karman_options import FlowOptions, SmallFlowOptions
 from gan_runtime.data.pair_options import PairOptions
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.prepared import Stored
-from gan_runtime.data.shower_options import (
+from gan_runtime.data.survey import Survey
+from gan_runtime.domains.flows import preparation_options
+from gan_runtime.domains.flows.preparation_options import FlowOptions, SmallFlowOptions
+from gan_runtime.domains.showers.preparation_options import (
     AuthorsOptions,
     CaloChallengeOptions,
     ShowerOptions,
@@ -23,9 +26,6 @@ from gan_runtime.data.shower_options import (
     energies_in_order,
     promised,
 )
-from gan_runtime.data.survey import Survey
-from gan_runtime.errors import FieldError
-from gan_runtime.options import OptionRecord
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 Rule = Callable[[Any], FieldError | None]  # of a record of options: what is wrong across them
@@ -92,7 +92,7 @@ class Preparation:
         return cast("Maker", importlib.import_module(self.maker))
 
 
-FLOW_RULES = (karman_options.held_out_is_not_trained_on, karman_options.enough_frames)
+FLOW_RULES = (preparation_options.held_out_is_not_trained_on, preparation_options.enough_frames)
 PREPARATIONS: dict[str, Preparation] = {
     "pictures": Preparation(
         "Your own pictures",
@@ -108,7 +108,7 @@ PREPARATIONS: dict[str, Preparation] = {
         "Simulated showers",
         "Electrons in 25 layers of tungsten and silicon, simulated here: no files and no network needed.",
         ShowerOptions,
-        maker="gan_runtime.data.simulated_showers",
+        maker="gan_runtime.domains.showers.simulated_preparation",
         name="showers",
         rules=(energies_in_order, angles_in_order),
         promises=promised,
@@ -117,7 +117,7 @@ PREPARATIONS: dict[str, Preparation] = {
         "Simulated showers, small",
         "The same in 17 × 17 × 25 cells, 4,000 of them: for two cores. A run that needs them has them made.",
         TinyShowerOptions,
-        maker="gan_runtime.data.simulated_showers",
+        maker="gan_runtime.domains.showers.simulated_preparation",
         name="showers_tiny",
         rules=(energies_in_order, angles_in_order),
         promises=promised,
@@ -126,7 +126,7 @@ PREPARATIONS: dict[str, Preparation] = {
         "Showers of the 3DGAN's authors",
         "Their HDF5 files: cells of 51 × 51 × 25, energy, measured angle.",
         AuthorsOptions,
-        maker="gan_runtime.data.shower_files",
+        maker="gan_runtime.domains.showers.hdf5_preparation",
         source="an HDF5 file, or a folder of them",
         suffixes=HDF5_SUFFIXES,
         name="showers_hdf5",
@@ -135,7 +135,7 @@ PREPARATIONS: dict[str, Preparation] = {
         "Showers of the CaloChallenge",
         "HDF5 files of data set 2 or 3: 16 × 9 × 45 or 50 × 18 × 45 voxels, and the energy.",
         CaloChallengeOptions,
-        maker="gan_runtime.data.calochallenge",
+        maker="gan_runtime.domains.showers.calochallenge_preparation",
         source="an HDF5 file, or a folder of them",
         suffixes=HDF5_SUFFIXES,
         name="calochallenge",
@@ -154,19 +154,19 @@ PREPARATIONS: dict[str, Preparation] = {
         "Simulated flow",
         "Frames of a Kármán vortex street behind an obstacle, simulated here. A run that needs them has them made.",
         FlowOptions,
-        maker="gan_runtime.data.karman",
+        maker="gan_runtime.domains.flows.preparation",
         name="karman",
         rules=FLOW_RULES,
-        promises=karman_options.promised,
+        promises=preparation_options.promised,
     ),
     "karman_small": Preparation(
         "Simulated flow, small",
         "The same flows in 40 × 96 pixels: for two cores. A run that needs them has them made.",
         SmallFlowOptions,
-        maker="gan_runtime.data.karman",
+        maker="gan_runtime.domains.flows.preparation",
         name="karman_small",
         rules=FLOW_RULES,
-        promises=karman_options.promised,
+        promises=preparation_options.promised,
     ),
     "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
     "fashion_mnist": Preparation("Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."),

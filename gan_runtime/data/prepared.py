@@ -14,15 +14,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic import Field as Bounds
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError, HomeError, quoted
+from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data import first_rows
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
 from gan_runtime.data.summary import Summary
-from gan_runtime.errors import DatasetError, HomeError, quoted
-from gan_runtime.fields import Field, Fields
-from gan_runtime.home import Home
-from gan_runtime.records import own_files
-from gan_runtime.records.rundir import write_whole
+from gan_runtime.records import run_files
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import write_whole
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -144,7 +144,7 @@ def manifest(home: Home, name: str) -> Manifest:
     path = folder(home, name) / MANIFEST
     advice = "remove the data set and prepare it anew"
     try:
-        known = Manifest.model_validate_json(own_files.content(path))
+        known = Manifest.model_validate_json(run_files.content(path))
     except FileNotFoundError:
         raise DatasetError(f"no data set {quoted(name)} is prepared in {home.data}.") from None
     except OSError as error:

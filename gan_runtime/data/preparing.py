@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import disk, options
+from gan_runtime.base import disk, options
+from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecError, quoted
+from gan_runtime.base.options import Option, OptionRecord
 from gan_runtime.data import keras_sets, live_picture, picture_files, prepared
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.preparations import PREPARATIONS, Preparation
 from gan_runtime.data.prepared import FieldRecord, Manifest, Stored
 from gan_runtime.data.survey import Survey
-from gan_runtime.errors import DatasetError, FieldError, HomeError, SpecError, quoted
-from gan_runtime.home import Home
-from gan_runtime.options import Option, OptionRecord
 from gan_runtime.records.entry import now
+from gan_runtime.records.home import Home
 
 
 @dataclass(frozen=True)

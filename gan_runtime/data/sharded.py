@@ -22,10 +22,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from gan_runtime import disk
+from gan_runtime.base import disk
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data.contract import Array, Arrays, ArraySet, Indices
-from gan_runtime.errors import DatasetError
-from gan_runtime.fields import Field, Fields
 
 SHARD_BYTES = (
     512_000_000  # of rows in one file: files of a size that is easy to copy, and few of them open at a time

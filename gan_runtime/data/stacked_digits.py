@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from gan_runtime import catalog
+from gan_runtime.base.fields import IMAGES, LABELS
 from gan_runtime.data import digits
 from gan_runtime.data.contract import ArraySet, picture_set
-from gan_runtime.fields import IMAGES, LABELS
 
 ROWS = 20_000
 HELD_OUT = 2_000

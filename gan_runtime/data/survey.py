@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.data.summary import Summary
-from gan_runtime.fields import Fields
 
 
 @dataclass(frozen=True)

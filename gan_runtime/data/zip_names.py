@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gan_runtime.errors import DatasetError, quoted
+from gan_runtime.base.errors import DatasetError, quoted
 
 CodePage = Literal[
     "auto", "cp437", "cp850", "cp866", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp932", "cp936", "cp949", "cp950"

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data import picture_files, zip_names
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_files import is_hidden, readable, refused
 from gan_runtime.data.summary import Skip
-from gan_runtime.errors import DatasetError, quoted
 
 CHUNK_BYTES = 1 << 20
 PACKING = "packing"  # the kind of what is packed in a way that Python cannot unpack

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from gan_runtime.errors import DeviceLockError
+from gan_runtime.base.errors import DeviceLockError
 
 FOLDER_VARIABLE = "GAN_RUNTIME_LOCKS"
 NAME = "gan-runtime-devices"

@@ -10,9 +10,9 @@ import contextlib
 import threading
 import time
 
+from gan_runtime.base.errors import DeviceLockError
 from gan_runtime.device_locks import holder, lock
 from gan_runtime.device_locks.held import Held
-from gan_runtime.errors import DeviceLockError
 
 ROUND_SECONDS = 600.0  # cleaners wait for hours or days
 

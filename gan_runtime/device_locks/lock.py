@@ -6,8 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from gan_runtime.base.errors import DeviceLockError
 from gan_runtime.device_locks.folder import folder
-from gan_runtime.errors import DeviceLockError
 
 SUFFIX = ".lock"
 # Never written, so reading is all that anybody needs; a link or a pipe that somebody has put there is not followed nor awaited.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from gan_runtime.base.errors import DeviceLockError
 from gan_runtime.device_locks import holder, host_devices, lock
 from gan_runtime.device_locks.folder import folder
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.device_locks.host_devices import HostDevice
-from gan_runtime.errors import DeviceLockError
 
 
 @dataclass(frozen=True)

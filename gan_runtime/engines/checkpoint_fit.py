@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.errors import CheckpointError
 
 
 def check_fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:

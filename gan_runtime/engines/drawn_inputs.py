@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.fields import LABELS, Fields
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.values import host_values
-from gan_runtime.fields import LABELS, Fields
 from gan_runtime.workloads.contract import Options, Workload
 
 MOST_CLASSES = 20  # asked for at once, where no one of them is named

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime import metrics
+from gan_runtime.base import metrics
+from gan_runtime.base.fields import LABELS, Fields, class_names
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.engines.contract import BinCounts, ProbeResult
-from gan_runtime.fields import LABELS, Fields, class_names
 from gan_runtime.workloads.contract import Phase, Program
 
 PROBE_ROWS = 256

@@ -6,11 +6,11 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data.chosen import ChosenFields
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.step_plan import StepPlan, step_plan
-from gan_runtime.fields import Fields
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Program, Workload
 

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.fields import Fields
+from gan_runtime.engines.tiling.division import Division, Sides, divided
+from gan_runtime.engines.tiling.grouping import grouped, share, ungrouped
+from gan_runtime.engines.tiling.merging import Merging
+from gan_runtime.engines.tiling.stopwatch import Stopwatch
+from gan_runtime.engines.tiling.ways import MERGE, PREPARATION, Blend, Way
 from gan_runtime.spec import RunSpec
-from gan_runtime.tiling.division import Division, Sides, divided
-from gan_runtime.tiling.grouping import grouped, share, ungrouped
-from gan_runtime.tiling.merging import Merging
-from gan_runtime.tiling.stopwatch import Stopwatch
-from gan_runtime.tiling.ways import MERGE, PREPARATION, Blend, Way
 from gan_runtime.workloads.contract import Options, Tensor, Translates
 
 Picture = NDArray[np.float32]  # (height, width, channels)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.fields import Field, Fields
+from gan_runtime.base.fields import Field, Fields
 
 
 def host_values(rows: Mapping[str, NDArray[Any]], fields: Fields) -> dict[str, NDArray[Any]]:

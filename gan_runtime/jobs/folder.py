@@ -22,15 +22,14 @@ from typing import Any, Literal, TypeVar
 import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from gan_runtime import processes
-from gan_runtime.home import is_run_name
 from gan_runtime.jobs import kinds
-from gan_runtime.records import own_files
+from gan_runtime.records import processes, run_files
 from gan_runtime.records.columns import Count, Document, Label, Name, Text, UtcTime
 from gan_runtime.records.entry import now
-from gan_runtime.records.introduction import Pid, Started
-from gan_runtime.records.rundir import write_whole
+from gan_runtime.records.home import is_run_name
+from gan_runtime.records.run_folder import write_whole
 from gan_runtime.records.task_folder import TaskFolder
+from gan_runtime.records.worker_handshake import Pid, Started
 
 EndState = Literal["finished", "failed", "cancelled", "lost"]
 State = Literal["waiting", "running", "finished", "failed", "cancelled", "lost"]
@@ -188,7 +187,7 @@ class JobDir(TaskFolder):
     def progress(self) -> Progress:
         """The newest whole line."""
         try:
-            lines = own_files.tail(self.progress_file, _TAIL_BYTES).splitlines(keepends=True)
+            lines = run_files.tail(self.progress_file, _TAIL_BYTES).splitlines(keepends=True)
             return Progress.model_validate_json(
                 next(line for line in reversed(lines) if line.endswith(b"\n"))
             )
@@ -221,6 +220,6 @@ class JobDir(TaskFolder):
 def _read(path: Path, kind: type[_Record]) -> _Record | None:
     """None where it is missing, torn by a power loss, written by hand, or no plain file."""
     try:
-        return kind.model_validate_json(own_files.content(path))
+        return kind.model_validate_json(run_files.content(path))
     except (OSError, ValidationError):
         return None

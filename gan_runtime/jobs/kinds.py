@@ -42,16 +42,20 @@ KINDS: dict[str, Kind] = {
     "survey_data": Kind("Look through pictures", "gan_runtime.jobs.data_work:look_through"),
     "generate": Kind("Generate images", "gan_runtime.jobs.picture_work:generate", environment=ON_THE_CPU),
     "compute_surface": Kind(
-        "Compute loss surfaces", "gan_runtime.surface.work:compute", environment=ON_THE_CPU
+        "Compute loss surfaces", "gan_runtime.evaluation.loss_surface:compute", environment=ON_THE_CPU
     ),
     "measure_physics": Kind(
-        "Measure showers", "gan_runtime.jobs.physics_work:measure", environment=ON_THE_CPU
+        "Measure showers", "gan_runtime.domains.showers.measurement:measure", environment=ON_THE_CPU
     ),
     "make_showers": Kind(
-        "Generate showers of one energy", "gan_runtime.jobs.chosen_showers:make", environment=ON_THE_CPU
+        "Generate showers of one energy",
+        "gan_runtime.domains.showers.shower_samples:make",
+        environment=ON_THE_CPU,
     ),
     "iterate": Kind(
-        "Feed a model with its own pictures", "gan_runtime.jobs.iterate_work:iterate", environment=ON_THE_CPU
+        "Feed a model with its own pictures",
+        "gan_runtime.domains.flows.rollout:iterate",
+        environment=ON_THE_CPU,
     ),
     "check_tpu": Kind(
         "Compile for a TPU",

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gan_runtime import pictures, trained
+from gan_runtime import pictures
 from gan_runtime.jobs.task import Task
-from gan_runtime.trained import Trained
+from gan_runtime.training import trained
 from gan_runtime.training.album import Album
 from gan_runtime.training.checkpoints import Which
+from gan_runtime.training.trained import Trained
 
 PICTURE_FILE = "generated.png"
 ARRAYS_FILE = "generated.npz"  # what the workload shows, by name

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gan_runtime.home import Home
 from gan_runtime.jobs.folder import JobDir, Progress
+from gan_runtime.records.home import Home
 
 SECONDS_BETWEEN = 0.3  # two lines of progress
 Clock = Callable[[], float]

@@ -17,12 +17,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import disk, framework_settings, processes
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import Home
+from gan_runtime.base import disk
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.hardware import framework_settings
 from gan_runtime.jobs.folder import End, JobDir
 from gan_runtime.jobs.kinds import KINDS, cancelled
 from gan_runtime.jobs.task import Cancelled, Task, Work
+from gan_runtime.records import processes
+from gan_runtime.records.home import Home
 
 
 def main(job: JobDir) -> int:

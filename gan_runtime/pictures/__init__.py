@@ -1,7 +1,7 @@
 """Pictures drawn from arrays, by the name of their renderer. NumPy and Pillow alone: no framework, no run, no store.
 
 A workload's catalog entry says which arrays are drawn by which renderer (catalog.entries.Picture). Values of images are from
--1 to 1, those of showers as in calorimeter/fields.py; NaN, of networks that have gone wrong, is black.
+-1 to 1, those of showers as in domains/showers/cell_values.py; NaN, of networks that have gone wrong, is black.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gan_runtime import disk
-from gan_runtime.pictures import filmstrips, grids, labelled, showers, triplets
+from gan_runtime.base import disk
+from gan_runtime.domains.flows import triplets
+from gan_runtime.domains.showers import pictures
+from gan_runtime.pictures import filmstrips, grids, labelled
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, Room, whole
 
 __all__ = ["LABELS", "RENDERERS", "Renderer", "Room", "render", "save", "whole"]
@@ -37,8 +39,8 @@ RENDERERS: dict[str, Renderer] = {
     "labelled_grid": Renderer(("images", LABELS), labelled.labelled_grid),
     "triplets": Renderer(("inputs", "outputs", "targets"), triplets.triplets),
     "filmstrip": Renderer(("sequences",), filmstrips.filmstrip),
-    "shower_projections": Renderer(("showers",), showers.shower_projections),
-    "shower_slices": Renderer(("showers",), showers.shower_slices),
+    "shower_projections": Renderer(("showers",), pictures.shower_projections),
+    "shower_slices": Renderer(("showers",), pictures.shower_slices),
 }
 
 

@@ -1,6 +1,6 @@
 """What a job measures when a run's model is iterated: its picture is its own next source, beside the true pictures.
 
-One record for each way in which the pictures were made (tiling/ways.py); the ways of one job have its id in common, `iteration`.
+One record for each way in which the pictures were made (engines/tiling/ways.py); the ways of one job have its id in common, `iteration`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from gan_runtime.engines.tiling.ways import Blend, Way
 from gan_runtime.records.columns import Count, Name, Rank, Step
 from gan_runtime.records.entry import Entry, agree
-from gan_runtime.tiling.ways import Blend, Way
 
 MOST_STEPS = 10_000
 KEPT = "epoch "  # begins the name of weights that a run has kept after an epoch; no checkpoint is called so
@@ -22,7 +22,7 @@ FramesFile = Annotated[str, Field(pattern=r"^(flow/[a-z0-9_-]{1,120}\.npz)?$")]
 
 
 class FlowScore(BaseModel):
-    """A single number of all steps together. `reference`: what catalog/flow_scores.py says; `replay`: the same of the replay of the nearest
+    """A single number of all steps together. `reference`: what domains/flows/score_metrics.py says; `replay`: the same of the replay of the nearest
     training film; NaN: there is none."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime import disk
-from gan_runtime.errors import HomeError, PictureError
-from gan_runtime.records import frame_differences, lines, npz_file, own_files
+from gan_runtime.base import disk
+from gan_runtime.base.errors import HomeError, PictureError
+from gan_runtime.records import frame_differences, lines, npz_file, run_files
 from gan_runtime.records.flow import MOST_STEPS
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 
 MOST_BYTES = 64_000_000  # of both films, before they are packed
 MAX_BYTES = (
@@ -91,7 +91,7 @@ def read(run: RunDir, file: str) -> Frames:
     folder, _, name = file.partition("/")
     if folder != run.flow.name or not FILE_NAME.fullmatch(name):
         raise PictureError("its name is not that of a film in the folder of the run")
-    stored = npz_file.arrays(own_files.opened(run.flow, name), _KINDS, MAX_BYTES)
+    stored = npz_file.arrays(run_files.opened(run.flow, name), _KINDS, MAX_BYTES)
     _check_shapes(stored["truth"], stored["predicted"])
     truth, predicted = _unpacked(stored["truth"]), _unpacked(stored["predicted"])
     frames = Frames(stored["steps"], truth, predicted, stored["mask"])

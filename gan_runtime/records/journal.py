@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from gan_runtime.errors import HomeError
+from gan_runtime.base.errors import HomeError
 from gan_runtime.records import lines
 from gan_runtime.records.entry import now
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage

@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from gan_runtime.errors import JournalError
-from gan_runtime.records import own_files
+from gan_runtime.base.errors import JournalError
+from gan_runtime.records import run_files
 
 MAX_LINE = 16_000_000  # bytes; the longest record, a call of 10,000 steps with 20 metrics, has 5 MB
 MAX_BAD_LINES = 10_000  # of one journal; a crash tears one
@@ -52,6 +52,6 @@ def pieces(path: Path, offset: int = 0, size: int = PIECE_BYTES) -> Iterator[byt
 
 def _plain(path: Path) -> int:
     try:
-        return own_files.plain(path)
-    except own_files.NotPlainError as error:
+        return run_files.plain(path)
+    except run_files.NotPlainError as error:
         raise JournalError(f"{path.name} is {error.strerror}") from None

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime import zip_directory
-from gan_runtime.errors import PictureError
+from gan_runtime.base import zip_directory
+from gan_runtime.base.errors import PictureError
 
 _ENCRYPTED = 0x1  # of the flags of a member
 _HEADER_CHARACTERS = 1_000  # of a member: its type and shape; NumPy writes about 120

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from gan_runtime.errors import JournalError, RunStateError
+from gan_runtime.base.errors import JournalError, RunStateError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Standing, StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 
 
 def latest_status(run: RunDir) -> StatusChange:

@@ -12,9 +12,9 @@ import struct
 
 from PIL import Image
 
-from gan_runtime.errors import PictureError
-from gan_runtime.records import own_files
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.base.errors import PictureError
+from gan_runtime.records import run_files
+from gan_runtime.records.run_folder import RunDir
 
 # A grid of 64 color images of 256 × 256 has 2,062 × 2,062 pixels and 13 MB where nothing can be compressed; those of today
 # are 28 × 28. What is larger is no sample grid, and would take the memory of whoever looks at it.
@@ -68,5 +68,5 @@ def _decode(content: bytes) -> None:
 
 
 def _bytes(run: RunDir, name: str) -> bytes:
-    with os.fdopen(own_files.opened(run.samples, name), "rb") as file:
-        return own_files.read(file, MAX_BYTES + 1)
+    with os.fdopen(run_files.opened(run.samples, name), "rb") as file:
+        return run_files.read(file, MAX_BYTES + 1)

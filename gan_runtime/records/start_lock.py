@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir, Stamp
+from gan_runtime.records.run_folder import RunDir, Stamp
 
 HANDED_VARIABLE = "GAN_RUNTIME_START_LOCK"
 _MOST_BYTES = 64_000

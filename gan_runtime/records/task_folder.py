@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gan_runtime.records import own_files
+from gan_runtime.records import run_files
 
 _TAIL_BYTES = 64_000
 
@@ -39,7 +39,7 @@ class TaskFolder:
     def log_tail(self, lines: int = 200) -> str:
         """The last lines of the log; empty before anything is printed, and where it cannot be read."""
         try:
-            text = own_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
+            text = run_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
         except OSError:
             return ""
         return "\n".join(text.splitlines()[-lines:])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gan_runtime.base.errors import FieldError
 from gan_runtime.catalog.entries import Rule
-from gan_runtime.errors import FieldError
 
 
 def keras_trains_with_tensorflow(loop: str, engine: str) -> FieldError | None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from gan_runtime.options import option
+from gan_runtime.base.options import option
 
 
 class MeasuringOptions(BaseModel):

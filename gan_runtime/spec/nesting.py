@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gan_runtime import catalog, options
+from gan_runtime import catalog
+from gan_runtime.base import options
+from gan_runtime.base.errors import FieldError, quoted
+from gan_runtime.base.options import Option
 from gan_runtime.catalog.entries import WorkloadEntry
-from gan_runtime.errors import FieldError, quoted
-from gan_runtime.options import Option
 
 DEFAULT_WORKLOAD = "dcgan_mnist"
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel
 
-from gan_runtime.options import option
+from gan_runtime.base.options import option
 
 Optimizer = Literal["adam", "sgd", "rmsprop"]
 RMSpropEpsilon = Literal["inside", "outside"]

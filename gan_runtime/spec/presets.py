@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gan_runtime.errors import QUOTED_CHARACTERS, FieldError, SpecError, quoted
+from gan_runtime.base.errors import QUOTED_CHARACTERS, FieldError, SpecError, quoted
 
 
 @dataclass(frozen=True)

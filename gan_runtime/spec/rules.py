@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
+from gan_runtime.base.errors import FieldError, quoted
 from gan_runtime.catalog.entries import Rule
-from gan_runtime.errors import FieldError, quoted
 from gan_runtime.spec import loop_rules
 
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel
 
 from gan_runtime import catalog
-from gan_runtime.options import option
+from gan_runtime.base.options import option
 from gan_runtime.spec import nesting
 
 Accelerator = Literal["auto", "cpu", "gpu", "tpu"]

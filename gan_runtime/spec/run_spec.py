@@ -21,11 +21,12 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from gan_runtime import catalog, options
+from gan_runtime import catalog
+from gan_runtime.base import options
+from gan_runtime.base.errors import DatasetError, FieldError, SpecError
+from gan_runtime.base.metrics import LEARNING_RATE, of_network
+from gan_runtime.base.options import Option, OptionRecord
 from gan_runtime.catalog.entries import WorkloadEntry
-from gan_runtime.errors import DatasetError, FieldError, SpecError
-from gan_runtime.metrics import LEARNING_RATE, of_network
-from gan_runtime.options import Option, OptionRecord
 from gan_runtime.spec import nesting
 from gan_runtime.spec import rules as spec_rules
 from gan_runtime.spec.averaging import AveragingOptions

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.errors import FieldError, SpecError
+from gan_runtime.base.errors import FieldError, SpecError
 
 MAX_BYTES = 100_000  # all options together take 1,500
 MAX_KEYS = 200

@@ -15,8 +15,8 @@ from typing import Literal
 
 import duckdb
 
-from gan_runtime import targets
-from gan_runtime.errors import ExportError
+from gan_runtime.base import output_files
+from gan_runtime.base.errors import ExportError
 from gan_runtime.store import queries
 from gan_runtime.store.queries.samples import OLD_KIND
 from gan_runtime.store.store import Store
@@ -62,10 +62,10 @@ def export(
         **_specs(store, run_ids, folder),
     }
     try:
-        targets.check(writers, overwrite)
+        output_files.check(writers, overwrite)
         for path, write in writers.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with targets.whole_file(path, overwrite) as aside:
+            with output_files.whole_file(path, overwrite) as aside:
                 write(aside)
         return list(writers)
     except (OSError, duckdb.IOException) as error:

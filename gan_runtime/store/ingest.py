@@ -11,16 +11,16 @@ import time
 from collections.abc import Iterable
 from datetime import datetime
 
-from gan_runtime.errors import JournalError
-from gan_runtime.home import Home, is_run_name
+from gan_runtime.base.errors import JournalError
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import ENDED
-from gan_runtime.records.rundir import RunDir, Stamp
+from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store import reasons
-from gan_runtime.store.intake import TABLES, Intake, NewestSteps, write_rows
+from gan_runtime.store.folder_watcher import Clock, Watch
+from gan_runtime.store.ingest_batch import TABLES, Intake, NewestSteps, write_rows
 from gan_runtime.store.job_intake import JobIntake
 from gan_runtime.store.store import Store, is_trouble_of_the_store, may_be_of_one_run
-from gan_runtime.store.watch import Clock, Watch
 
 BATCH_ROWS = (
     200_000  # of small runs that are committed together: a transaction takes longer than reading one of them

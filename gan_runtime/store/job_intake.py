@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
-from gan_runtime.patience import Patience
+from gan_runtime.records.home import Home
 from gan_runtime.store import reasons
+from gan_runtime.store.folder_watcher import SETTLING_SECONDS, Clock
 from gan_runtime.store.rows import Row
 from gan_runtime.store.store import Store, is_trouble_of_the_store
-from gan_runtime.store.watch import SETTLING_SECONDS, Clock
 
 _ENDED_AT = 7  # column
 log = logging.getLogger("gan_runtime")
@@ -33,7 +33,7 @@ class JobIntake:
         """Takes in how the jobs are now, and lets go of those whose folder is gone; returns how many rows changed."""
         gone: set[str] = set()
         if self._may_be_new():
-            jobs = desk.job_dirs(self._home)
+            jobs = job_queue.job_dirs(self._home)
             gone = self._rows.keys() - {job.job_id for job in jobs}
             self._open = [job for job in jobs if self._is_open(job)]
         looks = [look for job in self._open if (look := job.look()) is not None]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from gan_runtime import disk
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.base import disk
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 

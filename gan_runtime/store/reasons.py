@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from gan_runtime.errors import GanRuntimeError
+from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir, Stamp
+from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store.store import may_be_of_one_run
 
 

@@ -217,7 +217,7 @@ CREATE OR REPLACE VIEW flow_steps AS
 CREATE OR REPLACE VIEW flow_stages AS
     SELECT * EXCLUDE (place) FROM ingest.flow_stages SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
 -- What is known of a run along its steps: what it has recorded, and the scores of its checkpoints that jobs have measured since, under
--- names of their own (catalog/shower_scores.py, catalog/flow_scores.py). Of iterations only those of the usual question count, so that like is
+-- names of their own (domains/showers/score_metrics.py, domains/flows/score_metrics.py). Of iterations only those of the usual question count, so that like is
 -- compared with like; of several of them the newest, of those in tiles if there is one. Training seconds of a checkpoint: of the epochs until then.
 CREATE OR REPLACE VIEW numbers AS
     WITH measured AS (

@@ -2,7 +2,7 @@
 
 DuckDB lets one process write a file and then no other read it, so the owner answers for everyone; a process that is not
 the owner builds the same store from the journals. Where a statement meets damage, the owner opens the database anew
-(runtime/healing.py) and whoever asked is answered from that one.
+(supervision/store_recovery.py) and whoever asked is answered from that one.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from gan_runtime.errors import QueryError, StoreDamagedError
-from gan_runtime.store import opening, person
-from gan_runtime.store.gate import Gate
-from gan_runtime.store.memo import Made, Memo
-from gan_runtime.store.person import Answer, Limits
-from gan_runtime.targets import FORMULA_BEGINNINGS
+from gan_runtime.base.errors import QueryError, StoreDamagedError
+from gan_runtime.base.output_files import FORMULA_BEGINNINGS
+from gan_runtime.store import database_file, user_sql
+from gan_runtime.store.query_cache import Made, Memo
+from gan_runtime.store.reopen_barrier import Gate
+from gan_runtime.store.user_sql import Answer, Limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,11 @@ _OF_THE_STORE = (
 
 def is_trouble_of_the_store(error: BaseException) -> bool:
     """Whether the store is to blame, such as on a full disk; else what was to be written is."""
-    return isinstance(error, _OF_THE_STORE) or opening.is_unreadable(error) or opening.is_invalidated(error)
+    return (
+        isinstance(error, _OF_THE_STORE)
+        or database_file.is_unreadable(error)
+        or database_file.is_invalidated(error)
+    )
 
 
 def may_be_of_one_run(error: BaseException) -> bool:
@@ -69,14 +73,14 @@ class Store:
         self.path, self.gate = path, Gate()
         self.damage: duckdb.Error | None = None  # that a statement has met, and the next one would meet again
         self._renewals, self._left_bytes = 0, 0
-        self._connection = opening.connected(path)
-        self._memo = Memo(*opening.tables_and_views(self._connection))
+        self._connection = database_file.connected(path)
+        self._memo = Memo(*database_file.tables_and_views(self._connection))
         self._writing = threading.Lock()
 
     def close(self) -> None:
         """Writes everything into the file and releases it."""
         with suppress(duckdb.Error):  # a damaged file takes nothing more; the journals have it all
-            opening.merge_when_closed(self._connection)
+            database_file.merge_when_closed(self._connection)
         self._let_go()
 
     def renew(self, between: Callable[[], None]) -> None:
@@ -87,7 +91,7 @@ class Store:
         with self.gate.shut():
             self._let_go()
             between()
-            self._connection = opening.connected(self.path)
+            self._connection = database_file.connected(self.path)
             self._memo.changed()
             self.damage, self._renewals = None, self._renewals + 1
 
@@ -164,7 +168,7 @@ class Store:
 
         Raises as `person.answer`.
         """
-        return person.answer(self._connection.cursor(), sql, limits)
+        return user_sql.answer(self._connection.cursor(), sql, limits)
 
     def copy_view(self, view: str, run_ids: list[str], target: Path) -> None:
         """Writes the rows of some runs of a view into a .parquet or .csv file; the ending decides.
@@ -221,7 +225,9 @@ class Store:
                 finally:
                     cursor.close()
             except duckdb.Error as error:
-                if opening.is_unreadable(error) or (opening.is_invalidated(error) and not self._answers()):
+                if database_file.is_unreadable(error) or (
+                    database_file.is_invalidated(error) and not self._answers()
+                ):
                     self.damage = error
                 raise
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gan_runtime.errors import FieldError, SpecError, quoted
+from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.studies.questions import QUESTIONS, Question
 

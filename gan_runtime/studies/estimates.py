@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.catalog.published import Speed
-from gan_runtime.catalog.shower_published import PUBLISHED
-from gan_runtime.home import REPOSITORY
+from gan_runtime.domains.showers.published_speeds import PUBLISHED
+from gan_runtime.records.home import REPOSITORY
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "latest.jsonl"
 ROW, KIND = "cycles", "epoch"

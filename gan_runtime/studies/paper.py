@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gan_runtime import catalog
-from gan_runtime.hosts import ACCELERATORS, Host
+from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 from gan_runtime.studies import references

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gan_runtime.catalog.flow_published import TIMES
-from gan_runtime.catalog.shower_published import SPEEDS
+from gan_runtime.domains.flows.published_speeds import TIMES
+from gan_runtime.domains.showers.published_speeds import SPEEDS
 
 PAPER = "Ravikumar and Sriraman 2023"
 CERN = "CERN 3DGAN on Google Cloud (Cardoso), seconds per epoch of 124 987 events, best input pipeline"

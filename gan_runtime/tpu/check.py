@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.home import Home
+from gan_runtime.base.tpu_advice import advice
 from gan_runtime.jobs.folder import JobDir, JobLook
-from gan_runtime.records.rundir import write_json
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import write_json
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
-from gan_runtime.tpu_advice import advice
 
 FOLDER = "tpu-checks"
 

@@ -10,11 +10,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from gan_runtime.base.errors import AcceleratorError, DatasetError, quoted
+from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data import door, loading
-from gan_runtime.errors import AcceleratorError, DatasetError, quoted
-from gan_runtime.fields import Field, Fields
-from gan_runtime.frame_fields import SOURCE
-from gan_runtime.home import Home
+from gan_runtime.domains.flows.fields import SOURCE
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology
 from gan_runtime.tpu.report import Point
@@ -31,7 +31,7 @@ THERE = {
 }  # what a check takes for granted
 Program = Literal["step", "frame"]  # of the training; or one picture made of another, in tiles over all cores
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = ("catalog", "engines", "tiling", "tpu", "workloads")  # what decides over a program and its reading
+CODE = ("catalog", "domains", "engines", "tpu", "workloads")  # what decides over a program and its reading
 # Options that change nothing about the program of a step.
 WITHOUT_EFFECT = frozenset(
     {

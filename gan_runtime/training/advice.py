@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from gan_runtime.home import Home, command_line
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home, command_line
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 
 

@@ -5,7 +5,7 @@ every real one, so the gradient of the network that it judges carries no directi
 smaller or larger than the real ones beside them. Empty: too many of them hold nothing. A NaN needs no scores: the recorder
 finds it in the step's numbers.
 
-Which of an epoch's numbers are looked at is a matter of their roles (gan_runtime/metrics.py): a workload that gives no number
+Which of an epoch's numbers are looked at is a matter of their roles (gan_runtime/base/metrics.py): a workload that gives no number
 the roles of an alarm never raises it. Networks and rows are called what the workload calls them.
 """
 
@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gan_runtime.base.metrics import Role
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.metrics import Role
 from gan_runtime.spec import RunSpec
 
 FIRST_EPOCH = 1  # an untrained generator makes the same for every latent: that is no collapse

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gan_runtime import catalog, pictures
 from gan_runtime.catalog.entries import Picture
 from gan_runtime.records.journal import Sample
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 
 Shown = Mapping[str, NDArray[np.generic]]  # what the engine gives, by name

@@ -18,9 +18,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from gan_runtime import disk
+from gan_runtime.base import disk
+from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.errors import CheckpointError
 from gan_runtime.training.finite import first_not_finite
 
 BEST = "best.safetensors"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.errors import NonFiniteError
 
 
 def first_not_finite(arrays: Arrays) -> str | None:

@@ -12,11 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
-from gan_runtime.errors import NonFiniteError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album
 from gan_runtime.training.calls import Call, plain_calls, with_profile

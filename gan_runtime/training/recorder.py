@@ -9,11 +9,11 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
-from gan_runtime.errors import NonFiniteError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album, Shown
 from gan_runtime.training.calls import WARM_STEPS

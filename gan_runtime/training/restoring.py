@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Engine
-from gan_runtime.errors import CheckpointError
 from gan_runtime.records import journal, lines
 from gan_runtime.records.journal import JournalWriter, Record
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gan_runtime import disk
+from gan_runtime.base import disk
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter

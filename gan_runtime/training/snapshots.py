@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from gan_runtime import disk
+from gan_runtime.base import disk
+from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.errors import CheckpointError
 
 Weights = dict[str, NDArray[np.float32]]
 

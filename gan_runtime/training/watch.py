@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gan_runtime.base.errors import AlarmError, NonFiniteError
 from gan_runtime.engines.contract import Arrays, Engine
-from gan_runtime.errors import AlarmError, NonFiniteError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import advice, alarms, checkpoints, finite, snapshots
 from gan_runtime.training.alarms import Alarm

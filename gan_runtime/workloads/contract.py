@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.fields import Fields
+from gan_runtime.base.fields import Fields
 
 Tensor = Any
 Networks = Mapping[str, Any]  # keras models by name

@@ -12,8 +12,8 @@ from typing import Any
 import keras
 from keras import layers, ops
 
+from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.catalog.dcgan import KERNEL, DcganOptions, channels
-from gan_runtime.fields import IMAGES, LABELS, Fields
 from gan_runtime.workloads.contract import Tensor
 from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution, TransposedConvolution
 from gan_runtime.workloads.pair import Pair

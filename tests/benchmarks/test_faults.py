@@ -22,11 +22,11 @@ from benchmarks.faults.harm import Harm
 from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
 from benchmarks.faults.scenario import Reference, Result
 from benchmarks.faults.stage import Stage, UntrueError
-from gan_runtime import hosts
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.hardware import hosts
 from gan_runtime.records import journal
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import AttemptStart, Chunk, Scalars, StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import flow_results
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.support.measured_flows import frames, iteration
 
 

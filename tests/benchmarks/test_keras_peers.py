@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks.picture_set import CLASSES, PIXELS
+from gan_runtime.base.fields import labels, pictures
 from gan_runtime.catalog.dcgan import DcganOptions
-from gan_runtime.fields import labels, pictures
 
 pytestmark = pytest.mark.usefixtures("cores")
 ROWS = 4

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.catalog.pix2pix import Pix2pixOptions
+from gan_runtime.domains.flows import workload
+from gan_runtime.domains.flows.entry import Pix2pixOptions
+from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.engines.drawn_inputs import HostNoise
 from gan_runtime.engines.values import host_values
-from gan_runtime.frame_fields import SOURCE, TARGET
-from gan_runtime.workloads import pix2pix
 from tests.support.engines.small_frames import small_flows
 from tests.support.engines.step_contexts import alone
 
@@ -35,7 +35,7 @@ def steps_of_ours(networks: dict[str, Any], fields: Any, batch: dict[str, Any]) 
 
     from gan_runtime.workloads.step_context import step_scope
 
-    (phase,) = pix2pix.WORKLOAD.program(OPTIONS, fields).phases
+    (phase,) = workload.WORKLOAD.program(OPTIONS, fields).phases
     optimizers, found = {name: adam() for name in networks}, []
     for _ in range(STEPS):
         noise = HostNoise(1)  # images are as large as a tile, so that its numbers decide nothing
@@ -61,7 +61,7 @@ def test_plain_keras_has_the_same_losses() -> None:
     keras.config.set_dtype_policy("float32")
     data = small_flows(4, width=16)
     batch = {name: tf.constant(values) for name, values in host_values(data.resident, data.fields).items()}
-    networks = pix2pix.WORKLOAD.networks(OPTIONS, data.fields)
+    networks = workload.WORKLOAD.networks(OPTIONS, data.fields)
     plain = plain_networks(OPTIONS, keras_pix2pix.CHANNELS)
     for ours, theirs in zip(networks.values(), plain, strict=True):
         theirs.set_weights(ours.get_weights())
@@ -81,7 +81,7 @@ def test_the_peer_of_the_row_trains_the_networks_of_the_default_options() -> Non
 
     options = Pix2pixOptions()
     counted = [network.count_params() for network in networks(options, keras_pix2pix.CHANNELS)]
-    ours = pix2pix.WORKLOAD.networks(options, small_flows(1).fields)
+    ours = workload.WORKLOAD.networks(options, small_flows(1).fields)
     assert counted == [network.count_params() for network in ours.values()]
     dropped = [layer.rate for layer in networks(options, (4, 3))[0].layers if "dropout" in layer.name]
     assert dropped == [options.dropout] * 3

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.catalog.shower_3dgan import ShowerOptions, layers
+from gan_runtime.domains.showers import workload
+from gan_runtime.domains.showers.entry import ShowerOptions, layers
 from gan_runtime.engines.values import host_values
-from gan_runtime.workloads import shower_3dgan
 from tests.support.engines.small_showers import small_showers
 from tests.support.engines.step_contexts import alone
 
@@ -47,7 +47,7 @@ def steps_of_ours(networks: dict[str, Any], batch: dict[str, Any]) -> list[dict[
     optimizers = {name: keras.optimizers.RMSprop(RATE) for name in networks}
     for _ in range(STEPS):
         losses: dict[str, float] = {}
-        for phase in shower_3dgan.WORKLOAD.program(OPTIONS, {}).phases:
+        for phase in workload.WORKLOAD.program(OPTIONS, {}).phases:
             (update,) = phase.updates
             with tf.GradientTape() as tape, step_scope(alone(noise)):
                 loss = phase.forward(networks, batch, noise).losses[update.loss]
@@ -67,7 +67,7 @@ def test_plain_keras_has_the_same_losses() -> None:
     keras.config.set_dtype_policy("float32")
     data = small_showers(8, GRID, first_is_empty=False)
     batch = {name: tf.constant(values) for name, values in host_values(data.resident, data.fields).items()}
-    networks = shower_3dgan.WORKLOAD.networks(OPTIONS, data.fields)
+    networks = workload.WORKLOAD.networks(OPTIONS, data.fields)
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         plain = keras_showers.networks(layers(OPTIONS, data.fields), GRID, LATENT_SIZE, dropout=0.0)

@@ -13,9 +13,9 @@ from benchmarks.load import __main__ as load
 from benchmarks.load import client, pixels, training
 from benchmarks.load.figures import BY_NAME, Figure, p95
 from benchmarks.load.scale import SMALL
-from gan_runtime.home import Home
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 
 def test_rows_of_ended_and_of_live_runs_are_taken_in_and_counted(home: Home) -> None:

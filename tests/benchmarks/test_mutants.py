@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.mutants import draw, page, trial
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 
 def work_item(path: str, line: int, operator: str) -> Any:

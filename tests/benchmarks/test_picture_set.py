@@ -13,8 +13,8 @@ from benchmarks.run_options import MNIST, PICTURES, STREAMED, reading
 from gan_runtime import catalog
 from gan_runtime.catalog.dcgan import DcganOptions, reads
 from gan_runtime.data import loading
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 
 ROWS = 30
 

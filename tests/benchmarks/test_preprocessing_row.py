@@ -12,7 +12,7 @@ from benchmarks.rows import preprocessing
 from benchmarks.run_options import SHOWERS, SHOWERS_ANEW, random_rows, reading
 from gan_runtime.data import loading
 from gan_runtime.engines.values import host_values
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 
 
 def test_converting_anew_and_converting_once_give_the_same_values(home: Home) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks import shower_results
-from gan_runtime.calorimeter.values import Value
+from gan_runtime.domains.showers.values import Value
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.support.measured_showers import measured
 
 

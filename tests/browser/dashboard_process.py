@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserType, Locator, Page, expect, sync_playwright
 
-from gan_runtime.home import HOME_VARIABLE, REPOSITORY
+from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY
 from tests.browser import connections
 from tests.support import local_server
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.browser.dashboard_process import settled
 from tests.support.measured_flows import frames, iteration
 

@@ -6,7 +6,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, snapshots
 from tests.browser.dashboard_process import opened, settled
 from tests.support.measured_showers import measured

@@ -15,11 +15,11 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime import bundles
-from gan_runtime.askers import operator
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.hosts import Host, probe
-from gan_runtime.jobs import physics_wanted
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.domains.showers import requests
+from gan_runtime.hardware.hosts import Host, probe
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled
@@ -105,7 +105,7 @@ def showers(home: Home, host: Host) -> str:
 def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
     """Waits for the end of a run, has its showers measured after each epoch and some made of one energy, and waits for that."""
     finished(browser, dashboard, run_id)
-    commands.measure_physics(home, physics_wanted.Wanted(run_id, "every", showers=300), asker=ASKER)
+    commands.measure_physics(home, requests.Wanted(run_id, "every", showers=300), asker=ASKER)
     page = open_page(browser, f"{dashboard.address}/physics?runs={run_id}")
     expect(page.get_by_text("What others reach")).to_be_visible(timeout=TRAINING_MS)
     page.get_by_role("button", name="Generate showers").click()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from tests.support.hosts import stated_host
 

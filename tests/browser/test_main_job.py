@@ -8,9 +8,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-from gan_runtime.home import Home
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import choose, fill, start
 from tests.browser.live_page import chart, losses, step

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from gan_runtime.calorimeter import challenge_distances
-from gan_runtime.calorimeter.challenge_distances import challenge_fpd, challenge_kpd
-from gan_runtime.calorimeter.challenge_features import THRESHOLD_GEV
-from gan_runtime.calorimeter.features import measured
+from gan_runtime.domains.showers import challenge_distances
+from gan_runtime.domains.showers.challenge_distances import challenge_fpd, challenge_kpd
+from gan_runtime.domains.showers.challenge_features import THRESHOLD_GEV
+from gan_runtime.domains.showers.features import measured
 from tests.calorimeter import jetnet_reference
 from tests.calorimeter.jetnet_reference import FIGURES, LAYERS, challenge_arrays, showers
 from tests.calorimeter.toy_showers import beam_showers, toy_showers

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.calorimeter.features import SPECTRUM_EDGES, correlated, high_level, measured, places_across
+from gan_runtime.domains.showers.features import (
+    SPECTRUM_EDGES,
+    correlated,
+    high_level,
+    measured,
+    places_across,
+)
 from tests.calorimeter.toy_showers import toy_showers
 
 

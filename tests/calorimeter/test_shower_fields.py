@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.fields import ANGLE, SHOWERS, cells_of, shower_fields, values_of
 from gan_runtime.data.prepared import FieldRecord
+from gan_runtime.domains.showers.angle import measured_angle
+from gan_runtime.domains.showers.cell_values import ANGLE, SHOWERS, cells_of, shower_fields, values_of
 from gan_runtime.engines.values import host_value
 
 

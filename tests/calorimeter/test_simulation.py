@@ -10,10 +10,10 @@ import functools
 import numpy as np
 import pytest
 
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.detector import CLIC
-from gan_runtime.calorimeter.longitudinal import drawn_profiles, mean_profiles
-from gan_runtime.calorimeter.simulation import FULL, TINY, simulate
+from gan_runtime.domains.showers.angle import measured_angle
+from gan_runtime.domains.showers.detector import CLIC
+from gan_runtime.domains.showers.longitudinal import drawn_profiles, mean_profiles
+from gan_runtime.domains.showers.simulation import FULL, TINY, simulate
 
 STRAIGHT = np.pi / 2.0
 ENERGIES = (10.0, 50.0, 100.0, 200.0, 500.0)

@@ -17,10 +17,10 @@ from dashboard.flow import charts as flow_charts
 from dashboard.flow import colors, movie, panels, player, quantities
 from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
-from gan_runtime.errors import PictureError
-from gan_runtime.flow import frames as of_flow
+from gan_runtime.base.errors import PictureError
+from gan_runtime.domains.flows import solver_frames as of_flow
+from gan_runtime.engines.tiling.ways import STAGES
 from gan_runtime.store.queries import FlowNumber, FlowRow
-from gan_runtime.tiling.ways import STAGES
 from tests.support.measured_flows import frames
 
 VORTICITY = quantities.of_name("vorticity")

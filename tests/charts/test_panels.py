@@ -12,10 +12,10 @@ import pytest
 
 from dashboard import charts, health_charts, palette, panels, words
 from gan_runtime import catalog
+from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, OTHERS, SCORES, Metric, Network, Panel
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.metrics import LOSSES, NOT_DRAWN, OTHERS, SCORES, Metric, Network, Panel
 
 PAIR = declared.of("dcgan_mnist")
 CRITIC_LOSS = Metric("loss_critic", "Critic loss", "Loss", LOSSES, "loss", network="critic", label="Critic")

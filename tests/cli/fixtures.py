@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from gan_runtime import hosts
-from gan_runtime.hosts import Host
+from gan_runtime.hardware import hosts
+from gan_runtime.hardware.hosts import Host
 from tests.support import command_line, trained_home
 from tests.support.commands_in_processes import starting
 

@@ -15,11 +15,11 @@ import duckdb
 import pytest
 from typer.testing import Result
 
+from gan_runtime.base.errors import HomeError, HomeInUseError
 from gan_runtime.cli import training
-from gan_runtime.errors import HomeError, HomeInUseError
-from gan_runtime.home import Home
-from gan_runtime.runtime import owner
+from gan_runtime.records.home import Home
 from gan_runtime.store.ingest import Ingestor
+from gan_runtime.supervision import owner
 from tests.support.command_line import answer, refused
 from tests.support.stored_tables import contents
 from tests.support.trained_home import SCALARS, TINY

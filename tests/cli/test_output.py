@@ -15,9 +15,9 @@ from typer.testing import Result
 
 from gan_runtime.cli import tables
 from gan_runtime.cli.app import app
-from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.run_folder import RunDir
 from tests.support.command_line import answer, run
 
 

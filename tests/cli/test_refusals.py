@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from tests.support.command_line import refused

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 TPU_LIST = "requirements-tpu-tensorflow.txt"
 

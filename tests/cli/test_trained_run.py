@@ -14,11 +14,11 @@ import pytest
 from typer.testing import Result
 
 from gan_runtime.cli.follow import Follower
-from gan_runtime.home import HOME_VARIABLE, Home
-from gan_runtime.runtime import owner
+from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import export
 from gan_runtime.store.store import Store
+from gan_runtime.supervision import owner
 from tests.support.command_line import answer, refused, run
 from tests.support.trained_home import PRINTED, SCALARS
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import CheckpointError, RunStateError
 from gan_runtime.cli.app import app
-from gan_runtime.errors import CheckpointError, RunStateError
-from gan_runtime.home import Home
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, snapshots
 from tests.support.measured_showers import measured
 

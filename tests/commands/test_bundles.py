@@ -18,14 +18,14 @@ import pytest
 from PIL import Image
 
 from gan_runtime import bundles
-from gan_runtime.askers import operator
-from gan_runtime.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
-from gan_runtime.home import SUBMITTED_NAME, Home
-from gan_runtime.hosts import Host
-from gan_runtime.numbering import next_number
-from gan_runtime.records import flow_frames, journal, lines, marks
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.base.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records import flow_frames, journal, lines, tags_and_notes
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import SUBMITTED_NAME, Home
+from gan_runtime.records.numbering import next_number
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -681,7 +681,7 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
     marked = journal.Marked(tags=["mine"], pinned=True, hidden=True).model_dump_json().encode() + b"\n"
     crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-supervisor.jsonl", marked)
     assert bundles.unpack(crafted, other) == ["quick-0001"]
-    assert marks.of_run(other.run_dir("quick-0001")) == marks.Marks(tags=("mine",))
+    assert tags_and_notes.of_run(other.run_dir("quick-0001")) == tags_and_notes.Marks(tags=("mine",))
     [row] = queries.run_table(memory.from_journals(other)).to_dict("records")
     assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])
 

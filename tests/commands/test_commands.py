@@ -11,16 +11,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import HomeError, RunStateError, SpecError, UnknownRunError
-from gan_runtime.home import Home, command_line, is_run_name
-from gan_runtime.hosts import Host
-from gan_runtime.numbering import next_rank
+from gan_runtime.base.errors import HomeError, RunStateError, SpecError, UnknownRunError
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home, command_line, is_run_name
 from gan_runtime.records.journal import Created, Renamed, StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import bin, commands
+from gan_runtime.records.numbering import next_rank
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.supervision import bin
 
 NewRun = Callable[..., RunDir]
 
@@ -249,12 +250,12 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
 @pytest.mark.parametrize(
     ("name", "place"),
     [
-        ("resume", "gan_runtime.runtime.run_requests.next_rank"),
-        ("resume", "gan_runtime.runtime.run_requests.other_rates"),
-        ("delete", "gan_runtime.runtime.bin.free_place"),
-        ("delete", "gan_runtime.runtime.bin.disk.used_bytes"),
-        ("delete", "gan_runtime.runtime.bin_requests.marks.of_run"),
-        ("mark", "gan_runtime.runtime.mark_requests.latest_status"),
+        ("resume", "gan_runtime.commands.run_requests.next_rank"),
+        ("resume", "gan_runtime.commands.run_requests.other_rates"),
+        ("delete", "gan_runtime.supervision.bin.free_place"),
+        ("delete", "gan_runtime.supervision.bin.disk.used_bytes"),
+        ("delete", "gan_runtime.commands.bin_requests.tags_and_notes.of_run"),
+        ("mark", "gan_runtime.commands.mark_requests.latest_status"),
     ],
 )
 def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
+from gan_runtime.commands import commands, picture_requests
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.picture_work import Wanted
-from gan_runtime.records import journal, trained_on
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, picture_requests
+from gan_runtime.records import dataset_fingerprint, journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.support import own_pictures
 
@@ -38,7 +38,7 @@ def with_checkpoint(run: RunDir, *steps: int) -> RunDir:
 def test_a_request_names_its_run_its_class_and_its_checkpoint(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "start", lambda _: None)  # the request alone
+    monkeypatch.setattr(job_queue, "start", lambda _: None)  # the request alone
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7, 14)
     assert picture_requests.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
     assert picture_requests.classes_of(home, "run-0001") == tuple("0123456789")
@@ -102,7 +102,7 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(
     with pytest.raises(kind) as refusal:
         commands.generate(home, wanted, asker=operator("a test"))
     assert sentence in str(refusal.value)
-    assert desk.job_dirs(home) == []
+    assert job_queue.job_dirs(home) == []
 
 
 def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_others(
@@ -113,11 +113,11 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     form = {"pixels": "28", "color": "grey"}
     preparing.prepare(home, Asked("pictures", "photos", source, form), lambda *_: None)
     run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
-    host = journal.HostFacts(facts={trained_on.FACT: "a" * 64})
+    host = journal.HostFacts(facts={dataset_fingerprint.FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)
     with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
         commands.generate(home, Wanted("run-0001"), asker=operator("a test"))
-    assert desk.job_dirs(home) == []
+    assert job_queue.job_dirs(home) == []
 
 
 def test_networks_of_another_form_are_told_by_what_differs(

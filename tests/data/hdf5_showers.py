@@ -9,8 +9,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.simulation import simulate
+from gan_runtime.domains.showers.angle import measured_angle
+from gan_runtime.domains.showers.simulation import simulate
 
 
 @functools.cache

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import prepared, preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.summary import Summary
-from gan_runtime.errors import DatasetError
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.data.hdf5_showers import authors_columns, challenge_columns, written
 
 KEYS = {"calochallenge": ("incident_energies", "showers"), "showers_hdf5": ("energy", "ECAL")}

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from gan_runtime.cli.app import app
 from gan_runtime.data import pictures, prepared
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.jobs import job_queue
+from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, RED, Pack, encoded
 
 TWO_CLASSES = {
@@ -42,7 +42,7 @@ def prepare(run: Run, pack: Pack) -> Run:
 def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, home: Home) -> None:
     made = prepare()
     assert (made.exit_code, made.stderr) == (0, "")
-    [job] = desk.looks(home)
+    [job] = job_queue.looks(home)
     assert (job.asked.kind, job.asked.asker, job.state) == ("prepare_data", "command line", "finished")
     assert made.stdout.splitlines() == [
         "data set photos is ready: 5 rows to train on, 0 held out. Train on it with `train --set dataset=photos`.",

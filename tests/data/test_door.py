@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import DatasetError, RunStateError
+from gan_runtime.base.fields import IMAGES, LABELS, labels, needed, pictures
+from gan_runtime.commands import commands
 from gan_runtime.data import door, prepared, preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import DatasetError, RunStateError
-from gan_runtime.fields import IMAGES, LABELS, labels, needed, pictures
-from gan_runtime.frame_fields import pair_fields
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.domains.flows.fields import pair_fields
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import plan as planning
 from tests.data.conftest import RED, Pack, encoded

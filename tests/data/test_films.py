@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.lib import format as npy
 
-from gan_runtime.data import films, prepared
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Fields
+from gan_runtime.data import prepared
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.data.films import Film
 from gan_runtime.data.sharded import ShardedSet, row_bytes, shard_file
-from gan_runtime.errors import DatasetError
-from gan_runtime.fields import Fields
-from gan_runtime.frame_fields import (
+from gan_runtime.domains.flows import films
+from gan_runtime.domains.flows.fields import (
     LATTICE_STEP,
     OBSTACLE_SHIFT,
     OBSTACLE_WIDTH,
@@ -25,7 +25,8 @@ from gan_runtime.frame_fields import (
     flow_fields,
     pair_fields,
 )
-from gan_runtime.home import Home
+from gan_runtime.domains.flows.films import Film
+from gan_runtime.records.home import Home
 from tests.support import stored_films
 
 

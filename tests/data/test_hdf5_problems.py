@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import hdf5_files
-from gan_runtime.errors import DatasetError
 
 
 def written(path: Path) -> Path:

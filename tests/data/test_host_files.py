@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import host_files, mnist
 from gan_runtime.data.host_files import Offered
-from gan_runtime.errors import DatasetError
 from tests.support.plain_user import without_rights
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import idx, loading
-from gan_runtime.errors import DatasetError
 from tests.data.idx_files import TRAIN, WriteIdx, noise, pictures
 
 

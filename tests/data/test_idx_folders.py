@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.commands import commands
 from gan_runtime.data import loading, mnist
-from gan_runtime.errors import DatasetError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
-from gan_runtime.runtime import commands
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from tests.data.idx_files import TEST, TEST_LABELS, TRAIN, TRAIN_LABELS, WriteIdx, pictures
 

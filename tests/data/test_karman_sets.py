@@ -11,15 +11,15 @@ import pytest
 from PIL import Image
 
 from dashboard import data_words
-from gan_runtime.data import films, first_rows, karman_options, live_picture, loading, prepared, preparing
+from gan_runtime.base.errors import DatasetError, SpecError
+from gan_runtime.data import first_rows, live_picture, loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import DatasetError, SpecError
-from gan_runtime.flow import frames as flow_frames
-from gan_runtime.flow.lattice import Lattice, square
-from gan_runtime.frame_fields import (
+from gan_runtime.domains.flows import films, preparation_options
+from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.fields import (
     LATER,
     LATTICE_STEP,
     OBSTACLE_SHIFT,
@@ -28,7 +28,8 @@ from gan_runtime.frame_fields import (
     SOURCE,
     TARGET,
 )
-from gan_runtime.home import Home
+from gan_runtime.domains.flows.lattice import Lattice, square
+from gan_runtime.records.home import Home
 
 FEW = {
     "reynolds": "80,100",
@@ -98,7 +99,7 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(h
     assert not loading.is_streamed(name, home), "it fits into the memory of a device"
     data = made(home, name)
     options = PREPARATIONS[name].options(**FEW)
-    promise = karman_options.promised(options)
+    promise = preparation_options.promised(options)
     assert (data.fields, data.rows) == (promise.fields, promise.rows)
     assert {field: data.fields[field].odd_channels for field in (SOURCE, TARGET, LATER)} == {
         SOURCE: (1, 2),

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import keras_sets, loading
-from gan_runtime.errors import DatasetError
 from tests.data.idx_files import TRAIN, WriteIdx, pictures
 from tests.support.offline import alone  # noqa: F401
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import picture_files, picture_sources, pictures
 from gan_runtime.data.picture_options import PictureOptions
-from gan_runtime.errors import DatasetError
 from tests.data.conftest import Pack, encoded
 from tests.support.plain_user import without_rights
 

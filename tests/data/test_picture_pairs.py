@@ -13,13 +13,13 @@ import pytest
 from PIL import Image
 
 from dashboard import data_words
+from gan_runtime.base.errors import DatasetError, HomeError
 from gan_runtime.data import first_rows, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.survey import Survey
-from gan_runtime.errors import DatasetError, HomeError
-from gan_runtime.frame_fields import SOURCE, TARGET
-from gan_runtime.home import Home
+from gan_runtime.domains.flows.fields import SOURCE, TARGET
+from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
 
 SMALL = {"pixels": "32", "held_out_percent": 0}

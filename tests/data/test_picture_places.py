@@ -6,9 +6,9 @@ import unicodedata
 
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.picture_places import Place, places
 from gan_runtime.data.split_names import Split, split_of
-from gan_runtime.errors import DatasetError
 
 
 def found(names: list[str], held_out_folders: str = "auto") -> list[tuple[str, bool, str, str]]:

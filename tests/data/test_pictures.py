@@ -12,7 +12,7 @@ import pytest
 
 from gan_runtime.data import loading, pictures, prepared, preparing
 from gan_runtime.data.contract import DataSet
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, RED, Pack, encoded
 from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
 

@@ -13,16 +13,16 @@ import pytest
 from numpy.lib import format as npy
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Field, labels
 from gan_runtime.data import loading, prepared, stacked_digits
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter, ShardedSet
-from gan_runtime.errors import DatasetError
-from gan_runtime.fields import Field, labels
-from gan_runtime.frame_fields import flow_fields
-from gan_runtime.home import Home
+from gan_runtime.domains.flows.fields import flow_fields
+from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.records.entry import now
-from gan_runtime.runtime import leftovers
-from gan_runtime.shower_fields import shower_fields
+from gan_runtime.records.home import Home
+from gan_runtime.supervision import crash_cleanup
 from tests.support.plain_user import without_rights
 
 ENERGY = Field((3,), "float32", unit="GeV")
@@ -256,7 +256,7 @@ def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Ho
     stored(home)
     (home.data / ".deleted-old").mkdir()
     (home.data / ".new-young").mkdir()
-    leftovers.of_home(home)
+    crash_cleanup.of_home(home)
     assert sorted(path.name for path in home.data.iterdir()) == [".new-young", "showers"]
 
 

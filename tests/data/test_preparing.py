@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from gan_runtime.base.errors import HomeError, SpecError
 from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import HomeError, SpecError
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, Pack, encoded
 from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
 

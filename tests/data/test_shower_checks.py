@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.calorimeter import readout
-from gan_runtime.calorimeter.fields import DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.data import prepared
-from gan_runtime.home import Home
+from gan_runtime.domains.showers import readout
+from gan_runtime.domains.showers.cell_values import DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.records.home import Home
 from tests.data.hdf5_showers import authors_columns, challenge_columns
 from tests.data.shower_files import KEYS, columns_of, prepare, refusal, rows
 
@@ -149,7 +149,7 @@ def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
 def test_every_part_is_checked(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, said: str, begin: int
 ) -> None:
-    monkeypatch.setattr("gan_runtime.data.calochallenge.AT_ONCE", 32)
+    monkeypatch.setattr("gan_runtime.domains.showers.calochallenge_preparation.AT_ONCE", 32)
     columns = challenge_columns(6_480, 80)
     columns["showers"][begin:] = change(columns["showers"][begin:])
     refused = refusal(home, tmp_path, columns)

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.cli.app import app
 from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.prepared import Manifest
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import DatasetError
-from gan_runtime.home import Home
+from gan_runtime.domains.showers.angle import measured_angle
+from gan_runtime.domains.showers.cell_values import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.records.home import Home
 from tests.data.hdf5_showers import authors_columns, challenge_columns, simulated, written
 
 HELD_NOTHING = {"held_out_percent": 0}
@@ -61,7 +61,7 @@ def test_a_last_part_of_empty_events_is_no_wrong_unit(
 ) -> None:
     columns = authors_columns()
     columns["ECAL"][-1] = 0.0
-    monkeypatch.setattr("gan_runtime.data.shower_files.AT_ONCE", len(columns["ECAL"]) - 1)
+    monkeypatch.setattr("gan_runtime.domains.showers.hdf5_preparation.AT_ONCE", len(columns["ECAL"]) - 1)
     assert prepare(home, AUTHORS, written(tmp_path / "Ele.h5", columns)).rows >= 4
 
 

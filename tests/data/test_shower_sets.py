@@ -11,15 +11,16 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.cli.app import app
-from gan_runtime.data import first_rows, loading, prepared, preparing, shower_options
+from gan_runtime.data import first_rows, loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import DatasetError, SpecError
-from gan_runtime.home import Home
+from gan_runtime.domains.showers import preparation_options
+from gan_runtime.domains.showers.angle import measured_angle
+from gan_runtime.domains.showers.cell_values import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.records.home import Home
 
 
 def quiet(_done: int, _total: int, _sentence: str) -> None:
@@ -101,7 +102,7 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(h
     assert known.fields == loading.fields_of(name, home)
     assert loading.is_streamed(name, home) == (name == "showers")
     preparing.prepare(home, Asked(name, "", None, {"events": 40}), lambda *_: None)
-    promise = shower_options.promised(PREPARATIONS[name].options(events=40))
+    promise = preparation_options.promised(PREPARATIONS[name].options(events=40))
     data = loading.load(name, home)
     assert (data.fields, data.rows) == (promise.fields, promise.rows)
     assert data.fields == known.fields

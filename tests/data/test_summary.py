@@ -13,8 +13,8 @@ from gan_runtime.data import first_rows, prepared, preparing
 from gan_runtime.data.picture_rows import MOST_TOLD, Tally
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.summary import Quantity, Skip, Skipped, Summary
-from gan_runtime.home import Home
 from gan_runtime.pictures.sheet import GAP
+from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, Pack, encoded
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import zip_directory
+from gan_runtime.base import zip_directory
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.zip_directory import CrowdedZipError
 from gan_runtime.data import picture_files, picture_sources
-from gan_runtime.errors import DatasetError
-from gan_runtime.zip_directory import CrowdedZipError
 from tests.data.conftest import Pack, encoded
 from tests.support.crafted_zips import crowded
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import picture_sources, preparing
 from gan_runtime.data.picture_files import Source
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import DatasetError
 from tests.data.conftest import Pack, encoded
 
 UTF8_FLAG = 0x800

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import DatasetError
 from tests.data.conftest import BLUE, RED, encoded
 
 TWO_CLASSES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.support.trainers import end_trainers
 
 

@@ -7,23 +7,23 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner
 
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import RunStateError, UnknownRunError
 from gan_runtime.cli.app import app
-from gan_runtime.errors import RunStateError, UnknownRunError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.after import After
-from gan_runtime.runtime.awaited import Awaited
-from gan_runtime.runtime.awaited_runs import AwaitedRuns
-from gan_runtime.runtime.revival import PAUSES_SECONDS
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.auto_resume import PAUSES_SECONDS
+from gan_runtime.supervision.awaited_runs import AwaitedRuns
+from gan_runtime.supervision.data_dependencies import Awaited
+from gan_runtime.supervision.run_dependencies import After
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import Owner
 
@@ -182,7 +182,7 @@ def test_a_run_is_submitted_to_start_after_another_one(home: Home, host: Host, n
 def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
     home: Home, host: Host, pair: tuple[RunDir, RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     before, behind = pair
 
     def press(*words: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime import processes
+from gan_runtime.base.errors import DeviceLockError
 from gan_runtime.device_locks import (
     claims,
     folder,
@@ -29,9 +29,8 @@ from gan_runtime.device_locks import (
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.device_locks.host_devices import HostDevice
-from gan_runtime.errors import DeviceLockError
-from gan_runtime.home import Home
-from gan_runtime.records import journal
+from gan_runtime.records import journal, processes
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from tests.devices.waiting_runs import SHORT, TOY, queued, ticked
 from tests.support.toy_owner import Owner

@@ -13,7 +13,7 @@ import pytest
 from gan_runtime.device_locks import claims, driver, host_devices, lock, looks, words
 from gan_runtime.device_locks.driver import Driver
 from gan_runtime.device_locks.holder import Holder
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.devices.waiting_runs import TOY, queued, ticked
 from tests.support.toy_owner import Clock, Owner
 from tests.support.trainers import idle, processes_of

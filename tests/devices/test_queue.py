@@ -9,17 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from typer.testing import CliRunner
 
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import RunStateError
 from gan_runtime.cli.app import app
+from gan_runtime.commands import commands
 from gan_runtime.device_locks import claims, host_devices
 from gan_runtime.device_locks.holder import Holder
-from gan_runtime.errors import RunStateError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import memory, queries
 from tests.support.fake_trainers import FakeTrainers

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gan_runtime.home import Home
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, StatusChange
-from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from tests.support.toy_owner import Owner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.fields import Field, pictures
+from gan_runtime.base.fields import Field, pictures
 from tests.support.engines.jax_process import JaxProcess
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.input import distributed_batches
-from gan_runtime.fields import Fields
 from gan_runtime.workloads.contract import Program
 from tests.support.engines.conditional_gan import CONDITIONAL_GAN, SHORT_CONDITIONAL_GAN, ConditionalGan
 from tests.support.engines.showers import ENERGY, random_showers

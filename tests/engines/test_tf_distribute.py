@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.engines.tf.devices import make_strategy, tpu_advice
-from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 from tests.support.engines.small_engines import (
     MakeEngine,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.training import loop

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.checkpoint_fit import check_fit
-from gan_runtime.errors import CheckpointError
 from tests.support.engines.small_engines import (
     MakeEngine,
     assert_close,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gan_runtime.engines.tiles import filled_up, translator_of, whole
+from gan_runtime.engines.tiling.division import Division
+from gan_runtime.engines.tiling.ways import STAGES
 from gan_runtime.spec import RunSpec
-from gan_runtime.tiling.division import Division
-from gan_runtime.tiling.ways import STAGES
 from tests.support.engines import tile_places, toy_translator
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import new_group

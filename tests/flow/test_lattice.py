@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.flow import frames as flow_frames
-from gan_runtime.flow import measures
-from gan_runtime.flow.lattice import DIAMETER, INFLOW, OBSTACLES, Lattice, Shape, Walls, square
+from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.lattice import DIAMETER, INFLOW, OBSTACLES, Lattice, Shape, Walls, square
 from tests.flow.wakes import EVERY, swing
 
 # Of a square at Re 100, as this program found it: no published value for these walls is known.

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from gan_runtime.flow import frames as flow_frames
-from gan_runtime.flow import measures
-from gan_runtime.flow.lattice import DIAMETER, INFLOW
-from gan_runtime.jobs.flow_wanted import USUAL_STEPS
+from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.lattice import DIAMETER, INFLOW
+from gan_runtime.domains.flows.rollout_request import USUAL_STEPS
 
 FREE = np.zeros((40, 96), bool)
 

@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from gan_runtime.flow import frames as flow_frames
-from gan_runtime.flow import measures
-from gan_runtime.flow.lattice import OBSTACLES, Lattice, Shape, Walls
+from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice, Shape, Walls
 
 EVERY = 20  # steps between two looks at the probe
 

@@ -16,17 +16,17 @@ from PIL import Image
 from typer.testing import Result
 
 from gan_runtime import bundles
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import BundleError, DatasetError, GanRuntimeError, SpecError
+from gan_runtime.commands import commands
 from gan_runtime.data import idx, picture_files, pictures, prepared, preparing
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import BundleError, DatasetError, GanRuntimeError, SpecError
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk, uploads
+from gan_runtime.jobs import job_queue, uploads
 from gan_runtime.jobs.uploads import Dropped
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.spec_file import read_values
 from gan_runtime.store import memory, queries
@@ -116,7 +116,7 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
         asked = Asked("pictures", text, home.path / "none.zip", {})
         for use in (
             home.run_dir,
-            lambda name: desk.job_dir(home, name),
+            lambda name: job_queue.job_dir(home, name),
             prepared.check_name,
             lambda _, asked=asked: asked.check(),
         ):
@@ -279,7 +279,8 @@ def test_no_command_line_ends_in_a_traceback(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "gan_runtime.hosts.probe", lambda: pytest.fail("this must be refused before the host is looked at")
+        "gan_runtime.hardware.hosts.probe",
+        lambda: pytest.fail("this must be refused before the host is looked at"),
     )
     place = tmp_path / "home"
     for told, words in COMMAND_LINES.items():

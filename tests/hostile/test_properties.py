@@ -14,8 +14,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gan_runtime.base.errors import DatasetError, GanRuntimeError, JournalError
 from gan_runtime.data import idx
-from gan_runtime.errors import DatasetError, GanRuntimeError, JournalError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Event, StatusChange
 from gan_runtime.spec import RunSpec

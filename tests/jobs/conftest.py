@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.kinds import KINDS
+from gan_runtime.records.home import Home
 from tests.jobs.worker import TEST_KINDS
 
 
@@ -18,9 +18,9 @@ def counting(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     """A home whose jobs know the kinds of tests; what still works at the end of the test is ended."""
     for name, kind in TEST_KINDS.items():
         monkeypatch.setitem(KINDS, name, kind)
-    monkeypatch.setattr(desk, "WORKER", "tests.jobs.worker")
+    monkeypatch.setattr(job_queue, "WORKER", "tests.jobs.worker")
     yield home
-    left = [process for job in desk.job_dirs(home) if (process := job.process()) is not None]
+    left = [process for job in job_queue.job_dirs(home) if (process := job.process()) is not None]
     for process in left:
         process.kill()
     psutil.wait_procs(left, timeout=10)

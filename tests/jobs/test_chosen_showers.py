@@ -10,20 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.calorimeter.fields import values_of
+from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError
+from gan_runtime.commands import commands
 from gan_runtime.data.contract import ArraySet
+from gan_runtime.domains.showers import physics_requests, shower_samples
+from gan_runtime.domains.showers.cell_values import values_of
+from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
+from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
 from gan_runtime.engines.values import host_values
-from gan_runtime.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError
-from gan_runtime.home import Home
-from gan_runtime.jobs import chosen_showers, desk
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen
 from gan_runtime.jobs.task import Task
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.physics import ChosenShowers
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, physics_requests
-from gan_runtime.shower_fields import ANGLE, ENERGY, SHOWERS, shower_fields
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.jobs.test_physics_work import Networks, rows_of
 
@@ -43,18 +44,18 @@ class Halved(Networks):
 def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
     """What the job finds in place of a run's networks: of a grid that the simulator makes."""
     made = Halved(SIMULATED, checkpoints.Checkpoint({}, 20, 1.0, Path("step-20")))
-    monkeypatch.setattr("gan_runtime.trained.of_run", lambda *_: made)
+    monkeypatch.setattr("gan_runtime.training.trained.of_run", lambda *_: made)
     return made
 
 
 def test_showers_are_simulated_for_the_energy_and_angle_that_are_asked_for() -> None:
-    rows, simulated = chosen_showers.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    rows, simulated = shower_samples.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
     assert simulated
     assert rows[SHOWERS].shape == (50, 17, 17, 25, 1)
     assert rows[ENERGY] == pytest.approx(np.full(50, 1.37))
     assert np.degrees(rows[ANGLE]).mean() == pytest.approx(84.0, abs=0.5), "as measured on them"
     assert np.ptp(rows[ANGLE]) > 0.0
-    again, _ = chosen_showers.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    again, _ = shower_samples.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
     assert (again[SHOWERS] == rows[SHOWERS]).all()
 
 
@@ -62,13 +63,13 @@ def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
     with pytest.raises(
         DatasetError, match=r"angle_deg is 50, but showers on this grid measure 7\d to 10\d at 137 GeV"
     ):
-        chosen_showers.beside(SIMULATED, Chosen("quick-0001", 137.0, 50.0))
+        shower_samples.beside(SIMULATED, Chosen("quick-0001", 137.0, 50.0))
 
 
 def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_stand_beside() -> None:
     stored = rows_of(100, 1)
     data = ArraySet("showers", shower_fields((11, 11, 12, 1)), stored, "test", kept_back=stored)
-    rows, simulated = chosen_showers.beside(data, Chosen("quick-0001", 100.0, 80.0, showers=5))
+    rows, simulated = shower_samples.beside(data, Chosen("quick-0001", 100.0, 80.0, showers=5))
     assert not simulated
     away = np.abs(np.log(stored[ENERGY] / 100.0)) + np.abs(stored[ANGLE] - math.radians(80.0))
     nearest = np.argsort(away)[:5]
@@ -84,7 +85,7 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(home: Home, n
     job.results.mkdir(parents=True)
     wanted = Chosen(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
     job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
-    assert chosen_showers.make(Task(home, job, asdict(wanted)))["step"] == 20
+    assert shower_samples.make(Task(home, job, asdict(wanted)))["step"] == 20
     made = ChosenShowers.model_validate_json((job.results / CHOSEN_FILE).read_bytes())
     assert (made.energy_gev, made.showers, made.simulated, made.grid) == (120.0, 10, True, (17, 17, 25))
     assert made.response["real"] == pytest.approx(0.02, rel=0.2)
@@ -124,7 +125,7 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
 ) -> None:
     run = new_run("quick-0001")
     monkeypatch.setattr(physics_requests, "makes_showers", lambda *_: True)
-    monkeypatch.setattr(desk, "start", lambda _: None)
+    monkeypatch.setattr(job_queue, "start", lambda _: None)
     wanted = Chosen("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
         commands.make_showers(home, wanted, asker=operator("a test"))

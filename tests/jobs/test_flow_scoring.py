@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from gan_runtime.data.films import Film
-from gan_runtime.jobs.flow_scoring import Scored, Times, scored
-from gan_runtime.tiling.division import Division
+from gan_runtime.domains.flows.films import Film
+from gan_runtime.domains.flows.scoring import Scored, Times, scored
+from gan_runtime.engines.tiling.division import Division
 from tests.support.stored_films import HEIGHT, PERIOD, SOLVER_STEPS, WIDTH, frame, obstacle
 
 RIGHT = 10.0 / (0.1 * SOLVER_STEPS * PERIOD)  # f D / U

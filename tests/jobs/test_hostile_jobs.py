@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime.errors import JobError
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.base.errors import JobError
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.jobs.keeper import Keeper
-from gan_runtime.numbering import next_number
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.jobs.job_supervisor import Keeper
+from gan_runtime.records.home import Home
+from gan_runtime.records.numbering import next_number
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import job_intake, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -54,7 +54,7 @@ def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> No
     stored = dict(store.rows("SELECT job_id, state FROM jobs"))
     assert stored.pop(good.job_id) == "finished"
     assert stored.keys() <= {spoiled.job_id}
-    assert good.job_id in [look.job.job_id for look in desk.looks(home)]
+    assert good.job_id in [look.job.job_id for look in job_queue.looks(home)]
     assert isinstance(spoiled.log_tail(), str)
 
 
@@ -87,7 +87,7 @@ def test_a_file_of_a_job_that_says_the_impossible_is_as_if_it_were_missing(
     content: str,
 ) -> None:
     new_run("quick-0001")
-    monkeypatch.setattr(desk, "start", lambda _: None)
+    monkeypatch.setattr(job_queue, "start", lambda _: None)
     (spoiled.path / file).write_text(content)
     check_that_all_others_go_on(home, good, spoiled)
     (spoiled.path / "end.json").unlink()
@@ -121,7 +121,7 @@ def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
     new_run("quick-0001")
     row = job_intake.row
 
-    def unforeseen(look: desk.JobLook) -> tuple[object, ...]:
+    def unforeseen(look: job_queue.JobLook) -> tuple[object, ...]:
         made = row(look)
         return (*made[:5], "no time", *made[6:]) if look.job.job_id == spoiled.job_id else made
 
@@ -141,5 +141,5 @@ def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(home: Home, new
 
 def test_a_job_about_a_path_that_nobody_can_write_down_is_refused_and_leaves_nothing(home: Home) -> None:
     with pytest.raises(JobError, match="no UTF-8 text"):
-        desk.ask(home, "count", {"source": "/data/caf\udce9"}, asker="a test")
+        job_queue.ask(home, "count", {"source": "/data/caf\udce9"}, asker="a test")
     assert [path.name for path in home.jobs.iterdir() if path.is_dir()] == []

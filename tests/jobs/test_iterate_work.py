@@ -13,27 +13,26 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gan_runtime.askers import Asker, operator
-from gan_runtime.catalog.flow_scores import SCORES
+from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
-from gan_runtime.data.films import Film
-from gan_runtime.errors import CheckpointError, DatasetError, SpecError
-from gan_runtime.flow import frames as of_flow
-from gan_runtime.flow import lattice
-from gan_runtime.home import Home
-from gan_runtime.jobs import flow_wanted, iterate_work
-from gan_runtime.jobs.flow_wanted import USUAL_STEPS, Wanted, usual_steps
+from gan_runtime.commands import commands
+from gan_runtime.domains.flows import iterate_requests, lattice, rollout, rollout_request
+from gan_runtime.domains.flows import solver_frames as of_flow
+from gan_runtime.domains.flows.films import Film
+from gan_runtime.domains.flows.rollout import Given, Model
+from gan_runtime.domains.flows.rollout_request import USUAL_STEPS, Wanted, usual_steps
+from gan_runtime.domains.flows.score_metrics import SCORES
+from gan_runtime.engines.tiling.stopwatch import Stopwatch
+from gan_runtime.engines.tiling.ways import COMPILE, EXECUTE, STAGES
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.iterate_work import Given, Model
 from gan_runtime.jobs.task import Cancelled, Task
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.actors import Asker, operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Flow, Plan
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, iterate_requests
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.tiling.stopwatch import Stopwatch
-from gan_runtime.tiling.ways import COMPILE, EXECUTE, STAGES
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import measured_flows, stored_films
@@ -78,7 +77,7 @@ def toy(home: Home, monkeypatch: pytest.MonkeyPatch) -> Toy:
         checkpoint = Checkpoint({}, 20, 1.0, Path("step-20"))
         return Model(RunSpec(), checkpoint, made, MovedByAPixel)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(iterate_work, "model_of", model_of)
+    monkeypatch.setattr(rollout, "model_of", model_of)
     return made
 
 
@@ -168,19 +167,19 @@ def test_the_solver_is_timed_past_the_obstacle_of_the_flow(shape: lattice.Shape)
     fine, coarse = cells[..., np.newaxis].astype(np.float32), np.zeros((40, 96, 1), np.float32)
     coarse[..., 0] = of_flow.halved(fine)[..., 0] >= 0.5
     of_cells, of_fours = given_past(fine), given_past(coarse)
-    solver = iterate_work.solver_of(of_cells)
+    solver = rollout.solver_of(of_cells)
     assert solver is not None
     np.testing.assert_array_equal(solver.obstacle, cells)
     assert of_fours.obstacle.shape == cells.shape
     assert of_fours.obstacle.sum() == pytest.approx(cells.sum(), rel=0.5)
     assert not (of_fours.obstacle & ~square_around(cells, 1)).any()
-    assert iterate_work.solver_seconds(of_cells) > 0.0
-    assert iterate_work.solver_seconds(of_fours) > 0.0
+    assert rollout.solver_seconds(of_cells) > 0.0
+    assert rollout.solver_seconds(of_fours) > 0.0
 
 
 def test_the_solver_is_timed_at_the_viscosity_of_a_wider_obstacle() -> None:
     cells = lattice.square(diameter=16.0)
-    solver = iterate_work.solver_of(given_past(cells[..., np.newaxis].astype(np.float32), width=16.0))
+    solver = rollout.solver_of(given_past(cells[..., np.newaxis].astype(np.float32), width=16.0))
     assert solver is not None
     wide, usual = (lattice.Lattice(120.0, cells, diameter=diameter) for diameter in (16.0, 10.0))
     for flow in (solver, wide, usual):
@@ -212,7 +211,7 @@ def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> N
         return 2.0 * source[..., :2]
 
     given = np.full((1, 1, 3), 1.0, np.float32)
-    made = iterate_work.rolled_out(doubled, given, 3, lambda _: None)
+    made = rollout.rolled_out(doubled, given, 3, lambda _: None)
     assert made[:, 0, 0, 0].tolist() == [1.0, 2.0, 4.0, 8.0]
     assert [source[0, 0].tolist() for source in seen] == [[1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [4.0, 4.0, 1.0]]
 
@@ -259,7 +258,7 @@ def test_what_goes_wrong_leaves_neither_records_nor_frames(
     )
     JobDir(home.jobs / "iterate-0001").request_stop("a test")
     with pytest.raises(Cancelled):
-        iterate_work.iterate(task)
+        rollout.iterate(task)
     assert list(run.flow.iterdir()) == []
 
 
@@ -480,10 +479,10 @@ def test_the_command_takes_as_many_steps_as_a_short_film_has(
 
 
 def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:
-    assert flow_wanted.is_usual(Wanted("quick-0001"), 247)
-    assert flow_wanted.is_usual(Wanted("quick-0001", steps=40), 40), "all that a shorter film has"
+    assert rollout_request.is_usual(Wanted("quick-0001"), 247)
+    assert rollout_request.is_usual(Wanted("quick-0001", steps=40), 40), "all that a shorter film has"
     for other in ({"steps": 99}, {"start": 1}, {"trajectory": 1}, {"epoch": 50}):
-        assert not flow_wanted.is_usual(Wanted("quick-0001", **other), 247), other
+        assert not rollout_request.is_usual(Wanted("quick-0001", **other), 247), other
 
 
 def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> None:
@@ -494,4 +493,4 @@ def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> No
 def test_a_job_that_was_asked_for_before_epochs_could_be_chosen_is_read() -> None:
     options = asdict(Wanted("quick-0001", steps=5))
     del options["epoch"]
-    assert flow_wanted.of_options(options) == Wanted("quick-0001", steps=5)
+    assert rollout_request.of_options(options) == Wanted("quick-0001", steps=5)

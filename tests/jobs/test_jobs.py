@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.errors import HomeError, JobError
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.base.errors import HomeError, JobError
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, JobDir, Progress
-from gan_runtime.jobs.keeper import GRACE_SECONDS, Keeper
+from gan_runtime.jobs.job_supervisor import GRACE_SECONDS, Keeper
+from gan_runtime.records.home import Home
 
 Wait = Callable[..., Any]
 
@@ -31,7 +31,7 @@ def ended(job: JobDir) -> tuple[str, str]:
 
 
 def ask(home: Home, kind: str, until: Path | None = None) -> JobDir:
-    return desk.ask(home, kind, {"until": str(until or home.path / "never")}, asker="a test")
+    return job_queue.ask(home, kind, {"until": str(until or home.path / "never")}, asker="a test")
 
 
 def test_a_job_tells_how_far_it_is_and_what_it_found(
@@ -59,12 +59,12 @@ def test_a_job_tells_how_far_it_is_and_what_it_found(
 def test_a_cancelled_job_leaves_nothing_half_made(counting: Home, wait_until: Wait) -> None:
     job = ask(counting, "count")
     wait_until((job.work / "half-made.txt").exists, "the job has begun")
-    desk.cancel(job, "a test")
+    job_queue.cancel(job, "a test")
     wait_until(job.end, "the job ends")
     assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
     assert not job.work.exists()
     with pytest.raises(JobError, match="job count-0001 is cancelled already"):
-        desk.cancel(job, "a test")
+        job_queue.cancel(job, "a test")
 
 
 def test_a_killed_job_is_told_as_lost_and_its_half_made_folder_is_gone(
@@ -90,7 +90,7 @@ def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: 
     wait_until(job.work.exists, "the job has begun")
     now_s = 0.0
     keeper = Keeper(counting, clock=lambda: now_s)
-    desk.cancel(job, "a test")
+    job_queue.cancel(job, "a test")
     keeper.tick(set())
     assert state(job) == "running"
     now_s = GRACE_SECONDS + 1
@@ -105,7 +105,7 @@ def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_
 ) -> None:
     job = ask(counting, "deaf_and_whole")
     wait_until(job.work.exists, "the job has begun")
-    desk.cancel(job, "a test")
+    job_queue.cancel(job, "a test")
     wait_until(lambda: state(job) == "cancelled", "it is killed, and no owner had to do it")
     keeper = Keeper(counting)
     # Its first thread may be gone, and seen as gone, a moment before the last one lets the lock go.
@@ -145,13 +145,13 @@ def test_jobs_of_one_turn_work_one_after_another(counting: Home, tmp_path: Path,
     (tmp_path / "one").touch()
     wait_until(lambda: keeper.tick(set()) and state(second) == "running", "the second job has its turn")
     assert state(first) == "finished"
-    desk.cancel(second, "a test")
+    job_queue.cancel(second, "a test")
     wait_until(lambda: not keeper.tick(set()), "the turn is free")
 
 
 def test_a_job_that_waits_is_cancelled_without_ever_having_begun(counting: Home) -> None:
     job = ask(counting, "count_in_turn")
-    desk.cancel(job, "a test")
+    job_queue.cancel(job, "a test")
     assert state(job) == "cancelled"
     Keeper(counting).tick(set())
     assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
@@ -161,14 +161,14 @@ def test_a_job_that_waits_is_cancelled_without_ever_having_begun(counting: Home)
 def test_a_job_is_started_once(counting: Home, tmp_path: Path) -> None:
     job = ask(counting, "count", tmp_path / "go on")
     process = job.process()
-    desk.start(job)
+    job_queue.start(job)
     Keeper(counting).tick(set())
     assert process is not None
     assert job.process() == process
 
 
 def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
-    assert desk.job_dirs(home) == []
+    assert job_queue.job_dirs(home) == []
     job = JobDir(home.jobs / "count-0003")
     job.path.mkdir(parents=True)
     (home.jobs / ".new-abc").mkdir()
@@ -177,21 +177,21 @@ def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
     job.add_progress(Progress(done=1, total=2, sentence="half"))
     with job.progress_file.open("a", encoding="utf-8") as file:
         file.write('{"done": 2, "tot')
-    assert [look.progress.done for look in desk.looks(home)] == [1]
+    assert [look.progress.done for look in job_queue.looks(home)] == [1]
     (job.path / "process.json").write_text("{torn", encoding="utf-8")
     (job.path / "end.json").write_text("", encoding="utf-8")
     assert state(job) == "waiting"
     with pytest.raises(JobError, match=r"job 'count-9' is not stored in .*: there are count-0003\."):
-        desk.job_dir(home, "count-9")
+        job_queue.job_dir(home, "count-9")
 
 
 def test_old_jobs_are_forgotten_and_their_numbers_are_not_given_again(
     counting: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
-    monkeypatch.setattr(desk, "KEPT", 1)
+    monkeypatch.setattr(job_queue, "KEPT", 1)
     for _ in range(2):
         wait_until(ask(counting, "refuse").end, "the job ends")
-    assert [job.job_id for job in desk.job_dirs(counting)] == ["refuse-0002"]
+    assert [job.job_id for job in job_queue.job_dirs(counting)] == ["refuse-0002"]
     shutil.rmtree(counting.jobs / "refuse-0002")
     assert ask(counting, "refuse").job_id == "refuse-0003"
 
@@ -199,4 +199,4 @@ def test_old_jobs_are_forgotten_and_their_numbers_are_not_given_again(
 def test_a_full_disk_leaves_no_half_made_job(home: Home, files_end_at: Callable[[int], Any]) -> None:
     with files_end_at(0), pytest.raises(HomeError, match="cannot be written"):
         ask(home, "count_in_turn")
-    assert desk.job_dirs(home) == []
+    assert job_queue.job_dirs(home) == []

@@ -11,8 +11,8 @@ from typing import Any
 from typer.testing import CliRunner
 
 from gan_runtime.cli.app import app
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.jobs import job_queue
+from gan_runtime.records.home import Home
 
 
 def test_ctrl_c_cancels_the_job_of_a_preparation(counting: Home, wait_until: Callable[..., Any]) -> None:
@@ -21,7 +21,7 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(counting: Home, wait_until: Cal
 
     def press_ctrl_c() -> None:
         looks = wait_until(
-            lambda: [look for look in desk.looks(counting) if look.progress.sentence == "counts"],
+            lambda: [look for look in job_queue.looks(counting) if look.progress.sentence == "counts"],
             "the job works",
         )
         seen.extend((look.asked.kind, look.asked.asker, look.state) for look in looks)
@@ -33,7 +33,7 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(counting: Home, wait_until: Cal
     person.join()
     assert seen == [("prepare_data", "command line", "running")]
     assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", "cancelled: nothing of it was kept.\n")
-    [job] = desk.looks(counting)
+    [job] = job_queue.looks(counting)
     assert job.state == "cancelled"
     assert not job.job.work.exists()
 

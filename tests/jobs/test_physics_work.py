@@ -13,26 +13,25 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gan_runtime.askers import Asker, operator
-from gan_runtime.calorimeter import scores
-from gan_runtime.calorimeter.comparison import Sample
-from gan_runtime.calorimeter.fields import values_of
-from gan_runtime.calorimeter.values import Value
-from gan_runtime.catalog.shower_scores import SCORES
+from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
+from gan_runtime.commands import commands
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.errors import CheckpointError, DatasetError, SpecError
-from gan_runtime.home import Home
-from gan_runtime.jobs import physics_work
+from gan_runtime.domains.showers import measurement, physics_requests, scores
+from gan_runtime.domains.showers.cell_values import values_of
+from gan_runtime.domains.showers.comparison import Sample
+from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
+from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Wanted
+from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.values import Value
 from gan_runtime.jobs.folder import Asked, JobDir
-from gan_runtime.jobs.physics_wanted import SUBMISSION_FILE, Measured, Wanted
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
+from gan_runtime.records.actors import Asker, operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Physics, Plan, StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, physics_requests
-from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
@@ -88,8 +87,10 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
         "showers", shower_fields((*SHAPE, 1)), rows_of(ROWS, 2), "test", kept_back=rows_of(HELD_OUT, 1)
     )
     made = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
-    monkeypatch.setattr("gan_runtime.trained.of_run", lambda *_: made)
-    monkeypatch.setattr("gan_runtime.jobs.generation_time.milliseconds_each", lambda _, rows: 7.0 / rows)
+    monkeypatch.setattr("gan_runtime.training.trained.of_run", lambda *_: made)
+    monkeypatch.setattr(
+        "gan_runtime.domains.showers.generation_time.milliseconds_each", lambda _, rows: 7.0 / rows
+    )
     return made
 
 
@@ -101,7 +102,7 @@ def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
         bounds = scores.edges(real.features.energy_gev, 5)
         return {SCORES[0].name: scores.sampling_fraction_error(real.features, other.features, bounds)}
 
-    monkeypatch.setattr(physics_work, "compared", compared)
+    monkeypatch.setattr(measurement, "compared", compared)
 
 
 def done(home: Home, run: RunDir, checkpoint: Measured, submission: bool = False) -> list[Physics]:
@@ -110,7 +111,7 @@ def done(home: Home, run: RunDir, checkpoint: Measured, submission: bool = False
     job.results.mkdir(parents=True)
     wanted = asdict(Wanted(run.run_id, checkpoint, 500, 3, submission))
     job.write_asked(Asked(kind="measure_physics", options=wanted, asker="a test"))
-    physics_work.measure(Task(home, job, wanted))
+    measurement.measure(Task(home, job, wanted))
     return [record for record in journal.read_all(run.physics_journal) if isinstance(record, Physics)]
 
 

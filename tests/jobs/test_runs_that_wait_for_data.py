@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import DatasetError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
-from gan_runtime.jobs import desk
-from gan_runtime.patience import Patience
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.jobs import job_queue
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
+from gan_runtime.supervision.runtime import Runtime
 from tests.support.fake_trainers import FakeTrainers
 
 Wait = Callable[..., Any]
@@ -33,7 +33,7 @@ def started(
 ) -> Iterator[tuple[Runtime, FakeTrainers]]:
     """The owner of a home on a machine without MNIST, with trainers in memory."""
     trainers = FakeTrainers()
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
     runtime = Runtime.open(counting, starter=trainers.starter(Patience(time.monotonic)))
@@ -89,7 +89,7 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
 ) -> None:
     runtime, _ = started
     first, second = runtime.submit(SPEC), runtime.submit(SPEC)
-    (job,) = desk.looks(runtime.home)
+    (job,) = job_queue.looks(runtime.home)
     assert (job.asked.options, job.asked.asker) == (
         {"preparation": "mnist", "name": "mnist", "source": "", "options": {}},
         "a run that needs it",
@@ -97,12 +97,12 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
     for run in (first, second):
         wait_until(lambda run=run: note(runtime, run)[0] == "failed", "the run fails")
     runtime.resume(first.run_id)
-    assert [look.job.job_id for look in desk.looks(runtime.home)] == [
+    assert [look.job.job_id for look in job_queue.looks(runtime.home)] == [
         "prepare-data-0002",
         "prepare-data-0001",
     ]
     assert commands.latest_status(first).waits_for == "prepare-data-0002"
-    assert desk.job_dir(runtime.home, "prepare-data-0001").end() is not None
+    assert job_queue.job_dir(runtime.home, "prepare-data-0001").end() is not None
 
 
 def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
@@ -110,7 +110,7 @@ def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
 ) -> None:
     runtime, _ = started
     run = runtime.submit(RunSpec.parse(PRESETS["showers"].values), "showers")
-    (job,) = desk.looks(runtime.home)
+    (job,) = job_queue.looks(runtime.home)
     assert job.asked.options == {
         "preparation": "showers_tiny",
         "name": "showers_tiny",

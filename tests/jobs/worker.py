@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.errors import DatasetError
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.jobs import worker
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.kinds import KINDS, Kind

@@ -19,16 +19,15 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import first_screen, plots
 from dashboard.frame import access, places, session
-from gan_runtime import processes
-from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
-from gan_runtime.hosts import Host
-from gan_runtime.jobs import desk, keeper
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.jobs import job_queue, job_supervisor
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.records import journal
+from gan_runtime.records import journal, processes
+from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import heartbeat
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.store import Store
+from gan_runtime.supervision import owner_thread
 from tests.support.small_pictures import write_grid
 
 SCRIPT = REPOSITORY / "dashboard" / "frame" / "navigation.py"
@@ -106,10 +105,10 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     Waiting runs keep waiting: a trainer would live on after the test and slow down all others. The runtime acts when it is opened
     and asked to, not by itself meanwhile.
     """
-    monkeypatch.setattr("gan_runtime.runtime.supervisor.Supervisor._start", lambda *_: None)
-    monkeypatch.setattr(heartbeat, "TICK_SECONDS", NEVER)
+    monkeypatch.setattr("gan_runtime.supervision.supervisor.Supervisor._start", lambda *_: None)
+    monkeypatch.setattr(owner_thread, "TICK_SECONDS", NEVER)
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     monkeypatch.setattr(
         "dashboard.frame.session.prepare_other_pages", lambda: None
     )  # its thread would outlive the test
@@ -146,17 +145,17 @@ def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
     """Jobs that stand still from their start: none ends before a test has pressed Stop or Cancel, nor is killed for ending late."""
-    monkeypatch.setattr(keeper, "GRACE_SECONDS", float("inf"))
-    begin = desk.start
+    monkeypatch.setattr(job_supervisor, "GRACE_SECONDS", float("inf"))
+    begin = job_queue.start
 
     def start_and_hold(job: JobDir) -> None:
         begin(job)
-        desk.signal_group(job, signal.SIGSTOP)
+        job_queue.signal_group(job, signal.SIGSTOP)
 
-    monkeypatch.setattr(desk, "start", start_and_hold)
+    monkeypatch.setattr(job_queue, "start", start_and_hold)
     yield
-    for job in desk.job_dirs(home):
-        desk.signal_group(job, signal.SIGKILL)
+    for job in job_queue.job_dirs(home):
+        job_queue.signal_group(job, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime.options import GROUPS
+from gan_runtime.base.options import GROUPS
 
 
 def texts(app: AppTest) -> str:

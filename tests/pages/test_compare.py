@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import session
 from dashboard.samples import players
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from tests.pages.reading import texts, titles
 from tests.support.small_pictures import write_grid

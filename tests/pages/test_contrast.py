@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 from dashboard import palette
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 THEME = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
 STYLE = (REPOSITORY / "dashboard" / "frame" / "style.css").read_text(encoding="utf-8")

@@ -17,15 +17,15 @@ from dashboard import data_words
 from dashboard.data import mosaic, sets_view
 from dashboard.frame import session
 from gan_runtime import catalog
+from gan_runtime.base.fields import Fields, labels
 from gan_runtime.data import door, first_rows, loading, prepared
 from gan_runtime.data.live_picture import LivePicture
-from gan_runtime.fields import Fields, labels
-from gan_runtime.frame_fields import flow_fields, pair_fields
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk, uploads
+from gan_runtime.domains.flows.fields import flow_fields, pair_fields
+from gan_runtime.jobs import job_queue, uploads
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.data.hdf5_showers import challenge_columns, written
 from tests.pages.launch_fields import filled_in
 from tests.support.own_pictures import encoded, picture, zipped
@@ -46,10 +46,11 @@ def drop(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
 
 
 def previewed(app: AppTest, home: Home, wait_until: Wait) -> AppTest:
-    before = len(desk.looks(home))
+    before = len(job_queue.looks(home))
     app.button(key="data.preview").click().run()
     wait_until(
-        lambda: len(desk.looks(home)) > before and desk.looks(home)[0].end, "the pictures are looked through"
+        lambda: len(job_queue.looks(home)) > before and job_queue.looks(home)[0].end,
+        "the pictures are looked through",
     )
     return app.run()
 
@@ -154,7 +155,7 @@ def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wai
 
     app.button(key="data.prepare").click().run()
     told = said(app)  # once: here, when the job has ended before the page was drawn again
-    wait_until(lambda: desk.looks(home)[0].end, "the set is prepared")
+    wait_until(lambda: job_queue.looks(home)[0].end, "the set is prepared")
     app.run()
     assert "Data set my-shapes is ready: 40 pictures." in told + said(app)
     assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
@@ -186,14 +187,14 @@ def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
         f"Data set shapes: {goes_on}",
         f"Preview: {goes_on}",
     ]
-    preparing, looking = desk.looks(home)
+    preparing, looking = job_queue.looks(home)
     for look in (looking, preparing):
         app.button(key=f"data.cancel.{look.job.job_id}").click().run()
         assert not app.exception
         assert look.job.stop_file.read_text(encoding="utf-8") == "dashboard"
     assert said(app).count("cancelling …") == 2
     for look in (looking, preparing):
-        desk.signal_group(look.job, signal.SIGCONT)
+        job_queue.signal_group(look.job, signal.SIGCONT)
         wait_until(look.job.end, "the job ends")
     app.run()
     assert not app.get("progress")
@@ -291,7 +292,7 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
     assert app.button(key="data.prepare").label == "Prepare showers"
     app.button(key="data.prepare").click().run()
     told = said(app)
-    wait_until(lambda: desk.looks(home)[0].end, "the showers are simulated")
+    wait_until(lambda: job_queue.looks(home)[0].end, "the showers are simulated")
     app.run()
     assert "Data set showers is ready: 180 rows." in told + said(app)
     assert "180 rows · 17 × 17 × 25 showers, energy, deposit, angle" in said(app)
@@ -319,7 +320,7 @@ def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: W
     app.run()
     app.button(key="data.prepare").click().run()
     told = said(app)
-    wait_until(lambda: desk.looks(home)[0].end, "the flows are simulated")
+    wait_until(lambda: job_queue.looks(home)[0].end, "the flows are simulated")
     app.run()
     assert not app.exception
     assert "Data set karman_small is ready: 2 frames." in told + said(app)
@@ -354,7 +355,7 @@ def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wa
     reasons = list(app.dataframe[0].value["Why it is left out"])
     assert reasons == ["it has 81 × 81 pixels, but a pair is about twice as wide as high"]
     app.button(key="data.prepare").click().run()
-    wait_until(lambda: desk.looks(home)[0].end, "the pairs are prepared")
+    wait_until(lambda: job_queue.looks(home)[0].end, "the pairs are prepared")
     assert "1 pair · 64 × 64 RGB → 64 × 64 RGB" in said(app.run())
 
 
@@ -366,7 +367,7 @@ def test_files_of_showers_are_dropped_and_need_no_preview(
     file = written(tmp_path / "part.hdf5", challenge_columns(6_480))
     app = drop(app, ("part.hdf5", file.read_bytes()))
     app.button(key="data.prepare").click().run()
-    wait_until(lambda: desk.looks(home)[0].end, "the showers are converted")
+    wait_until(lambda: job_queue.looks(home)[0].end, "the showers are converted")
     assert "16 × 9 × 45 showers, energy, deposit" in said(app.run())
     assert prepared.manifest(home, "calochallenge").source == "part.hdf5"
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.studies.design import StudyDesign
 from tests.hostile.cases import kinds
 from tests.pages import whole_page

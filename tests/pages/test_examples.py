@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime import bundles
-from gan_runtime.home import Home
 from gan_runtime.records import flow_frames
+from gan_runtime.records.home import Home
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store

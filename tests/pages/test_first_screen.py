@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import first_screen, plots
 from dashboard.frame import places
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]

@@ -16,13 +16,13 @@ from streamlit.testing.v1 import AppTest
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import movie
 from dashboard.flow import words as flow_words
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
-from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.domains.flows.rollout_request import Wanted
+from gan_runtime.engines.tiling.ways import Way
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.tiling.ways import Way
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.tpu import plan as planning
 from gan_runtime.training import checkpoints, snapshots
 from tests.pages.reading import texts
@@ -262,7 +262,7 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     assert (steps.value, steps.max) == (6, 6), "as many as that flow has"
     app = app.button(key="flow.start").click().run()
     assert not app.exception
-    (asked,) = [look.asked.options for look in desk.looks(home, "iterate") if look.is_live]
+    (asked,) = [look.asked.options for look in job_queue.looks(home, "iterate") if look.is_live]
     usual = Wanted("flow-0001", steps=6, trajectory=1, overlap=12, blend="hann")
     assert asked == {**asdict(usual), "ways": ["map_reduce"]}
     assert "Iterating flow-0001" in app.get("progress")[0].proto.text
@@ -281,7 +281,7 @@ def test_the_form_offers_the_epochs_whose_weights_were_kept(show: Show, home: Ho
     app = state.select("epoch 1").run()
     app = app.button(key="flow.start").click().run()
     assert not app.exception
-    (asked,) = [look.asked.options for look in desk.looks(home, "iterate")]
+    (asked,) = [look.asked.options for look in job_queue.looks(home, "iterate")]
     assert (asked["checkpoint"], asked["epoch"]) == ("newest", 1)
 
 

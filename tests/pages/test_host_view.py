@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
-from gan_runtime.errors import AcceleratorError
-from gan_runtime.hosts import Host
+from gan_runtime.base.errors import AcceleratorError
+from gan_runtime.hardware.hosts import Host
 from tests.pages.launch_fields import text_field
 from tests.pages.reading import texts
 
@@ -28,7 +28,7 @@ def test_launch_does_not_wait_for_the_look_at_the_host(
     show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer = Event()
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host if may_answer.wait(60.0) else None)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host if may_answer.wait(60.0) else None)
     app = show("launch")
     assert not app.exception
     assert DETECTING in texts(app)
@@ -47,7 +47,7 @@ def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_looked_
     """Compare without runs stops before its end."""
     prepared, loaded = Event(), set[str]()
     monkeypatch.setattr(session, "importlib", SimpleNamespace(import_module=loaded.add))
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: prepared.set() or host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: prepared.set() or host)
     monkeypatch.setattr("dashboard.frame.session.prepare_other_pages", PREPARE)
     monkeypatch.setattr(session, "_first_page", Lock())
     assert not show("compare").exception
@@ -64,7 +64,7 @@ def test_a_look_that_failed_is_told_and_made_again_when_asked_for_only(
         looks.append(1)
         raise AcceleratorError("TensorFlow cannot be loaded.")
 
-    monkeypatch.setattr("gan_runtime.hosts.probe", probe)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", probe)
     app = show("launch")
     app.run()
     assert [error.value for error in app.error] == ["TensorFlow cannot be loaded."]

@@ -16,7 +16,7 @@ from streamlit.testing.v1.element_tree import Block
 
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.kinds import StudyPlace
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.pages import whole_page
 from tests.pages.hostile import TEXTS
 from tests.support.measured_flows import frames as films

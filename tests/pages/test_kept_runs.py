@@ -14,16 +14,16 @@ from dashboard import listed, tables
 from dashboard.frame import session
 from dashboard.runs import bin_view
 from dashboard.runs import view as runs_view
-from gan_runtime import disk
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.base import disk
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.bin import BinnedRun
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.supervision.bin import BinnedRun
 from tests.pages.test_flow_page import iterated
 from tests.studies.hand_written import from_now, train
 from tests.support.measured_showers import measured

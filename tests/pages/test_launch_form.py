@@ -16,11 +16,11 @@ from dashboard import option_words
 from dashboard.frame import places
 from dashboard.launch.shown_when import SHOWN_WHEN, has_effect, needed
 from gan_runtime import catalog
+from gan_runtime.base.fields import IMAGES, pictures
+from gan_runtime.base.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.data import loading, preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.fields import IMAGES, pictures
-from gan_runtime.home import Home
-from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from tests.pages import whole_page
 from tests.pages.launch_fields import choice_field, of, presets, text_field

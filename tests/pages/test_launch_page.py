@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
-from gan_runtime import host_presets
-from gan_runtime.home import Home, command_line
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.hardware import host_presets
+from gan_runtime.records.home import Home, command_line
+from gan_runtime.records.run_folder import RunDir
 from tests.pages.launch_fields import choice_field, presets, text_field
 from tests.pages.reading import opened, shown_commands, texts
 

@@ -14,9 +14,9 @@ from dashboard.flow import words as flow_words
 from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
-from gan_runtime.home import Home
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import texts
 from tests.support.measured_flows import frames, iteration
 

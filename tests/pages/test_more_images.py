@@ -12,11 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime import pictures
-from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir, Progress
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.pages.reading import texts
 
@@ -105,7 +105,7 @@ def test_a_damaged_checkpoint_is_told_by_the_job_that_the_button_starts(
     app.number_input(key="generate.seed").set_value(3)
     button(app).click().run()
     assert not app.exception
-    [look] = desk.looks(home)
+    [look] = job_queue.looks(home)
     assert (look.asked.asker, look.asked.options) == (
         "dashboard",
         asdict(Wanted("quick-0001", 16, 3, "7", "newest")),

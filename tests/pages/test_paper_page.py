@@ -12,13 +12,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.paper import comparable
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
-from gan_runtime.jobs import desk
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.studies import references
 from gan_runtime.studies.design import StudyDesign
 from tests.pages.reading import charts, texts, titles
@@ -212,8 +212,8 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     assert "This goes on when the page is closed." in app.get("progress")[0].proto.text
     app.button(key="paper.11.stop").click().run()
     assert "stopping …" in texts(app)
-    [job] = desk.job_dirs(home)
-    desk.signal_group(job, signal.SIGCONT)
+    [job] = job_queue.job_dirs(home)
+    job_queue.signal_group(job, signal.SIGCONT)
     wait_until(lambda: job.process() is None, "the job ends")
     said = "No surface was computed: cancelled on request; nothing of it was kept."
     assert said in [warning.value for warning in app.run().warning]

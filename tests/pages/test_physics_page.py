@@ -20,14 +20,14 @@ from dashboard.physics import showers as physics_showers
 from dashboard.physics import space
 from dashboard.physics import tables as physics_tables
 from dashboard.physics.shown import Shown
-from gan_runtime.calorimeter.declared import CURVES
-from gan_runtime.catalog.shower_scores import SCORES
-from gan_runtime.home import Home
-from gan_runtime.jobs.chosen_showers import record_of
+from gan_runtime.domains.showers.curve_names import CURVES
+from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, Wanted
+from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.shower_samples import record_of
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen, Wanted
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.queries import ShowerRow
 from gan_runtime.training import checkpoints

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from dashboard.frame.post import Post
-from gan_runtime.errors import HomeInUseError
-from gan_runtime.home import HOME_VARIABLE, Home
-from gan_runtime.host_look import HostLook
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import owner
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.base.errors import HomeInUseError
+from gan_runtime.records.home import HOME_VARIABLE, Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.supervision import owner
+from gan_runtime.supervision.hardware_probe import HostLook
+from gan_runtime.supervision.runtime import Runtime
 
 ANSWER_SECONDS = 30.0
 

@@ -9,14 +9,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import places, session
+from gan_runtime.commands import commands
 from gan_runtime.device_locks import claims, host_devices
 from gan_runtime.device_locks.holder import Holder
-from gan_runtime.home import Home
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.after import After
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
+from gan_runtime.supervision.run_dependencies import After
 
 Show = Callable[..., AppTest]
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
 from dashboard.runs import view as runs_view
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import texts
 from tests.pages.test_table_of_runs import offered_for_deletion, tick
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.samples import kinds
 from gan_runtime import pictures
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import texts
 from tests.support.small_pictures import write_grid
 

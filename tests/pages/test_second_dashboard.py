@@ -16,23 +16,23 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import access, places, session
-from gan_runtime.errors import RoleError
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.base.errors import RoleError
 from gan_runtime.records import journal
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import Scalars
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import owner
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision import owner
+from gan_runtime.supervision.runtime import Runtime
 from tests.support import damaged_stores
 
 Show = Callable[..., AppTest]
 URL = "http://127.0.0.1:8599"
 HOLD = (
-    "import sys; from pathlib import Path; from gan_runtime.home import Home; from gan_runtime.runtime.runtime import Runtime\n"
-    "from gan_runtime.runtime.supervisor import Supervisor\n"
+    "import sys; from pathlib import Path; from gan_runtime.records.home import Home; from gan_runtime.supervision.runtime import Runtime\n"
+    "from gan_runtime.supervision.supervisor import Supervisor\n"
     "Supervisor._start = lambda *_: None\n"
     "runtime = Runtime.open(Home(Path(sys.argv[1])), url=sys.argv[2]); print('held', flush=True); input(); runtime.close()"
 )
@@ -182,7 +182,7 @@ def test_as_long_as_journals_are_read_a_page_says_that_runs_are_missing(
     home.database.write_text("no database")
     may_read, read = threading.Event(), Ingestor.catch_up_news
     monkeypatch.setattr(Ingestor, "catch_up_news", lambda self: may_read.wait(60) and read(self))
-    monkeypatch.setattr("gan_runtime.runtime.heartbeat.WITHIN_SECONDS", 0.1)
+    monkeypatch.setattr("gan_runtime.supervision.owner_thread.WITHIN_SECONDS", 0.1)
     app = show("runs")
     assert "not all runs are here yet" in shown(app)
     assert "The database is being made anew from the journals of all runs." in shown(app)

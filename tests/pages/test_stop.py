@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import session
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 
 Show = Callable[..., AppTest]

@@ -14,12 +14,12 @@ from dashboard.frame import session
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
-from gan_runtime.askers import operator
 from gan_runtime.catalog.published import PublishedSpeeds, Speed
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import difference

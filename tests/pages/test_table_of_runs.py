@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
 from dashboard.runs import view as runs_view
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
 from tests.pages.reading import texts

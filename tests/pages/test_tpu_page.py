@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.tpu import frames as tpu_frames
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.studies import estimates
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]

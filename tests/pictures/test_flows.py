@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from gan_runtime import pictures
-from gan_runtime.frame_fields import OBSTACLE, VORTICITY
-from gan_runtime.pictures import sheet, vorticity
+from gan_runtime.domains.flows import vorticity
+from gan_runtime.domains.flows.fields import OBSTACLE, VORTICITY
+from gan_runtime.pictures import sheet
 
 STONE, WHITE, REDDEST, BLUEST = (75, 80, 88), (247, 247, 247), (103, 0, 31), (5, 48, 97)
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime import pictures
-from gan_runtime.calorimeter.fields import values_of
+from gan_runtime.domains.showers.cell_values import values_of
+from gan_runtime.domains.showers.pictures import CELLS, EMPTY, SUMS
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.showers import CELLS, EMPTY, SUMS
 
 TINY = (17, 17, 25)
 CELL = 3  # pixels of a cell of the tiny grid where two showers stand beside each other

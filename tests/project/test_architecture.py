@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import catalog, options
+from gan_runtime import catalog
+from gan_runtime.base import options
+from gan_runtime.base.options import GROUPS, OF_WORKLOAD, Option
 from gan_runtime.catalog import declared
-from gan_runtime.options import GROUPS, OF_WORKLOAD, Option
 from gan_runtime.pictures import RENDERERS
 from gan_runtime.records.journal import Sample
 from gan_runtime.spec import RunSpec
@@ -62,7 +63,7 @@ def test_the_dashboard_imports_no_framework() -> None:
 
 def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
     loaded = loaded_with(
-        [*python_files("app.py", "pages", "dashboard"), Path("gan_runtime/runtime/runtime.py")]
+        [*python_files("app.py", "pages", "dashboard"), Path("gan_runtime/supervision/runtime.py")]
     )
     assert "duckdb" in loaded, "the imports were not followed"
     assert {name: path for name, path in loaded.items() if name in {*FRAMEWORKS, "sklearn"}} == {}
@@ -81,9 +82,9 @@ def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path)
     strangers = packages(modules) - {"keras", "numpy", "gan_runtime", *sys.stdlib_module_names}
     known = (
         "gan_runtime.workloads",
-        "gan_runtime.fields",
-        "gan_runtime.shower_fields",
-        "gan_runtime.frame_fields",
+        "gan_runtime.base.fields",
+        "gan_runtime.domains.showers.fields",
+        "gan_runtime.domains.flows.fields",
         "gan_runtime.catalog",
     )
     own = {module for module in modules if module.startswith("gan_runtime") and not module.startswith(known)}
@@ -114,9 +115,9 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     # The others say what a cell of a shower is, and a channel of a flow; a file is written whole or not at all.
     known = (
         "gan_runtime.pictures",
-        "gan_runtime.calorimeter",
-        "gan_runtime.frame_fields",
-        "gan_runtime.disk",
+        "gan_runtime.domains.showers",
+        "gan_runtime.domains.flows.fields",
+        "gan_runtime.base.disk",
     )
     assert {module for module in ours if not module.startswith(known)} == set()
 
@@ -125,16 +126,16 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     "path",
     [
         "catalog/__init__.py",
-        "fields.py",
-        "metrics.py",
+        "base/fields.py",
+        "base/metrics.py",
         "spec/run_spec.py",
         "spec/rules.py",
-        "options.py",
+        "base/options.py",
         "spec/presets.py",
         "records/journal.py",
         "records/kinds.py",
         "records/measured.py",
-        "errors.py",
+        "base/errors.py",
     ],
 )
 def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.askers import Asker, for_operators, operator
-from gan_runtime.errors import HomeError, RoleError
-from gan_runtime.runtime import commands
+from gan_runtime.base.errors import HomeError, RoleError
+from gan_runtime.commands import commands
+from gan_runtime.records.actors import Asker, for_operators, operator
 from tests.support.sources import file_of, nodes, python_files, tree
 
-DOOR = Path("gan_runtime/runtime/commands.py")
+DOOR = Path("gan_runtime/commands/commands.py")
 ACCESS = Path("dashboard/frame/access.py")  # the one place that says who is an operator
 QUESTIONS = {"check", "latest_status", "why_not_resumed", "with_engine"}  # that the door answers besides
 # What lies behind the door: functions that write into a home, start a process or signal one.
@@ -29,14 +29,14 @@ BEHIND = {
     "gan_runtime.bundles.unpacking": {"unpack"},
     "gan_runtime.data.prepared": {"remove"},
     "gan_runtime.data.preparing": {"prepare"},
-    "gan_runtime.jobs.desk": {"ask", "cancel", "signal_group", "start"},
+    "gan_runtime.jobs.job_queue": {"ask", "cancel", "signal_group", "start"},
     "gan_runtime.jobs.uploads": {"as_source", "done_with", "forget", "forget_old", "keep"},
-    "gan_runtime.numbering": {"keep_count", "next_number", "next_rank"},
+    "gan_runtime.records.numbering": {"keep_count", "next_number", "next_rank"},
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
-    "gan_runtime.records.rundir": {"write_json", "write_whole"},
-    "gan_runtime.runtime.bin": {"discard", "put", "remove", "remove_old", "take_out"},
-    "gan_runtime.runtime.rebuild": {"rebuild"},
-    "gan_runtime.runtime.slow_clock": {"advance"},
+    "gan_runtime.records.run_folder": {"write_json", "write_whole"},
+    "gan_runtime.supervision.bin": {"discard", "put", "remove", "remove_old", "take_out"},
+    "gan_runtime.supervision.rebuild": {"rebuild"},
+    "gan_runtime.supervision.slow_clock": {"advance"},
     "gan_runtime.tpu.check": {"keep"},
 }
 WRITING_METHODS = {
@@ -45,8 +45,8 @@ WRITING_METHODS = {
 }
 BEFORE_THE_DOOR = [
     *python_files("app.py", "pages", "dashboard", "gan_runtime/cli"),
-    Path("gan_runtime/runtime/keeping.py"),
-    Path("gan_runtime/runtime/runtime.py"),
+    Path("gan_runtime/supervision/retention.py"),
+    Path("gan_runtime/supervision/runtime.py"),
 ]
 
 
@@ -60,7 +60,7 @@ CHANGES = sorted(offered().keys() - QUESTIONS)
 
 
 def named(path: Path) -> Iterator[str]:
-    """Dotted names of everything of ours that a file imports or takes from a module: "gan_runtime.jobs.desk.ask"."""
+    """Dotted names of everything of ours that a file imports or takes from a module: "gan_runtime.jobs.job_queue.ask"."""
     known = {}
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
@@ -159,10 +159,10 @@ def test_who_asks_is_no_text(asker: object) -> None:
 
 def test_pages_tell_the_door_of_whoever_sits_before_them() -> None:
     """Never of an operator that they have made up."""
-    made_up = {"gan_runtime.askers.operator", "gan_runtime.askers.Role.OPERATOR"}
+    made_up = {"gan_runtime.records.actors.operator", "gan_runtime.records.actors.Role.OPERATOR"}
     files = [path for path in python_files("app.py", "pages", "dashboard") if path != ACCESS]
     assert {str(path): names for path in files if (names := made_up & set(named(path)))} == {}
-    assert "gan_runtime.askers.operator" in set(named(ACCESS)), "this rule looks in the wrong place"
+    assert "gan_runtime.records.actors.operator" in set(named(ACCESS)), "this rule looks in the wrong place"
 
 
 def test_the_lists_of_this_test_name_what_exists() -> None:

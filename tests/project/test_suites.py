@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 from tests.support import own_time, slow_tests
 
 pytest_plugins = ["pytester"]

@@ -26,7 +26,7 @@ PRIVATE_READERS = {
 
 
 def is_private(name: str) -> bool:
-    """Such as `_state`, or "gan_runtime.home._place"; `__init__` is not."""
+    """Such as `_state`, or "gan_runtime.records.home._place"; `__init__` is not."""
     return any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
 
 

@@ -13,18 +13,19 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import HomeError, RunStateError, UnknownRunError
-from gan_runtime.home import Home
-from gan_runtime.numbering import next_number
+from gan_runtime.base.errors import HomeError, RunStateError, UnknownRunError
+from gan_runtime.commands import commands
 from gan_runtime.records import journal, lines
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Renamed, StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import bin, commands, housekeeping, slow_clock
-from gan_runtime.runtime.slow_clock import DAY_S, Moment
+from gan_runtime.records.numbering import next_number
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision import bin, maintenance, slow_clock
+from gan_runtime.supervision.slow_clock import DAY_S, Moment
 from tests.support import not_plain
 
 ASKER = operator("a test")
@@ -344,7 +345,7 @@ def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> Non
             {**json.loads(note.read_text()), "counted_s": 0.0, "deleted_at": "2020-01-01T00:00:00+00:00"}
         )
     )
-    housekeeping.Housekeeping(home).look()
+    maintenance.Housekeeping(home).look()
     assert bin.listed(home) == []
     assert clock.exists()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.errors import HomeError, JournalError
+from gan_runtime.base.errors import HomeError, JournalError
 from gan_runtime.records import journal, lines
 from gan_runtime.records.journal import (
     AttemptStart,

@@ -12,15 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 from gan_runtime import bundles
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import RunStateError, SpecError
 from gan_runtime.cli.app import app
-from gan_runtime.errors import RunStateError, SpecError
-from gan_runtime.home import Home
-from gan_runtime.records import journal, marks
+from gan_runtime.commands import commands
+from gan_runtime.records import journal, tags_and_notes
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Marked, StatusChange
-from gan_runtime.records.marks import Marks
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.tags_and_notes import Marks
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -32,13 +32,13 @@ COLUMNS = "SELECT run_id, tags, remark, pinned, hidden FROM runs ORDER BY run_id
 
 def test_marks_are_kept_one_by_one_and_the_newest_of_each_counts(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    assert marks.of_run(run) == Marks()
+    assert tags_and_notes.of_run(run) == Marks()
     commands.mark(run, tags=["good", " to show "], asker=ASKER)
     commands.mark(run, remark="line one\nline two", pinned=True, asker=operator("another"))
     commands.mark(run, tags=["good"], hidden=True, asker=ASKER)
     commands.mark(run, hidden=False, asker=ASKER)
-    assert marks.of_run(run) == Marks(("good",), "line one\nline two", pinned=True, hidden=False)
-    assert marks.of_run(new_run("quick-0002")) == Marks()
+    assert tags_and_notes.of_run(run) == Marks(("good",), "line one\nline two", pinned=True, hidden=False)
+    assert tags_and_notes.of_run(new_run("quick-0002")) == Marks()
 
 
 def test_a_rebuild_and_an_owner_know_the_same_marks(new_run: NewRun, home: Home) -> None:
@@ -107,7 +107,7 @@ def test_too_many_tags_and_notes_that_cannot_be_seen_are_refused(
     run = new_run("quick-0001")
     with pytest.raises(SpecError, match=named):
         commands.mark(run, **given, asker=ASKER)
-    assert marks.of_run(run) == Marks()
+    assert tags_and_notes.of_run(run) == Marks()
 
 
 @pytest.mark.parametrize("name", ["journal-0.jsonl", "journal-supervisor.jsonl"])
@@ -140,7 +140,7 @@ def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(new_run: New
     bundles.pack([run], tmp_path / "b.zip")
     other = Home(tmp_path / "other").prepare()
     commands.import_bundle(other, tmp_path / "b.zip", asker=ASKER)
-    assert marks.of_run(other.run_dir("quick-0001")) == Marks(("good",), "in x")
+    assert tags_and_notes.of_run(other.run_dir("quick-0001")) == Marks(("good",), "in x")
     with zipfile.ZipFile(tmp_path / "b.zip") as bundle:
         assert b"anna" not in b"".join(map(bundle.read, bundle.namelist()))
 

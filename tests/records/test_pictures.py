@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.errors import PictureError
+from gan_runtime.base.errors import PictureError
 from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.support.small_pictures import png
 
 

@@ -11,17 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.runs import space_view
-from gan_runtime import disk
-from gan_runtime.askers import operator
+from gan_runtime.base import disk
 from gan_runtime.cli.app import app
-from gan_runtime.home import Home
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.housekeeping import Housekeeping
-from gan_runtime.runtime.space import Measure
-from gan_runtime.store import opening
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store import database_file
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.disk_usage import Measure
+from gan_runtime.supervision.maintenance import Housekeeping
 
 ASKER = operator("a test")
 NewRun = Callable[..., RunDir]
@@ -84,7 +84,7 @@ def test_duckdb_spills_where_its_space_is_counted(home: Home) -> None:
         [(folder,)] = store.rows("SELECT current_setting('temp_directory')")
     finally:
         store.close()
-    assert Path(folder) == opening.spill_folder(home.database) == home.path / "results.duckdb.tmp"
+    assert Path(folder) == database_file.spill_folder(home.database) == home.path / "results.duckdb.tmp"
 
 
 def test_a_disk_of_its_own_for_runs_is_looked_at_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_who_only_looks_measures_and_removes_nothing(full: Home) -> None:
 def test_space_is_measured_by_itself_a_moment_after_the_home_is_opened(
     full: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr("gan_runtime.runtime.housekeeping.FIRST_SECONDS", 0.05)
+    monkeypatch.setattr("gan_runtime.supervision.maintenance.FIRST_SECONDS", 0.05)
     housekeeping = Housekeeping(full)
     housekeeping.begin()
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import disk
+from gan_runtime.base import disk
 
 
 @pytest.mark.parametrize("durable", [False, True])

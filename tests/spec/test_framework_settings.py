@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime import framework_settings
+from gan_runtime.hardware import framework_settings
 
 OTHER_WORK = {
     "KERAS_BACKEND": "torch",

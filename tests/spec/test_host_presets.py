@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import host_presets, hosts, processor
-from gan_runtime.errors import SpecError
+from gan_runtime.base import processor
+from gan_runtime.base.errors import SpecError
+from gan_runtime.hardware import host_presets, hosts
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS, preset
 

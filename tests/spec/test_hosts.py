@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime import hosts
-from gan_runtime.askers import operator
-from gan_runtime.errors import AcceleratorError, SpecError
-from gan_runtime.home import Home
-from gan_runtime.hosts import NO_CORE, Device, Host
-from gan_runtime.runtime import commands
+from gan_runtime.base.errors import AcceleratorError, SpecError
+from gan_runtime.commands import commands
+from gan_runtime.hardware import hosts
+from gan_runtime.hardware.hosts import NO_CORE, Device, Host
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError, FieldError, SpecError
+from gan_runtime.base.fields import Fields
+from gan_runtime.base.metrics import Network
+from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog import pairs
 from gan_runtime.catalog.entries import Judgement, Picture, Size, WorkloadEntry
+from gan_runtime.commands.other_rates import changeable
 from gan_runtime.data import door
-from gan_runtime.errors import DatasetError, FieldError, SpecError
-from gan_runtime.fields import Fields
-from gan_runtime.metrics import Network
-from gan_runtime.options import OptionRecord, option
-from gan_runtime.runtime.other_rates import changeable
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.studies.design import StudyDesign
 

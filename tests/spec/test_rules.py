@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import SpecError
 from gan_runtime.catalog.entries import Rule
-from gan_runtime.errors import SpecError
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec import rules as spec_rules
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.errors import SpecError
+from gan_runtime.base.errors import SpecError
 from gan_runtime.spec import RunSpec
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.errors import GanRuntimeError, SpecError
-from gan_runtime.home import Home
+from gan_runtime.base.errors import GanRuntimeError, SpecError
+from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.studies.design import StudyDesign
 

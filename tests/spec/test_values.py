@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.errors import SpecError
+from gan_runtime.base.errors import SpecError
 from gan_runtime.spec import RunSpec
 
 WORKLOADS = ", ".join(catalog.WORKLOADS)  # as sentences list them

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from gan_runtime.home import Home
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store

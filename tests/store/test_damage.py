@@ -15,14 +15,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from gan_runtime.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.runtime import owner
-from gan_runtime.runtime.healing import Healing
-from gan_runtime.runtime.rebuild import rebuild
-from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.store import memory, opening, queries
-from gan_runtime.store.opening import SCHEMA_VERSION
+from gan_runtime.base.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.store import database_file, memory, queries
+from gan_runtime.store.database_file import SCHEMA_VERSION
+from gan_runtime.supervision import owner
+from gan_runtime.supervision.rebuild import rebuild
+from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.supervision.store_recovery import Healing
 from tests.support import damaged_stores
 from tests.support.whole_stores import CALLS, RUNS, STEPS, contents, is_read
 
@@ -95,8 +95,8 @@ def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_th
 ) -> None:
     damaged_stores.text(home.database)
     script = (
-        "import os, sys; from pathlib import Path; from gan_runtime.home import Home\n"
-        "from gan_runtime.runtime.runtime import Runtime; from gan_runtime.store.store import Store\n"
+        "import os, sys; from pathlib import Path; from gan_runtime.records.home import Home\n"
+        "from gan_runtime.supervision.runtime import Runtime; from gan_runtime.store.store import Store\n"
         "Store.transaction = lambda _: os._exit(9)\n"
         "Runtime.open(Home(Path(sys.argv[1])))\n"
         "import time; time.sleep(60)"
@@ -168,11 +168,11 @@ def test_a_file_of_a_newer_version_is_left_alone_until_somebody_says_so(home: Ho
 
 @pytest.mark.usefixtures("trained")
 def test_a_file_that_opens_is_read_to_its_end_before_it_is_taken_for_a_whole_one(home: Home) -> None:
-    opening.read_through(home.database)
+    database_file.read_through(home.database)
     damaged_stores.middle(home.database)
-    opening.connected(home.database).close()
+    database_file.connected(home.database).close()
     with pytest.raises(StoreDamagedError, match="Corrupt database file"):
-        opening.read_through(home.database)
+        database_file.read_through(home.database)
 
 
 @pytest.mark.usefixtures("trained")

@@ -14,16 +14,16 @@ import duckdb
 import pytest
 
 from gan_runtime import bundles
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import export, memory, queries
-from gan_runtime.store.opening import SCHEMA_VERSION
+from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
 from tests.support import earlier_homes
 from tests.support.earlier_homes import VERSIONS
 from tests.support.trainers import end_trainers, toys

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import export
 from gan_runtime.store.store import Store
 from tests.support.small_pictures import png

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gan_runtime import disk
-from gan_runtime.catalog.flow_scores import BY_NAME, METRICS
-from gan_runtime.errors import HomeError, PictureError
-from gan_runtime.home import Home
+from gan_runtime.base import disk
+from gan_runtime.base.errors import HomeError, PictureError
+from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from tests.support.measured_flows import frames, iteration
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.errors import StoreError
-from gan_runtime.store import gate
-from gan_runtime.store.gate import Gate
+from gan_runtime.base.errors import StoreError
+from gan_runtime.store import reopen_barrier
+from gan_runtime.store.reopen_barrier import Gate
 
 Wait = Callable[..., Any]
 
@@ -65,7 +65,7 @@ def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
 
 
 def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(reopen_barrier, "PATIENCE_SECONDS", 0.05)
     doors = Gate()
     with doors.passed(), pytest.raises(StoreError, match="a statement is under way"), doors.shut():
         raise AssertionError("it was opened anew")
@@ -75,7 +75,7 @@ def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyP
 
 
 def test_a_new_database_is_first_the_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "FIRST_SECONDS", 60.0)
+    monkeypatch.setattr(reopen_barrier, "FIRST_SECONDS", 60.0)
     doors, told = Gate(), []
 
     def ask() -> None:

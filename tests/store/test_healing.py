@@ -13,15 +13,15 @@ from typing import Any
 import duckdb
 import pytest
 
-from gan_runtime.errors import UnknownRunError
-from gan_runtime.home import Home
-from gan_runtime.patience import Patience
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.errors import UnknownRunError
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import aside, healing, supervisor
-from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
+from gan_runtime.supervision import quarantine, store_recovery, supervisor
+from gan_runtime.supervision.runtime import Runtime
 from tests.support import damaged_stores
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.whole_stores import contents, is_read
@@ -95,7 +95,7 @@ GIVEN_UP = duckdb.FatalException(
 def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_often_that_is(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(healing, "MOST_IN_AN_HOUR", 3)
+    monkeypatch.setattr(store_recovery, "MOST_IN_AN_HOUR", 3)
     runtime = opened()
     for _ in range(3):
         runtime.store.damage = GIVEN_UP
@@ -104,7 +104,7 @@ def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_ofte
     runtime.store.damage = GIVEN_UP
     wait_until(lambda: runtime.refresh() or runtime.trouble, "it is told that it happens again and again")
     assert runtime.trouble.startswith(f"{home.database} had to be opened anew 3 times within an hour (FATAL")
-    monkeypatch.setattr(healing, "PAUSE_SECONDS", 0.0)  # it is over
+    monkeypatch.setattr(store_recovery, "PAUSE_SECONDS", 0.0)  # it is over
     wait_until(lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew")
     wait_until(lambda: runtime.refresh() or not runtime.trouble, "all is well")
     assert runtime.healed == []
@@ -161,7 +161,7 @@ def test_runs_are_looked_after_also_while_the_database_cannot_be_mended(
     is_now(lost, "starting")
     trainers.of(lost).trains(2)
     with monkeypatch.context() as patch:
-        patch.setattr(healing, "MOST_IN_AN_HOUR", 0)
+        patch.setattr(store_recovery, "MOST_IN_AN_HOUR", 0)
         runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
         runtime.refresh()
         assert "was damaged 0 times within an hour" in runtime.trouble
@@ -194,7 +194,7 @@ def test_runs_are_looked_after_also_while_the_database_cannot_be_mended(
 def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(healing, "MOST_IN_AN_HOUR", 2)
+    monkeypatch.setattr(store_recovery, "MOST_IN_AN_HOUR", 2)
     monkeypatch.setattr("gan_runtime.store.store.RENEWAL_SECONDS", 0.5)
     runtime = opened()
     for _ in range(2):
@@ -206,7 +206,7 @@ def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
     assert "look after its disk" in runtime.trouble
     assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 2
     assert len(runtime.healed) == 2
-    assert aside.KEPT == 3
+    assert quarantine.KEPT == 3
 
 
 @pytest.mark.usefixtures("trained")

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import RunStateError, UnknownRunError
-from gan_runtime.home import Home
+from gan_runtime.base.errors import RunStateError, UnknownRunError
+from gan_runtime.commands import commands
 from gan_runtime.records import journal, lines
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Sample, StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.rebuild import rebuild
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.rebuild import rebuild
+from gan_runtime.supervision.runtime import Runtime
 from tests.support.measured_flows import iteration
 from tests.support.small_pictures import png
 

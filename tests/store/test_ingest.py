@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.home import Home
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import (
     AttemptStart,
     Changed,
@@ -38,7 +38,7 @@ from gan_runtime.records.journal import (
     TimeShare,
     WorkerTimes,
 )
-from gan_runtime.records.rundir import RunDir, Stamp
+from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
 from tests.support import measured_flows

@@ -8,9 +8,9 @@ from datetime import datetime
 
 import pytest
 
-from gan_runtime.home import Home
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store

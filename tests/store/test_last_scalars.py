@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gan_runtime.home import Home
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptStart, EpochScores, Record, Scalars
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 

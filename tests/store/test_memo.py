@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from gan_runtime.store.memo import MOST_KEPT, Memo
+from gan_runtime.store.query_cache import MOST_KEPT, Memo
 from gan_runtime.store.store import Store
 
 

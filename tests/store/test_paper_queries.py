@@ -9,7 +9,7 @@ import pytest
 
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 

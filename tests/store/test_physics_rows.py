@@ -10,12 +10,12 @@ import pytest
 
 from dashboard.studies import measures as study_measures
 from gan_runtime import bundles
-from gan_runtime.calorimeter.declared import CURVES
-from gan_runtime.catalog.shower_scores import SCORES
-from gan_runtime.home import Home
+from gan_runtime.domains.showers.curve_names import CURVES
+from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange, StudyPlace
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from tests.support.measured_showers import measured, measurement, showers
 

@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from gan_runtime.errors import UnknownRunError
+from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, SampleGrid

@@ -10,10 +10,10 @@ import pytest
 
 from dashboard.compare import result_words
 from gan_runtime import catalog
+from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
-from gan_runtime.metrics import Metric
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 

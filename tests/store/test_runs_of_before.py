@@ -16,11 +16,11 @@ import pytest
 from dashboard import option_words
 from dashboard.compare import grouping
 from gan_runtime import bundles
-from gan_runtime.askers import operator
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor

@@ -19,12 +19,12 @@ import duckdb
 import pandas as pd
 import pytest
 
-from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.store import opening, person
-from gan_runtime.store.opening import SCHEMA_VERSION
-from gan_runtime.store.person import Limits
+from gan_runtime.base.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.store import database_file, user_sql
+from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.store.store import Store
+from gan_runtime.store.user_sql import Limits
 
 HOLD = "import sys; from pathlib import Path; from gan_runtime.store.store import Store; s = Store(Path(sys.argv[1])); print('held', flush=True); input()"
 
@@ -49,7 +49,7 @@ def test_a_file_that_is_as_it_was_left_is_opened_without_making_its_views_anew(
 ) -> None:
     Store(path).close()
     made: list[object] = []
-    monkeypatch.setattr(opening, "make", made.append)
+    monkeypatch.setattr(database_file, "make", made.append)
     again = Store(path)
     assert again.rows("SELECT count(*) FROM runs") == [(0,)]
     assert again.rows("SELECT current_setting('TimeZone')") == [("UTC",)]
@@ -73,9 +73,9 @@ def test_a_version_that_makes_its_views_otherwise_makes_them_anew(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(path).close()
-    statements = opening.statements()
+    statements = database_file.statements()
     monkeypatch.setattr(
-        opening, "statements", lambda: [*statements, "CREATE OR REPLACE VIEW one AS SELECT 1 AS number"]
+        database_file, "statements", lambda: [*statements, "CREATE OR REPLACE VIEW one AS SELECT 1 AS number"]
     )
     again = Store(path)
     assert again.rows("SELECT number FROM one") == [(1,)]
@@ -315,7 +315,7 @@ def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
 def test_a_statement_that_would_take_all_memory_or_no_table_could_show_is_refused(
     monkeypatch: pytest.MonkeyPatch, sql: str, sentence: str
 ) -> None:
-    monkeypatch.setattr(person, "MOST_MEMORY", 400_000_000)
+    monkeypatch.setattr(user_sql, "MOST_MEMORY", 400_000_000)
     store, before = Store(), resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(QueryError, match=sentence):
         store.person_answer(sql)
@@ -417,7 +417,7 @@ def test_an_answer_is_given_when_nothing_of_the_statement_works_any_more() -> No
             self.closed = True
 
     cursor = SlowToClose()
-    found = person.answer(cursor, "SELECT 7 AS number", person.Limits())  # type: ignore[arg-type]
+    found = user_sql.answer(cursor, "SELECT 7 AS number", user_sql.Limits())  # type: ignore[arg-type]
     assert (found.rows, cursor.closed) == ([(7,)], True)
 
 

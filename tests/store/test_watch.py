@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Phase, StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
+from gan_runtime.store.folder_watcher import RESTLESS_SECONDS, ROUND_SECONDS, SETTLING_SECONDS
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.store.watch import RESTLESS_SECONDS, ROUND_SECONDS, SETTLING_SECONDS
 
 NewRun = Callable[..., RunDir]
 

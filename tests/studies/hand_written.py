@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 
 At = Callable[[float], datetime]
 

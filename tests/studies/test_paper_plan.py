@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime.hosts import Device, Host
+from gan_runtime.hardware.hosts import Device, Host
 from gan_runtime.studies import paper
 from gan_runtime.studies.paper import Deviation, Plan
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import DatasetError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
-from gan_runtime.runtime import commands
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import AcceleratorError, HomeError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.base.errors import AcceleratorError, HomeError
+from gan_runtime.commands import commands
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor

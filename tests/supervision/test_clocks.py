@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gan_runtime import processes
-from gan_runtime.home import Home
-from gan_runtime.records import journal
+from gan_runtime.commands import commands
+from gan_runtime.records import journal, processes
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS, SILENCE_SECONDS
+from gan_runtime.records.run_folder import RunDir, write_json
+from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS, SILENCE_SECONDS
 from tests.support.toy_owner import Owner
 
 NewRun = Callable[..., RunDir]

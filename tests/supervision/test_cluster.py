@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import launcher, worker
-from gan_runtime.cluster import Members, Place, tf_config, without_cluster
+from gan_runtime import worker
+from gan_runtime.base.cluster import Members, Place, tf_config, without_cluster
 from gan_runtime.engines.tf import cluster as tf_cluster
-from gan_runtime.home import REPOSITORY
 from gan_runtime.records import journal
+from gan_runtime.records.home import REPOSITORY
 from gan_runtime.spec import RunSpec
+from gan_runtime.training import launcher
 from tests.support.worker_places import answer
 
 FIND = """

@@ -11,7 +11,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 API_VERSION = "1.33"
 

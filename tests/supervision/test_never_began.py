@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gan_runtime import processes
-from gan_runtime.home import Home
-from gan_runtime.records import journal, start_lock
+from gan_runtime.records import journal, processes, start_lock
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import again, revival
 from gan_runtime.store import queries
+from gan_runtime.supervision import auto_resume, requeue
 from tests.support.toy_owner import Owner
 from tests.support.trainers import end_trainers, idle
 
@@ -52,7 +51,7 @@ def test_a_run_that_was_only_said_to_start_waits_again_in_its_old_place_and_star
     owner = owner_of_idle()
     owner.at(0.0)
     assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
-    assert again.REASON in list(queries.events(owner.store, run.run_id)["message"])
+    assert requeue.REASON in list(queries.events(owner.store, run.run_id)["message"])
     assert states(later) == [(1, "queued")], "its place is before that of a later run"
 
 
@@ -139,13 +138,13 @@ def test_a_start_that_ends_each_owner_is_lost_after_the_third_time_in_a_row(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
-    resumed = StatusChange(status="queued", reason="resumed", queue_rank=1.0, asker=revival.ASKER.name)
+    resumed = StatusChange(status="queued", reason="resumed", queue_rank=1.0, asker=auto_resume.ASKER.name)
     journal.append(run.supervisor_journal, 1, resumed)
-    for attempt in range(1, again.MOST_TIMES + 1):
+    for attempt in range(1, requeue.MOST_TIMES + 1):
         is_said_to_start(run, attempt)
-        assert again.queue(run, attempt)
-    is_said_to_start(run, again.MOST_TIMES + 1)
-    assert revival.resumed(run) == 1, "these count neither as automatic resumes nor as a person's"
+        assert requeue.queue(run, attempt)
+    is_said_to_start(run, requeue.MOST_TIMES + 1)
+    assert auto_resume.resumed(run) == 1, "these count neither as automatic resumes nor as a person's"
     owner = Owner(home)
     owner.at(0.0)
     assert owner.status(run) == "lost"

@@ -7,7 +7,7 @@ import sys
 
 import psutil
 
-from gan_runtime import processes
+from gan_runtime.records import processes
 
 # The system takes a while to take so much memory back, and until then the process can still finish what it was writing.
 LARGE = "held = b'x' * 400_000_000; print(len(held), flush=True); input()"

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gan_runtime import cluster, rendezvous
-from gan_runtime.cluster import Members
-from gan_runtime.errors import AcceleratorError
+from gan_runtime.base import cluster, rendezvous
+from gan_runtime.base.cluster import Members
+from gan_runtime.base.errors import AcceleratorError
 
 SOON = 0.6
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.support import toy_trainer
 from tests.support.split_folder import assert_both_end_with_a_sentence, run_apart
 

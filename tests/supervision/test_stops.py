@@ -17,16 +17,15 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime import processes
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.records import journal
+from gan_runtime.commands import commands
+from gan_runtime.records import journal, processes
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.supervisor import LEAVING_SECONDS
 from gan_runtime.spec import RunSpec
+from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from tests.support import idle_trainer
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import GRACE_SECONDS, Owner

@@ -14,17 +14,17 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import RunStateError
-from gan_runtime.home import Home
+from gan_runtime.base.errors import RunStateError
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.supervisor import Supervisor
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.supervisor import Supervisor
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
 from tests.support.toy_owner import Owner
 from tests.support.trainers import end_trainers

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 
 Start = Callable[..., subprocess.Popen[str]]
 

@@ -20,7 +20,7 @@ from gan_runtime.engines.contract import (
 )
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import loop
 

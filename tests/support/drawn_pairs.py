@@ -9,7 +9,7 @@ from PIL import Image
 
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.support.own_pictures import encoded
 
 NAME = "disks"

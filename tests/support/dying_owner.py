@@ -13,14 +13,14 @@ import signal
 import sys
 from pathlib import Path
 
+from gan_runtime.base.deadlines import Patience
 from gan_runtime.device_locks.claims import Claim
-from gan_runtime.home import Home
-from gan_runtime.patience import Patience
-from gan_runtime.runtime.starters import Attempt
-from gan_runtime.runtime.starters.local import LocalStarter
-from gan_runtime.runtime.supervisor import Supervisor
+from gan_runtime.records.home import Home
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.starters import Attempt
+from gan_runtime.supervision.starters.local import LocalStarter
+from gan_runtime.supervision.supervisor import Supervisor
 
 
 class DyingStarter(LocalStarter):

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.rebuild import rebuild
-from gan_runtime.store.opening import SCHEMA_VERSION
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store.database_file import SCHEMA_VERSION
+from gan_runtime.supervision.rebuild import rebuild
 
 FOLDER = Path(__file__).parent / "fixtures" / "schemas"
 VERSIONS = sorted(int(path.name.partition(".")[0]) for path in FOLDER.glob("*.tar.xz"))

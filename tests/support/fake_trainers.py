@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
+from gan_runtime.base.deadlines import Patience
 from gan_runtime.device_locks import host_devices
 from gan_runtime.device_locks.claims import Claim
 from gan_runtime.device_locks.holder import Holder
-from gan_runtime.patience import Patience
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Record, Scalars, Status, StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.starters import Attempt
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.supervision.starters import Attempt
 from gan_runtime.training import checkpoints
 
 STEPS_PER_EPOCH = 5

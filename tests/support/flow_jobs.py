@@ -6,14 +6,14 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from gan_runtime.home import Home
-from gan_runtime.jobs import iterate_work
-from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.domains.flows import rollout
+from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Flow
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 
 
 def task_of(home: Home, **options: Any) -> Task:
@@ -28,5 +28,5 @@ def task_of(home: Home, **options: Any) -> Task:
 
 def done(home: Home, run: RunDir, **options: Any) -> list[Flow]:
     """The job's work; the records that it has written."""
-    iterate_work.iterate(task_of(home, **options))
+    rollout.iterate(task_of(home, **options))
     return [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gan_runtime import catalog
-from gan_runtime.home import HOME_VARIABLE, REPOSITORY
+from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "adding-a-workload.md").read_text(encoding="utf-8")
 CATALOG = "gan_runtime/catalog/__init__.py"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gan_runtime.hosts import Device, Host
+from gan_runtime.hardware.hosts import Device, Host
 
 CORES = 8
 

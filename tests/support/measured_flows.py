@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gan_runtime.engines.tiling.ways import STAGES, Way
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.flow_frames import Frames
-from gan_runtime.tiling.ways import STAGES, Way
 
 STEPS_PER_EPOCH = 10
 

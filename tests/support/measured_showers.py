@@ -7,14 +7,14 @@ from functools import cache
 
 import numpy as np
 
-from gan_runtime.calorimeter.comparison import Sample, sample, with_reading
-from gan_runtime.calorimeter.values import Value
-from gan_runtime.catalog.shower_scores import SCORES
-from gan_runtime.jobs.physics_work import State, record_of
+from gan_runtime.domains.showers.comparison import Sample, sample, with_reading
+from gan_runtime.domains.showers.fields import shower_fields
+from gan_runtime.domains.showers.measurement import State, record_of
+from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.values import Value
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Physics
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.shower_fields import shower_fields
+from gan_runtime.records.run_folder import RunDir
 from tests.calorimeter.toy_showers import SHAPE, toy_showers
 
 STEPS_PER_EPOCH = 10

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 import pytest
 
-from gan_runtime import processor
+from gan_runtime.base import processor
 from tests.support.slow_tests import REASONS
 
 OWN_SECONDS = "own_seconds"

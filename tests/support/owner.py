@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import Home
-from gan_runtime.patience import Patience
-from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.runtime.starters.local import LocalStarter
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.records.home import Home
 from gan_runtime.store.store import Store, Writer
+from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.supervision.starters.local import LocalStarter
 from tests.support import inject
 from tests.support.inject import Watcher
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
-from gan_runtime.home import REPOSITORY as ROOT
+from gan_runtime.records.home import REPOSITORY as ROOT
 
 
 def python_files(*places: str) -> list[Path]:

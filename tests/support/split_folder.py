@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gan_runtime.cluster import free_addresses, tf_config
+from gan_runtime.base.cluster import free_addresses, tf_config
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.training import checkpoints
 
 SPEC = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "workers": 2, "epochs": 1}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.data import prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter
-from gan_runtime.fields import Fields
-from gan_runtime.frame_fields import (
+from gan_runtime.domains.flows.fields import (
     LATTICE_STEP,
     OBSTACLE_SHIFT,
     OBSTACLE_WIDTH,
@@ -18,8 +18,8 @@ from gan_runtime.frame_fields import (
     flow_fields,
     pair_fields,
 )
-from gan_runtime.home import Home
 from gan_runtime.records.entry import now
+from gan_runtime.records.home import Home
 
 HEIGHT, WIDTH, PERIOD, SOLVER_STEPS = 32, 48, 12, 24
 TRAINED, HELD_OUT = {100.0: 3}, {120.0: 40, 200.0: 6}

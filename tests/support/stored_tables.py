@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.store import export
 from gan_runtime.store.store import Store
 

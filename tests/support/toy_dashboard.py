@@ -9,7 +9,7 @@ import sys
 
 from streamlit.web import cli
 
-from gan_runtime import processes
+from gan_runtime.records import processes
 
 processes.TRAINER = "tests.support.toy_trainer"  # before anything loads that starts one
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.cluster import Members, Place
+from gan_runtime.base.cluster import Members, Place
 from gan_runtime.engines.contract import (
     Arrays,
     BinCounts,

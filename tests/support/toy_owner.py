@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gan_runtime.home import Home
-from gan_runtime.patience import Patience
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.starters import Starter
-from gan_runtime.runtime.supervisor import Supervisor
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.starters import Starter
+from gan_runtime.supervision.supervisor import Supervisor
 from tests.support.trainers import toys
 
 GRACE_SECONDS = 60.0

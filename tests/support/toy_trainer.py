@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from gan_runtime import worker
-from gan_runtime.cluster import Place
+from gan_runtime.base.cluster import Place
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter, StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import loop
 from tests.support import inject
 from tests.support.inject import Watcher

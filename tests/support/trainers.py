@@ -7,11 +7,11 @@ import contextlib
 
 import psutil
 
-from gan_runtime.home import Home
-from gan_runtime.patience import Patience
-from gan_runtime.processes import TRAINER
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.starters.local import LocalStarter
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.records.home import Home
+from gan_runtime.records.processes import TRAINER
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.supervision.starters.local import LocalStarter
 from tests.support import idle_trainer, toy_trainer
 
 KINDS = (TRAINER, toy_trainer.MODULE, idle_trainer.MODULE)

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from unittest.mock import patch
 
-from gan_runtime.cluster import Place, without_cluster
-from gan_runtime.errors import AcceleratorError
+from gan_runtime.base.cluster import Place, without_cluster
+from gan_runtime.base.errors import AcceleratorError
 
 
 def answer(place: Callable[[int], Place], variables: dict[str, str], workers: int) -> list[object] | str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange, Surface
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import snapshots
 
 

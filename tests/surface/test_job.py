@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import RunStateError
-from gan_runtime.home import Home
+from gan_runtime.base.errors import RunStateError
+from gan_runtime.commands import commands, surface_requests
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, surface_requests
+from gan_runtime.records.run_folder import RunDir
 from tests.surface.hand_made import ended
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.data.contract import picture_set
+from gan_runtime.evaluation.loss_landscape import Landscape
 from gan_runtime.spec import RunSpec
-from gan_runtime.surface.landscape import Landscape
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gan_runtime.home import Home
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from tests.surface.hand_made import surface
 

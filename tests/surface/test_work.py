@@ -7,15 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import SurfaceError
 from gan_runtime.data import loading
-from gan_runtime.errors import SurfaceError
-from gan_runtime.home import Home
+from gan_runtime.evaluation import loss_surface
+from gan_runtime.evaluation.loss_landscape import Landscape
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.task import Task
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
-from gan_runtime.surface import work
-from gan_runtime.surface.landscape import Landscape
 from gan_runtime.training import snapshots
 from gan_runtime.workloads import mlp_gan
 
@@ -54,7 +54,7 @@ def computed(home: Home, size: int) -> list[int]:
     """Losses that were computed at the end, and of how many."""
     job = JobDir(home.jobs / "compute-surface-0001")
     job.path.mkdir(parents=True)
-    answer = work.compute(Task(home, job, {"run_id": "quick-0001", "size": size}))
+    answer = loss_surface.compute(Task(home, job, {"run_id": "quick-0001", "size": size}))
     assert answer == {"networks": ["generator", "discriminator"]}
     told = job.progress()
     return [told.done, told.total]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gan_runtime.tiling.stopwatch import StageTime, Stopwatch
-from gan_runtime.tiling.ways import COMPILE, EXECUTE, MERGE, STAGES
+from gan_runtime.engines.tiling.stopwatch import StageTime, Stopwatch
+from gan_runtime.engines.tiling.ways import COMPILE, EXECUTE, MERGE, STAGES
 
 
 def test_tiles_of_a_picture_count_together_and_programs_once() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.tiling.division import Division, divided, places
-from gan_runtime.tiling.grouping import grouped, share, ungrouped
-from gan_runtime.tiling.merging import Merging, weights
-from gan_runtime.tiling.seams import borders, seam_ratio
-from gan_runtime.tiling.ways import Blend
+from gan_runtime.engines.tiling.division import Division, divided, places
+from gan_runtime.engines.tiling.grouping import grouped, share, ungrouped
+from gan_runtime.engines.tiling.merging import Merging, weights
+from gan_runtime.engines.tiling.seams import borders, seam_ratio
+from gan_runtime.engines.tiling.ways import Blend
 
 
 def picture(height: int, width: int, channels: int = 2) -> np.ndarray:

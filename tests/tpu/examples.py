@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.tpu import check
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan

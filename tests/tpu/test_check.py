@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.errors import AcceleratorError
-from gan_runtime.home import Home
+from gan_runtime.base.errors import AcceleratorError
+from gan_runtime.commands import commands, tpu_requests
 from gan_runtime.jobs.kinds import COMPILE_ONLY, KINDS
-from gan_runtime.runtime import commands, tpu_requests
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from tests.tpu.examples import keep_all

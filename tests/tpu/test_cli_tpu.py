@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gan_runtime.cli.app import app
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan

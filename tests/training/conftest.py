@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 
 
 @pytest.fixture

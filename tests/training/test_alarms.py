@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.metrics import Metric, Network, Role
+from gan_runtime.base.metrics import Metric, Network, Role
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import alarms
 

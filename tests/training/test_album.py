@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from gan_runtime.catalog.entries import Picture
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album
 

@@ -13,8 +13,8 @@ import pytest
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from gan_runtime import disk
-from gan_runtime.errors import CheckpointError, HomeError
+from gan_runtime.base import disk
+from gan_runtime.base.errors import CheckpointError, HomeError
 from gan_runtime.training import checkpoints
 
 # Of `arrays(value)`, as earlier versions wrote them.

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.data.contract import picture_set
 from gan_runtime.engines.contract import (
     StepNumbers,
     WorkerNews,
     WorkerSeconds,
 )
-from gan_runtime.errors import NonFiniteError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, loop
 from tests.support.counting_engine import (
     COLLAPSED,

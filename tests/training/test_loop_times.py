@@ -10,7 +10,7 @@ from gan_runtime.engines.contract import (
     StepNumbers,
 )
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.support.counting_engine import (
     CountingEngine,
     recorded,

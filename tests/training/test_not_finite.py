@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import AlarmError, CheckpointError, NonFiniteError
 from gan_runtime.engines.contract import Arrays, StepNumbers
-from gan_runtime.errors import AlarmError, CheckpointError, NonFiniteError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, loop
 from tests.support.counting_engine import HEALTHY, IMAGES, SPEC, CountingEngine, events, recorded, train

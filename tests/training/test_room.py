@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import disk, estimate
-from gan_runtime.askers import operator
+from gan_runtime.base import disk
+from gan_runtime.base.errors import HomeError
+from gan_runtime.commands import commands
 from gan_runtime.data import door
 from gan_runtime.engines.contract import StepNumbers, WorkerNews
-from gan_runtime.errors import HomeError
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, room
+from gan_runtime.training import checkpoints, memory_estimate, room
 from gan_runtime.training.room import Room
 from tests.support.counting_engine import CountingEngine, events, train
 
@@ -146,7 +146,7 @@ def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
 
 def test_a_run_whose_checkpoints_have_no_room_is_not_queued(home: Home, host: Host, left: list[int]) -> None:
     spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
-    needed = estimate.checkpoints_bytes(spec, door.check(spec, home))
+    needed = memory_estimate.checkpoints_bytes(spec, door.check(spec, home))
     assert needed == 12 * 16 * spec.entry.size(spec.of_workload, door.check(spec, home)).parameters
     left[0] = disk.LEAST_BYTES + needed - 1
     with pytest.raises(

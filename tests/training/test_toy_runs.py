@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from gan_runtime import catalog
 from gan_runtime.records import journal
 from gan_runtime.records.journal import EpochDone, EpochScores, Histogram, Record, Sample, Scalars
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training.loop import Outcome
 from tests.support import guide
 from tests.support.engines import toy_runs

@@ -18,7 +18,7 @@ from streamlit import file_util
 from dashboard.frame import front_page, places
 from dashboard.frame.front_page import FrontPage
 from dashboard.frame.web_guard import WebGuard
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 
 STATIC = Path(file_util.get_static_dir())
 NAVIGATION = {"accept": "text/html,application/xhtml+xml", "host": "localhost"}

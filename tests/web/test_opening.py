@@ -9,7 +9,7 @@ import pytest
 
 import app
 from dashboard.frame import session
-from gan_runtime.errors import GanRuntimeError
+from gan_runtime.base.errors import GanRuntimeError
 
 
 @pytest.mark.parametrize("error", [None, GanRuntimeError("the home is in use")])

@@ -11,8 +11,8 @@ from streamlit import config
 
 from dashboard.frame import access, sign_in
 from dashboard.frame.sign_in import MOST_SEATS, WRONG, Seats, Ways, parsed
-from gan_runtime.errors import SignInError
-from gan_runtime.operator_password import (
+from gan_runtime.base.errors import SignInError
+from gan_runtime.base.operator_password import (
     MOST_WAITING,
     MOST_WAITING_OF_ONE,
     PasswordDoor,

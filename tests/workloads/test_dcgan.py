@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Field, Fields, labels, pictures
 from gan_runtime.catalog.dcgan import DcganOptions, reads
-from gan_runtime.errors import DatasetError
-from gan_runtime.fields import Field, Fields, labels, pictures
 from gan_runtime.workloads.dcgan import WORKLOAD, Projection
 
 pytestmark = pytest.mark.usefixtures("cores")

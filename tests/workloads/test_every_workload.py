@@ -15,11 +15,11 @@ import pytest
 from keras import ops
 
 from gan_runtime import catalog
+from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels, pictures
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data import door
-from gan_runtime.fields import IMAGES, LABELS, Fields, labels, pictures
-from gan_runtime.frame_fields import flow_fields
-from gan_runtime.shower_fields import shower_fields
+from gan_runtime.domains.flows.fields import flow_fields
+from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.workloads.contract import Batch, Forward, Phase, Workload
 from gan_runtime.workloads.step_context import step_scope
 from tests.support.engines.step_contexts import alone

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
+from gan_runtime.base.fields import pictures
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.catalog.dcgan import DcganOptions
 from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.data import door
-from gan_runtime.fields import pictures
 from gan_runtime.workloads import dcgan, dcgan_mnist
 from gan_runtime.workloads.contract import Networks, Phase, Workload
 from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.catalog.pix2pix import ENTRY, Pix2pixOptions, halvings, patch_pixels, plan
-from gan_runtime.catalog.pix2pix_fields import fitted, reads
-from gan_runtime.errors import DatasetError, SpecError
-from gan_runtime.fields import Fields
-from gan_runtime.fields import pictures as picture_field
-from gan_runtime.frame_fields import LATER, SOURCE, TARGET, flow_fields, pair_fields
+from gan_runtime.base.errors import DatasetError, SpecError
+from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import pictures as picture_field
+from gan_runtime.domains.flows import workload
+from gan_runtime.domains.flows.entry import ENTRY, Pix2pixOptions, halvings, patch_pixels, plan
+from gan_runtime.domains.flows.fields import LATER, SOURCE, TARGET, flow_fields, pair_fields
+from gan_runtime.domains.flows.offered_fields import fitted, reads
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads import pix2pix
 
 pytestmark = pytest.mark.usefixtures("cores", "plain_float32")
-WORKLOAD = pix2pix.WORKLOAD
+WORKLOAD = workload.WORKLOAD
 SMALL = Pix2pixOptions(tile=16)
 FLOW = flow_fields(16, 20)
 

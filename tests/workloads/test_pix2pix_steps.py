@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 
 from gan_runtime import pictures
-from gan_runtime.catalog import flow_scores
-from gan_runtime.catalog.pix2pix import ENTRY, Pix2pixOptions
+from gan_runtime.domains.flows import score_metrics, workload
+from gan_runtime.domains.flows.entry import ENTRY, Pix2pixOptions
+from gan_runtime.domains.flows.fields import LATER, SOURCE, TARGET
 from gan_runtime.engines.values import host_values
-from gan_runtime.frame_fields import LATER, SOURCE, TARGET
-from gan_runtime.workloads import pix2pix
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import step_scope
 from tests.support.engines.small_frames import small_flows, small_pairs
 from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores", "plain_float32")
-WORKLOAD = pix2pix.WORKLOAD
+WORKLOAD = workload.WORKLOAD
 SMALL = Pix2pixOptions(tile=16)
 
 
@@ -80,11 +79,11 @@ def test_both_losses_come_from_one_forward_pass() -> None:
     data = small_flows(2)
     found, judge = forward_of("both", data, (0.0, 0.0, 0.9), (0.0, 0.99, 0.9))
     values = values_of(data)
-    tiles = [
+    training_tiles = [
         (values[SOURCE][row, :, left : left + 16], values[TARGET][row, :, left : left + 16])
         for row, left in ((0, 0), (1, 4))
     ]
-    difference = np.mean([np.abs(0.5 * source[..., :3] - target).mean() for source, target in tiles])
+    difference = np.mean([np.abs(0.5 * source[..., :3] - target).mean() for source, target in training_tiles])
     assert found == pytest.approx(
         {
             "loss_generator": REAL + 100.0 * difference,
@@ -97,10 +96,10 @@ def test_both_losses_come_from_one_forward_pass() -> None:
         rel=1e-5,
     )
     (beside, made), (also_beside, real) = judge.seen
-    assert np.array_equal(beside, np.stack([source for source, _ in tiles]))
+    assert np.array_equal(beside, np.stack([source for source, _ in training_tiles]))
     assert np.array_equal(beside, also_beside)
     assert np.array_equal(made, 0.5 * beside[..., :3])
-    assert np.array_equal(real, np.stack([target for _, target in tiles]))
+    assert np.array_equal(real, np.stack([target for _, target in training_tiles]))
 
 
 def test_in_turn_d_learns_first_and_g_against_the_new_d() -> None:
@@ -189,18 +188,20 @@ def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() ->
 
 
 def test_tiles_are_cut_anywhere_within_the_frame_and_rows_by_themselves() -> None:
-    from gan_runtime.workloads import tiles
+    from gan_runtime.domains.flows import training_tiles
 
     frames = np.arange(3 * 20 * 24 * 2, dtype=np.float32).reshape(3, 20, 24, 2)
     almost_one = np.nextafter(np.float32(1.0), np.float32(0.0))
     draws = np.float32([[0.0, almost_one], [almost_one, 0.0], [0.5, 0.5]])
-    cut = np.asarray(tiles.cut(frames, draws, 16))
+    cut = np.asarray(training_tiles.cut(frames, draws, 16))
     corners = [(0, 8), (4, 0), (2, 4)]
     expected = [frames[row, top : top + 16, left : left + 16] for row, (top, left) in enumerate(corners)]
     assert np.array_equal(cut, np.stack(expected))
-    apart = [np.asarray(tiles.cut(frames[row : row + 1], draws[row : row + 1], 16)) for row in range(3)]
+    apart = [
+        np.asarray(training_tiles.cut(frames[row : row + 1], draws[row : row + 1], 16)) for row in range(3)
+    ]
     assert np.array_equal(cut, np.concatenate(apart)), "so replicas cut the same"
-    assert tiles.cut(cut, draws, 16) is cut
+    assert training_tiles.cut(cut, draws, 16) is cut
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
@@ -238,7 +239,7 @@ def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range() -> None:
     assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
     scalars = {name: float(value) for name, value in judged.scalars.items()}
     declared = {metric.name for metric in ENTRY.metrics if metric.per_epoch}
-    assert set(scalars) == declared - {metric.name for metric in flow_scores.METRICS}, "those come by a job"
+    assert set(scalars) == declared - {metric.name for metric in score_metrics.METRICS}, "those come by a job"
     source, target = (np.asarray(inputs[name]) for name in (SOURCE, TARGET))
     assert np.array_equal(source[1], rows[SOURCE][1, :, 4:])
     assert scalars == pytest.approx(
@@ -289,9 +290,11 @@ def test_a_tile_is_translated_by_itself_and_a_whole_frame_at_once() -> None:
     data = small_flows(3, 32, 48)
     networks = WORKLOAD.networks(SMALL, data.fields)
     source = values_of(data)[SOURCE]
-    tiles = source[:, :16, :16]
-    together = np.asarray(WORKLOAD.translate(SMALL, networks, tiles))
-    apart = [np.asarray(WORKLOAD.translate(SMALL, networks, tiles[row : row + 1])) for row in range(3)]
+    training_tiles = source[:, :16, :16]
+    together = np.asarray(WORKLOAD.translate(SMALL, networks, training_tiles))
+    apart = [
+        np.asarray(WORKLOAD.translate(SMALL, networks, training_tiles[row : row + 1])) for row in range(3)
+    ]
     assert together == pytest.approx(np.concatenate(apart), abs=1e-6)
     assert WORKLOAD.translate(SMALL, networks, source).shape == (3, 32, 48, 3)
     assert WORKLOAD.tile(SMALL, data.fields) == 16

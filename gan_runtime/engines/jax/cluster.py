@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gan_runtime import rendezvous
-from gan_runtime.cluster import Members, Place
+from gan_runtime.base import rendezvous
+from gan_runtime.base.cluster import Members, Place
 from gan_runtime.spec import RunSpec
 
 HEARTBEAT_SECONDS = 10  # after which JAX gives a silent worker up, and ends the others

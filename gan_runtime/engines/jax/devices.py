@@ -9,11 +9,11 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from gan_runtime.base.errors import AcceleratorError
+from gan_runtime.base.tpu_advice import cause
 from gan_runtime.engines.contract import DeviceMemory
 from gan_runtime.engines.jax.arrays import AXIS
-from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
-from gan_runtime.tpu_advice import cause
 
 
 def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:

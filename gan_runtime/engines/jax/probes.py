@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
+from gan_runtime.base.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
 from gan_runtime.engines.jax.arrays import AXIS, on_first_device, placed
@@ -33,7 +34,6 @@ from gan_runtime.engines.probing import (
 )
 from gan_runtime.engines.task import Task
 from gan_runtime.engines.values import host_values
-from gan_runtime.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.workloads.step_context import step_scope
 
 BY_REPLICA = PartitionSpec(AXIS)

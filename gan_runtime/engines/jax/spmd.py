@@ -11,6 +11,7 @@ import keras
 import numpy as np
 from jax.sharding import NamedSharding
 
+from gan_runtime.base.metrics import UPDATE_RATIO, of_network
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import (
@@ -33,7 +34,6 @@ from gan_runtime.engines.jax.probes import Probes
 from gan_runtime.engines.jax.rows import EVERYWHERE, feed
 from gan_runtime.engines.jax.sampler import Sampler
 from gan_runtime.engines.task import task_of
-from gan_runtime.metrics import UPDATE_RATIO, of_network
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 

@@ -26,8 +26,8 @@ from gan_runtime.engines.jax.arrays import AXIS, placed
 from gan_runtime.engines.jax.rows import EVERYWHERE
 from gan_runtime.engines.jax.transposed_products import ProductKernels
 from gan_runtime.engines.tiles import Rounds, Shape, Translator
-from gan_runtime.tiling.stopwatch import Stopwatch
-from gan_runtime.tiling.ways import COMPILE, EXECUTE, TRACE, TRANSFER_IN, TRANSFER_OUT
+from gan_runtime.engines.tiling.stopwatch import Stopwatch
+from gan_runtime.engines.tiling.ways import COMPILE, EXECUTE, TRACE, TRANSFER_IN, TRANSFER_OUT
 from gan_runtime.workloads.step_context import kernel_scope
 
 SHARED = PartitionSpec(AXIS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gan_runtime import cluster
-from gan_runtime.cluster import Members, Place
+from gan_runtime.base import cluster
+from gan_runtime.base.cluster import Members, Place
 from gan_runtime.engines.tf import flags as tf_flags
 
 FIRST_PORT = 18_900  # of the workers on one Slurm node; worker n listens on FIRST_PORT + n

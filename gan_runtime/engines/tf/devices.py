@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from gan_runtime import rendezvous
-from gan_runtime.cluster import Members
+from gan_runtime.base import rendezvous
+from gan_runtime.base.cluster import Members
+from gan_runtime.base.errors import AcceleratorError
+from gan_runtime.base.tpu_advice import cause
 from gan_runtime.engines.contract import DeviceMemory
-from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
-from gan_runtime.tpu_advice import cause
 
 
 class SharedMemoryMirroredStrategy(tf.distribute.MirroredStrategy):

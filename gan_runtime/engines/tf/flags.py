@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gan_runtime.base.blocked_imports import keep_out
 from gan_runtime.engines.tf.freed_memory import keep_freed_memory
-from gan_runtime.kept_out import keep_out
 from gan_runtime.spec import RunSpec
 
 # Level 2 makes clusters of everything that XLA can compile; without the second flag it leaves the CPU out.

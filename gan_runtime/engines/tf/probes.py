@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from gan_runtime.base.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
 from gan_runtime.engines.probing import (
@@ -29,7 +30,6 @@ from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.engines.tf.state import statistics
 from gan_runtime.engines.tf.step import Numbers, ReplicaStep, mean_over_replicas, replica_id
 from gan_runtime.engines.tf.values import Rows, values_of
-from gan_runtime.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Judged
 from gan_runtime.workloads.step_context import step_scope

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from gan_runtime.base.metrics import UPDATE_RATIO, of_network
 from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.metrics import UPDATE_RATIO, of_network
 
 RATE_FACTOR = "rate_factor"
 

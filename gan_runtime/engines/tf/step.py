@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
@@ -20,7 +21,6 @@ from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.engines.tf.optimizers import shared_overflow
 from gan_runtime.engines.tf.values import Rows, values_of
 from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
-from gan_runtime.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise, Phase
 from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope

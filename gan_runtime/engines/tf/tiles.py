@@ -22,8 +22,8 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from gan_runtime.engines.tf.devices import simulated
 from gan_runtime.engines.tf.transposed_products import ProductKernels
 from gan_runtime.engines.tiles import Rounds, Shape, Translator
-from gan_runtime.tiling.stopwatch import Stopwatch
-from gan_runtime.tiling.ways import COMPILE, EXECUTE, TRACE, TRANSFER_IN, TRANSFER_OUT
+from gan_runtime.engines.tiling.stopwatch import Stopwatch
+from gan_runtime.engines.tiling.ways import COMPILE, EXECUTE, TRACE, TRANSFER_IN, TRANSFER_OUT
 from gan_runtime.workloads.step_context import kernel_scope
 
 

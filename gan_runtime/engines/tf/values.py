@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from gan_runtime.fields import Field, Fields
+from gan_runtime.base.fields import Field, Fields
 
 Rows = dict[str, tf.Tensor]  # (rows, *shape) by field
 

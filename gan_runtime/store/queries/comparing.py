@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gan_runtime.metrics import Metric, Role
+from gan_runtime.base.metrics import Metric, Role
 from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.queries.metrics import DEVICES, EVERYTHING, Window, XAxis, buckets
 from gan_runtime.store.store import Store

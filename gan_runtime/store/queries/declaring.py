@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.metrics import Metric
 from gan_runtime.store.queries.metrics import once_an_epoch, recorded
 from gan_runtime.store.store import Store
 

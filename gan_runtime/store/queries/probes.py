@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gan_runtime.metrics import SCORE
-from gan_runtime.metrics import histogram as histogram_name
+from gan_runtime.base.metrics import SCORE
+from gan_runtime.base.metrics import histogram as histogram_name
 from gan_runtime.store.queries.distributions import FINITE
 from gan_runtime.store.store import Store
 

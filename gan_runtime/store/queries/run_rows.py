@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from gan_runtime.errors import UnknownRunError, quoted
+from gan_runtime.base.errors import UnknownRunError, quoted
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.states import Status
 from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of

@@ -12,9 +12,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from benchmarks import keras_pix2pix_on_jax
 from benchmarks.keras_pix2pix_on_jax import PairPeer, State
 from gan_runtime.data.contract import DataSet
-from gan_runtime.frame_fields import SOURCE, TARGET
+from gan_runtime.domains.flows import workload
+from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads import pix2pix
 from tests.support.engines import jax_side
 from tests.support.engines.jax_side import Numbers
 
@@ -38,7 +38,7 @@ def pix2pix_peer(data: DataSet, options: dict[str, Any], steps: int) -> Numbers:
     _, state = jax_side.trained("pix2pix", data, (), options)
     keras_pix2pix_on_jax.HardwareDropout = Kept  # type: ignore[misc,assignment]
     peer = PairPeer("float32", spec.of_workload)  # type: ignore[arg-type]
-    ours = pix2pix.WORKLOAD.networks(spec.of_workload, data.fields)
+    ours = workload.WORKLOAD.networks(spec.of_workload, data.fields)
     for network, (name, of_ours) in zip(peer.pair, ours.items(), strict=True):
         network.set_weights([state[f"{name}/{variable.path}"] for variable in of_ours.weights])
     mesh = Mesh(np.array(jax.devices()[: spec.replicas]), ("batch",))

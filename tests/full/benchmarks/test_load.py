@@ -13,7 +13,7 @@ from benchmarks.load import __main__ as load
 from benchmarks.load import training
 from benchmarks.load.figures import PAGES
 from benchmarks.load.scale import SMALL
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records.home import REPOSITORY, Home
 
 
 @pytest.fixture(scope="module")

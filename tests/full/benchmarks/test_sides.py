@@ -12,7 +12,7 @@ from benchmarks.effort import Effort
 from benchmarks.rows import streaming
 from benchmarks.run_options import FRAMES, MNIST, STREAMED, random_rows, reading, spec_of
 from benchmarks.turns import child_sides
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.support.engines.small_engines import kept
 
 NARROW = ["base_channels=4", "steps_per_loop=1"]

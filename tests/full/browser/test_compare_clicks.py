@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from dashboard import first_screen
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.stored_runs import queued, stored
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from tests.browser import connections, flow_page, network_log
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.physics_page import looked_through, with_measured_epochs

@@ -13,8 +13,8 @@ from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from websockets.exceptions import ConnectionClosed
 
 from dashboard.frame import access, message_guard
-from gan_runtime.home import Home
-from gan_runtime.operator_password import hash_of
+from gan_runtime.base.operator_password import hash_of
+from gan_runtime.records.home import Home
 from tests.browser import forged
 from tests.browser.dashboard_process import Dashboard
 from tests.browser.stored_runs import queued, stored

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 from playwright.sync_api import Browser, Page, expect
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.store.store import Store
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import fill, launch

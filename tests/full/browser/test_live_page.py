@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import fill, start
 from tests.browser.live_page import chart, losses, step

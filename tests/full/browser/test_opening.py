@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from gan_runtime import bundles
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 
 

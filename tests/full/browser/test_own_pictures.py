@@ -9,15 +9,15 @@ from typing import Any
 import psutil
 from playwright.sync_api import Browser, Page, expect
 
-from gan_runtime.askers import operator
+from gan_runtime.commands import commands
 from gan_runtime.data import loading
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import uploads
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptStart, Sample
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec, nesting
 from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 from tests.browser.launch_page import fill

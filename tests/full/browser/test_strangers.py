@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboard.frame import access, who_view
 from gan_runtime import bundles
-from gan_runtime.home import Home
-from gan_runtime.operator_password import hash_of
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.base.operator_password import hash_of
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from tests.browser import careless_proxy, forged
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.runs_page import tick

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, expect
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.tpu import plan as planning
 from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 from tests.tpu.examples import keep_all

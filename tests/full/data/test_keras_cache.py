@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import keras_sets
-from gan_runtime.errors import DatasetError
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records.home import REPOSITORY
 from tests.data.idx_files import TEST, TRAIN, WriteIdx, pictures
 from tests.support.offline import alone  # noqa: F401
 

@@ -12,10 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime import processes
 from gan_runtime.device_locks import lock
-from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records import processes
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from tests.support import toy_trainer
 from tests.support.trainers import end_trainers, processes_of
 

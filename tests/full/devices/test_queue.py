@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import processes
-from gan_runtime.home import Home
-from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.commands import commands
+from gan_runtime.records import journal, processes
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from tests.support import toy_trainer
 from tests.support.trainers import end_trainers
@@ -29,9 +28,9 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": 
 PRESS = """
 import sys
 from pathlib import Path
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.supervision import commands
 from gan_runtime.spec import RunSpec
 from tests.support.hosts import stated_host
 
@@ -43,9 +42,9 @@ print(commands.submit(Home(Path(sys.argv[1])), spec, stated, "quick", asker=oper
 MOVE = """
 import sys
 from pathlib import Path
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.runtime import commands
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.supervision import commands
 
 runs = Home(Path(sys.argv[1])).run_dirs()
 print("ready", flush=True)

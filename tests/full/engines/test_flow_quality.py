@@ -7,15 +7,13 @@ import pytest
 
 from gan_runtime.data import prepared, preparing
 from gan_runtime.data.preparing import Asked
+from gan_runtime.domains.flows import frame_errors, measures, rollout_request, workload
+from gan_runtime.domains.flows.fields import SOURCE, TARGET
+from gan_runtime.domains.flows.rollout import rolled_out
 from gan_runtime.engines.tf.tiles import TileProgram
 from gan_runtime.engines.tiles import Painter, translator_of
-from gan_runtime.flow import errors, measures
-from gan_runtime.frame_fields import SOURCE, TARGET
-from gan_runtime.home import Home
-from gan_runtime.jobs import flow_wanted
-from gan_runtime.jobs.iterate_work import rolled_out
+from gan_runtime.records.home import Home
 from gan_runtime.spec.presets import PRESETS
-from gan_runtime.workloads import pix2pix
 from tests.support.engines.small_engines import tf_engine
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -38,18 +36,20 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     data = prepared.opened(home, manifest.name)
     preset = {k: v for k, v in PRESETS["karman"].values.items() if k not in {"workload", "dataset"}}
     options = {**preset, **SHORTENED}
-    engine = tf_engine(options.pop("replicas"), pix2pix.WORKLOAD, data=data, **options)
+    engine = tf_engine(options.pop("replicas"), workload.WORKLOAD, data=data, **options)
     engine.run(STEPS)
 
     rows = data.read_held_out(FRAMES)
     truth = np.concatenate([rows[SOURCE][:1, ..., :3], rows[TARGET]]).astype(np.float32)
-    translator = translator_of(engine.task.spec, pix2pix.WORKLOAD, data.fields, engine.state())
-    overlap = flow_wanted.usual_overlap(translator.tile)
+    translator = translator_of(engine.task.spec, workload.WORKLOAD, data.fields, engine.state())
+    overlap = rollout_request.usual_overlap(translator.tile)
     given = rows[SOURCE][0].astype(np.float32)
-    painter = Painter(TileProgram, translator, "map_reduce", given.shape, 1, overlap, flow_wanted.USUAL_BLEND)
+    painter = Painter(
+        TileProgram, translator, "map_reduce", given.shape, 1, overlap, rollout_request.USUAL_BLEND
+    )
     predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
     copied = np.repeat(truth[:1], FRAMES, axis=0)
-    of_model, of_copy = (errors.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
+    of_model, of_copy = (frame_errors.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
     assert of_model.mean() < 0.5 * of_copy.mean()
     periods = [measures.period(measures.probe(frames)) for frames in (predicted, truth)]
     assert abs(periods[1] / periods[0] - 1.0) < 0.25

@@ -9,11 +9,11 @@ from dataclasses import asdict
 import numpy as np
 
 from gan_runtime.data import prepared
-from gan_runtime.home import Home
-from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Flow, Plan
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.support import stored_films
 from tests.support.engines.jax_process import JaxProcess

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.workloads import pix2pix
+from gan_runtime.domains.flows import workload
 from tests.support.engines import tf_same_noise
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import (
@@ -34,7 +34,7 @@ def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
     """The next step, taken up again from the state before it, is the same to the last bit."""
     tf_same_noise.hand_to_engines(monkeypatch)
     data = small_flows(8, later=1)
-    engine = make(1, pix2pix.WORKLOAD, data=data, **OPTIONS)
+    engine = make(1, workload.WORKLOAD, data=data, **OPTIONS)
     begin = engine.state()
     shared = {**OPTIONS, "replicas": 2, "batch_norm": "synchronised"}
     numbers, state = jax("stepped", data, shared, begin, "pix2pix")
@@ -60,7 +60,7 @@ def test_a_new_engine_takes_a_run_up_where_it_stood_to_the_last_bit(
     if engine == "jax":
         straight, taken_up = jax("resumed", "pix2pix", data, options, 1, 1)
     else:
-        first, second = (make(1, pix2pix.WORKLOAD, data=data, **options) for _ in range(2))
+        first, second = (make(1, workload.WORKLOAD, data=data, **options) for _ in range(2))
         trained(first, 1)
         begin = first.state()
         second.load(begin)

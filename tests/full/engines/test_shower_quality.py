@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gan_runtime.calorimeter import scores
-from gan_runtime.calorimeter.comparison import Sample, sample
-from gan_runtime.calorimeter.fields import ANGLE, ENERGY, SHOWERS, shower_fields
-from gan_runtime.calorimeter.rows import rows_of
-from gan_runtime.calorimeter.views import cells_in_gev
 from gan_runtime.data.contract import Arrays, ArraySet
+from gan_runtime.domains.showers import scores, workload
+from gan_runtime.domains.showers.cell_values import ANGLE, ENERGY, SHOWERS, shower_fields
+from gan_runtime.domains.showers.comparison import Sample, sample
+from gan_runtime.domains.showers.projections import cells_in_gev
+from gan_runtime.domains.showers.rows import rows_of
 from gan_runtime.engines.drawn_inputs import drawn_inputs
 from gan_runtime.spec.presets import PRESETS
-from gan_runtime.workloads import shower_3dgan
 from tests.calorimeter.toy_showers import toy_showers
 from tests.support.engines.small_engines import tf_engine
 
@@ -67,8 +66,8 @@ def test_a_short_run_of_the_preset_makes_showers_that_beat_untrained_networks_an
         for name, value in PRESETS["showers"].values.items()
         if name not in {"workload", "dataset"}
     }
-    engine = tf_engine(preset.pop("replicas"), shower_3dgan.WORKLOAD, data=data, **{**preset, **SHORTENED})
-    asked = drawn_inputs(shower_3dgan.WORKLOAD, engine.task.options, data, HELD_OUT, 0, None)
+    engine = tf_engine(preset.pop("replicas"), workload.WORKLOAD, data=data, **{**preset, **SHORTENED})
+    asked = drawn_inputs(workload.WORKLOAD, engine.task.options, data, HELD_OUT, 0, None)
     real = seen(held_out[SHOWERS], held_out)
     shuffled = np.random.default_rng(0).permuted(held_out[SHOWERS].reshape(HELD_OUT, -1), axis=1)
     noise = seen(shuffled.reshape(held_out[SHOWERS].shape), held_out)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.workloads import shower_3dgan
+from gan_runtime.domains.showers import workload
 from tests.support.engines import tf_same_noise
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import (
@@ -42,7 +42,7 @@ def test_both_engines_make_a_step_of_the_authors_networks(
     tf_same_noise.hand_to_engines(monkeypatch)
     data = simulated_showers(2)
     options = options_of(1e-12, size="full", batch_size_global=1)
-    engine = make(1, shower_3dgan.WORKLOAD, data=data, **options)
+    engine = make(1, workload.WORKLOAD, data=data, **options)
     begin = engine.state()
     begin["generator/conv_7/kernel"] *= DIMMED
     engine.load(begin)
@@ -62,7 +62,7 @@ def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_e
     """
     tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8, ema_decay=0.9)
-    engine, fresh = (make(1, shower_3dgan.WORKLOAD, data=data, **options) for _ in range(2))
+    engine, fresh = (make(1, workload.WORKLOAD, data=data, **options) for _ in range(2))
     begin = engine.state()
     shared = {**options, "replicas": 2, "batch_norm": "synchronised"}
     of_jax = jax("taken_up", data, shared, begin, str(tmp_path / "jax"))
@@ -87,7 +87,7 @@ def test_both_engines_add_up_the_parts_of_a_batch_and_two_parts_are_as_two_repli
     tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8)
     parts = {**options, "accumulation_steps": 2}
-    engine = make(1, shower_3dgan.WORKLOAD, data=data, **parts)
+    engine = make(1, workload.WORKLOAD, data=data, **parts)
     begin = engine.state()
     of_parts, state = jax("stepped", data, parts, begin)
     of_replicas, _ = jax("stepped", data, {**options, "replicas": 2}, begin)

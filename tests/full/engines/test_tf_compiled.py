@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import loading
-from gan_runtime.framework_settings import PASS_VARIABLE
+from gan_runtime.hardware.framework_settings import PASS_VARIABLE
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.workloads import dcgan_mnist
 from tests.support.engines.small_engines import MakeEngine, Numbers, assert_close, assert_moves_alike, trained
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.domains.showers import workload
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.workloads import shower_3dgan
 from tests.support.engines.small_engines import MakeEngine, assert_equal, trained
 from tests.support.engines.small_showers import small_showers
 
@@ -21,7 +21,7 @@ def longest_move(before: Arrays, after: Arrays) -> float:
 def test_both_loops_train_showers_alike(make: MakeEngine) -> None:
     """Four updates a step, two networks with batch norm, on a grid of a few cells."""
     options = {"data": small_showers(16), "latent_size": 8}
-    own, keras = (make(1, shower_3dgan.WORKLOAD, loop=name, **options) for name in ("custom", "keras"))
+    own, keras = (make(1, workload.WORKLOAD, loop=name, **options) for name in ("custom", "keras"))
     begin = own.state()
     assert_equal(trained(keras, 3), trained(own, 3))
     assert_equal(keras.state(), own.state())

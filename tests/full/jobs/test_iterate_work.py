@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import prepared
-from gan_runtime.home import Home
+from gan_runtime.domains.flows import iterate_requests
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Flow, Plan
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import iterate_requests
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, snapshots
 from tests.support import stored_films
 from tests.support.flow_jobs import done
@@ -29,7 +29,7 @@ def of_pix2pix(home: Home, new_run: NewRun) -> RunDir:
 
 def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
     """Of new networks of a run, others each time."""
-    from gan_runtime.workloads.pix2pix import WORKLOAD
+    from gan_runtime.domains.flows.workload import WORKLOAD
 
     spec, fields = run.spec(), prepared.opened(home, "street").fields
     networks = WORKLOAD.networks(spec.of_workload, spec.entry.reads(spec.of_workload, fields))

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gan_runtime import processes
-from gan_runtime.home import REPOSITORY
+from gan_runtime.records import processes
+from gan_runtime.records.home import REPOSITORY
 
 PIN = """
 import os, sys

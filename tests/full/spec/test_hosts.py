@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 
-from gan_runtime import hosts
+from gan_runtime.hardware import hosts
 
 
 def test_this_host_has_a_processor_that_tensorflow_reaches() -> None:

@@ -10,15 +10,15 @@ import numpy as np
 import psutil
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.cluster import Place
-from gan_runtime.home import Home
+from gan_runtime.base.cluster import Place
+from gan_runtime.commands import commands
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.supervisor import LEAVING_SECONDS
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
+from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from gan_runtime.training import checkpoints
 from tests.support.toy_engine import PACE_VARIABLE, ToyEngine
 from tests.support.toy_owner import GRACE_SECONDS, Owner

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.askers import operator
+from gan_runtime.base.errors import HomeInUseError, RunStateError
+from gan_runtime.commands import commands
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.errors import HomeInUseError, RunStateError
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.hosts import Host
-from gan_runtime.records import trained_on
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records import dataset_fingerprint
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
+from gan_runtime.supervision.runtime import Runtime
 from tests.support import own_pictures
 from tests.support.trainers import end_trainers
 
@@ -37,7 +37,7 @@ LONG = {**SHORT, "epochs": 2_000, "steps_per_loop": 2}
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     """The owner of the home, on a stated host, with the trainers of every day; they end with the test."""
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     opened = Runtime.open(home)
     yield opened
     end_trainers(home)
@@ -86,7 +86,7 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
     os.killpg(pid(run), signal.SIGKILL)
     wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
     assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
-    assert trained_on.content(run) == content
+    assert dataset_fingerprint.content(run) == content
     photos, earlier = runtime.home.data / "photos", runtime.home.data / "earlier"
     photos.rename(earlier)
     other = prepare(runtime.home, "photos", 100)
@@ -106,8 +106,8 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
 OWNER = """
 import sys, threading
 from pathlib import Path
-from gan_runtime.home import Home
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.home import Home
+from gan_runtime.supervision.runtime import Runtime
 from tests.support.trainers import toys
 runtime = Runtime.open(Home(Path(sys.argv[1])), starter=toys())
 print("open", flush=True)

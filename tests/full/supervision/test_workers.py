@@ -15,17 +15,17 @@ import numpy as np
 import psutil
 import pytest
 
-from gan_runtime.cluster import free_addresses, tf_config
+from gan_runtime.base.cluster import free_addresses, tf_config
 from gan_runtime.data import loading
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.task import read_by_workload, workload_of
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.hosts import Host
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
+from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 from gan_runtime.training.stragglers import STRAGGLER_FACTOR
 from tests.support import large_sets
@@ -52,7 +52,7 @@ END_SECONDS = 30.0  # within which all workers must have ended when one is gone
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     """The owner of the home, on a stated host; its workers are real and ended with the test."""
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     opened = Runtime.open(home)
     yield opened
     for run in home.run_dirs():
@@ -180,7 +180,7 @@ def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The launcher is that of every day; its workers have a toy for an engine."""
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     monkeypatch.setenv(PACE_VARIABLE, "0.05")
     first = Runtime.open(home, starter=toys())
     run = first.submit(RunSpec.parse({**LONG, "batch_size_global": 8}))
@@ -233,7 +233,7 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or
             )
             for rank in (0, 1)
         ]
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     runtime = Runtime.open(home)
     try:
         wait_until(lambda: run.trainer_journal().exists(), "the first worker introduces the run")

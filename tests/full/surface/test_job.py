@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime.home import Home
+from gan_runtime.records.home import Home
 from gan_runtime.store import memory, queries
 from gan_runtime.training import snapshots
 from tests.support.commands_in_processes import Start, starting

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.askers import operator
-from gan_runtime.home import Home
-from gan_runtime.runtime import commands, tpu_requests
+from gan_runtime.commands import commands, tpu_requests
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.plan import Program

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
-from gan_runtime.processes import environment
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample, Scalars
-from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.processes import environment
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
+from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 from tests.support import large_sets
 from tests.support.step_losses import losses
@@ -41,7 +41,8 @@ def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator
     """The owner of the home, on a stated host that has JAX; its trainers are real and ended with the test."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     monkeypatch.setattr(
-        "gan_runtime.hosts.probe", lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}})
+        "gan_runtime.hardware.hosts.probe",
+        lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}}),
     )
     opened = Runtime.open(home)
     yield opened

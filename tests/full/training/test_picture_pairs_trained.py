@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime.home import Home
-from gan_runtime.processes import environment
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Flow, Scalars
-from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records.processes import environment
+from gan_runtime.records.run_folder import RunDir, write_json
 from tests.support import drawn_pairs
 
 TILE = 16

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from gan_runtime import bundles
-from gan_runtime.framework_settings import PASS_VARIABLE
-from gan_runtime.home import Home
-from gan_runtime.hosts import Host
+from gan_runtime.hardware.framework_settings import PASS_VARIABLE
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.journal import HostFacts, Sample
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import drawn_pairs
@@ -46,7 +46,8 @@ def runtime(home: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The owner of a home with drawn pairs, on a stated host that has both engines."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     monkeypatch.setattr(
-        "gan_runtime.hosts.probe", lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}})
+        "gan_runtime.hardware.hosts.probe",
+        lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}}),
     )
     drawn_pairs.prepare(home, tmp_path / "drawn")
     opened = Runtime.open(home)

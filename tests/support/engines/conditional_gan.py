@@ -14,7 +14,7 @@ import numpy as np
 from keras import layers, ops
 from numpy.typing import NDArray
 
-from gan_runtime.fields import IMAGES, LABELS, Fields
+from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import (
     Arrays,

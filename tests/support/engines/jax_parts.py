@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
+from gan_runtime.base.fields import Field
 from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax import probes as jax_probes
@@ -19,7 +20,6 @@ from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.step_plan import StepPlan
-from gan_runtime.fields import Field
 from gan_runtime.workloads.layers import ConditionalBatchNorm
 from tests.support.engines import layers_beside_keras as beside_keras
 from tests.support.engines.showers import random_showers

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from gan_runtime.data.contract import DataSet
+from gan_runtime.domains.showers import measuring_heads
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.jax.spmd import JaxEngine
-from gan_runtime.workloads import shower_heads
 from tests.support.engines import jax_side, three_ways
 from tests.support.engines.jax_side import Numbers
 from tests.support.engines.three_ways import TakenUp
@@ -24,8 +24,8 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of the sum of both by the showers."""
 
     def heads(images: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-        cells = shower_heads.energies(images)
-        angles, deposits = shower_heads.measured_angle(cells), shower_heads.deposit(cells)
+        cells = measuring_heads.energies(images)
+        angles, deposits = measuring_heads.measured_angle(cells), measuring_heads.deposit(cells)
         return angles.sum() + deposits.sum(), (angles, deposits)
 
     slopes, found = jax.jit(jax.grad(heads, has_aux=True))(jnp.asarray(images))

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from gan_runtime.domains.flows import rollout
 from gan_runtime.engines.jax import transposed_products as products
 from gan_runtime.engines.jax.ahead import split
 from gan_runtime.engines.jax.tiles import TileProgram
 from gan_runtime.engines.tiles import Painter
-from gan_runtime.home import Home
-from gan_runtime.jobs import iterate_work
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
+from gan_runtime.records.home import Home
 from tests.support.engines import tile_places, toy_translator
 
 
@@ -77,4 +77,4 @@ def iterated(home: Path, options: dict[str, Any]) -> None:
     job = JobDir(home / "jobs" / "iterate-0001")
     job.results.mkdir(parents=True)
     job.write_asked(Asked(kind="iterate", options=options, asker="a test"))
-    iterate_work.iterate(Task(Home(home), job, options))
+    rollout.iterate(Task(Home(home), job, options))

@@ -13,7 +13,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from gan_runtime import processor
+from gan_runtime.base import processor
 
 LEAST_SECONDS = "0.05"  # what is compiled sooner is not kept: reading it would take as long
 MOST_BYTES = 500_000_000  # about ten times what all tests compile

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from keras import ops
 
+from gan_runtime.base.fields import Fields
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.fields import Fields
 from gan_runtime.workloads import mlp_gan
 from gan_runtime.workloads.contract import Batch, Forward, Networks, Noise, Program
 from gan_runtime.workloads.pair import UnconditionalPair

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gan_runtime.base.fields import IMAGES, LABELS, Field, Fields, labels, pictures
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.fields import IMAGES, LABELS, Field, Fields, labels, pictures
 
 ENERGY = "energy"
 FIELDS: Fields = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.frame_fields import (
+from gan_runtime.domains.flows.fields import (
     LATER,
     LATTICE_STEP,
     OBSTACLE_SHIFT,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.fields import (
+from gan_runtime.data.contract import ArraySet
+from gan_runtime.domains.showers.angle import measured_angle
+from gan_runtime.domains.showers.cell_values import (
     ANGLE,
     CELL_UNITS,
     DEPOSIT,
@@ -17,8 +18,7 @@ from gan_runtime.calorimeter.fields import (
     shower_fields,
     values_of,
 )
-from gan_runtime.calorimeter.simulation import simulate
-from gan_runtime.data.contract import ArraySet
+from gan_runtime.domains.showers.simulation import simulate
 
 GRID = (5, 6, 4)
 

@@ -1,0 +1,1 @@
+"""Every change that a person may ask for."""

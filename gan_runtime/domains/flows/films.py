@@ -1,0 +1,151 @@
+"""The films of a data set of pictures in pairs: consecutive rows, of which each one's target is the next one's source.
+
+Rows of a flow stand in the order of time, with one Reynolds number and a lattice step that rises evenly. Pairs of pictures, which have
+neither, are films of a single step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Fields
+from gan_runtime.data.contract import DataSet
+from gan_runtime.domains.flows.fields import (
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+    SOURCE,
+    TARGET,
+)
+from gan_runtime.domains.flows.lattice import DIAMETER
+from gan_runtime.domains.flows.preparation_options import title
+
+
+@dataclass(frozen=True)
+class Film:
+    """`number`: among the held-out ones, or those that are trained on, from 0. `first`: its first row among the same; `steps`: from its first
+    frame on, as many as it has rows. `reynolds`, `solver_steps` between two frames: None for pairs of pictures. `width`, `shift`: of the
+    obstacle, in cells of the solver; the usual ones for sets that do not say."""
+
+    number: int
+    first: int
+    steps: int
+    reynolds: float | None = None
+    solver_steps: int | None = None
+    width: float = DIAMETER
+    shift: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """Such as "Re 120" or "Re 120, width 14"; "pair 3" for pictures."""
+        if self.reynolds is None:
+            return f"pair {self.number}"
+        return title(self.reynolds, self.width, self.shift)
+
+
+def films(data: DataSet) -> list[Film]:
+    """Those held out, in their order; none of a set that holds nothing out. Reads a few numbers a row, no pictures."""
+    rows = data.held_out
+    if not rows or not _is_flow(data):
+        return _pairs(rows)
+    return _cut(_only(data, *_numbers(data)).read_held_out(rows))
+
+
+def trained(data: DataSet) -> list[Film]:
+    """Those that are trained on, likewise."""
+    if not _is_flow(data):
+        return _pairs(data.rows)
+    return _cut(_only(data, *_numbers(data)).read(np.arange(data.rows)))
+
+
+def _is_flow(data: DataSet) -> bool:
+    return REYNOLDS in data.fields and LATTICE_STEP in data.fields
+
+
+def _numbers(data: DataSet) -> list[str]:
+    known = (REYNOLDS, LATTICE_STEP, OBSTACLE_WIDTH, OBSTACLE_SHIFT)
+    return [name for name in known if name in data.fields]
+
+
+def _pairs(rows: int) -> list[Film]:
+    return [Film(row, row, 1) for row in range(rows)]
+
+
+def _cut(stored: Mapping[str, NDArray[Any]]) -> list[Film]:
+    """The films of rows in the order of time: another one where the Reynolds number changes or time goes back."""
+    reynolds, lattice = stored[REYNOLDS], stored[LATTICE_STEP].astype(np.int64)
+    begins = [0, *(1 + np.flatnonzero((np.diff(reynolds) != 0.0) | (np.diff(lattice) <= 0))).tolist()]
+    found = []
+    for number, (first, end) in enumerate(pairwise([*begins, len(lattice)])):
+        obstacle = {
+            name: float(stored[field][first])
+            for name, field in (("width", OBSTACLE_WIDTH), ("shift", OBSTACLE_SHIFT))
+            if field in stored
+        }
+        solver_steps = _between(lattice[first:end])
+        found.append(Film(number, first, end - first, float(reynolds[first]), solver_steps, **obstacle))
+    return found
+
+
+def frames(data: DataSet, film: Film, start: int, steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """As stored: the source (height, width, channels in) of frame `start`, and the targets (steps, height, width, channels out) of the steps
+    from there on. No other rows are read."""
+    begin = film.first + start
+    source = _only(data, SOURCE).read_held_out(1, begin)[SOURCE]
+    return source[0], _only(data, TARGET).read_held_out(steps, begin)[TARGET]
+
+
+def of_training(data: DataSet, field: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """One field of rows that are trained on, as stored. No others are read."""
+    return _only(data, field).read(rows)[field]
+
+
+def chosen(known: list[Film], number: int, start: int, steps: int) -> Film:
+    """The film with this number, of which so many steps from frame `start` on are there.
+
+    Raises:
+        DatasetError: there is no such film, or it is too short.
+    """
+    if not known:
+        raise DatasetError(
+            "the data set holds nothing out, so there is nothing that the model was not trained on: prepare a set with held-out flows, "
+            "or with more pairs or a higher held_out_percent."
+        )
+    if not 0 <= number < len(known):
+        raise DatasetError(
+            f"trajectory is {number}, but the data set holds out 0 to {len(known) - 1}: use one of them."
+        )
+    film = known[number]
+    if start + steps > film.steps:
+        raise DatasetError(
+            f"{steps} steps from frame {start} on are asked for, but {film.title} has {film.steps} in all: use fewer, or begin earlier."
+        )
+    return film
+
+
+def check_channels(fields: Fields) -> None:
+    """Raises DatasetError when a picture that is made has more channels than the one it is made of: it cannot stand in its place."""
+    (*_, given), (*_, made) = fields[SOURCE].shape, fields[TARGET].shape
+    if made > given:
+        raise DatasetError(
+            f"the targets of the data set have {made} channels and its sources {given}, so that what is made cannot be fed back: "
+            "pick a run whose targets have no more channels than its sources."
+        )
+
+
+def _only(data: DataSet, *names: str) -> DataSet:
+    """With these fields alone, so that no others are read."""
+    fields = {name: data.fields[name] for name in names}
+    return replace(data, fields=fields)  # type: ignore[type-var]
+
+
+def _between(lattice: NDArray[np.int64]) -> int | None:
+    return int(lattice[1] - lattice[0]) if len(lattice) > 1 else None

@@ -1,0 +1,227 @@
+"""3DGAN on calorimeter showers: options, what it reads, how large it is. Its numbers: shower_numbers.py; its layers: shower_plan.py."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+from gan_runtime.base.errors import FieldError
+from gan_runtime.base.fields import Fields, needed
+from gan_runtime.base.options import OptionRecord, option
+from gan_runtime.catalog.entries import Size, WorkloadEntry
+from gan_runtime.domains.showers.declared_metrics import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
+from gan_runtime.domains.showers.fields import ANGLE, AUTHORS_GRID, DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.domains.showers.layer_tables import Plan, plan
+from gan_runtime.domains.showers.published_speeds import PUBLISHED
+
+NetworkSize = Literal["full", "tiny"]
+# Grids that the full networks are for: the authors', and data sets 2 and 3 of the CaloChallenge (alpha, r, layer).
+FULL_GRIDS = (AUTHORS_GRID, (16, 9, 45), (50, 18, 45))
+SHORTEST = 2  # cells of an axis, which the discriminator's pooling halves
+OF_THE_AUTHORS = "recardoso/ISC_HPC_3DGAN: 0.001"
+ADVICE = "use data set showers_tiny, or another one of showers"
+
+
+class ShowerOptions(OptionRecord):
+    """The authors' constants, and how large the networks are."""
+
+    size: NetworkSize = option(
+        "tiny",
+        label="Network size",
+        choices=get_args(NetworkSize),
+        help="'full' is the authors' network, about 40 billion multiplications a shower and step; 'tiny' has the same layers with 4 channels each.",
+        source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: full",
+        error="use tiny on a CPU, full on an accelerator.",
+        phrase="{} networks",
+    )
+    latent_size: int = option(
+        256,
+        label="Latent size",
+        unit="numbers",
+        ge=3,
+        le=4096,
+        help="Numbers that one shower is made from: its energy, its angle, and normal noise for the rest.",
+        source="recardoso/ISC_HPC_3DGAN: 256",
+        error="use a whole number from 3, such as 256.",
+    )
+    learning_rate_generator: float = option(
+        1e-3,
+        label="Learning rate, generator",
+        gt=0,
+        le=1.0,
+        help="Step size of the generator's optimizer, which takes two steps in each step of the training.",
+        source=OF_THE_AUTHORS,
+        error="use a positive rate, such as 0.001.",
+        phrase="rate of G {}",
+    )
+    learning_rate_discriminator: float = option(
+        1e-3,
+        label="Learning rate, discriminator",
+        gt=0,
+        le=1.0,
+        help="Step size of the discriminator's optimizer, which takes two steps in each step of the training.",
+        source=OF_THE_AUTHORS,
+        error="use a positive rate, such as 0.001.",
+        phrase="rate of D {}",
+    )
+    weight_real: float = option(
+        3.0,
+        label="Weight of real or generated",
+        ge=0,
+        le=1000,
+        help="What the binary cross-entropy of D's belief that a shower is real counts in every loss.",
+        source="recardoso/ISC_HPC_3DGAN: 3",
+        error="use a number from 0, such as 3.",
+    )
+    weight_energy: float = option(
+        0.1,
+        label="Weight of the energy",
+        ge=0,
+        le=1000,
+        help="What a per cent of error in the energy that D reads from a shower counts in every loss.",
+        source="recardoso/ISC_HPC_3DGAN: 0.1",
+        error="use a number from 0, such as 0.1.",
+    )
+    weight_angle: float = option(
+        25.0,
+        label="Weight of the angle",
+        ge=0,
+        le=1000,
+        help="What an error of one rad in the angle that is measured on a shower counts in the generator's loss. Not read without angles.",
+        source="recardoso/ISC_HPC_3DGAN: 25",
+        error="use a number from 0, such as 25.",
+    )
+    weight_deposit: float = option(
+        0.1,
+        label="Weight of the deposited energy",
+        ge=0,
+        le=1000,
+        help="What a per cent of error in the sum over all cells counts in the generator's loss.",
+        source="recardoso/ISC_HPC_3DGAN: 0.1",
+        error="use a number from 0, such as 0.1.",
+    )
+    dropout: float = option(
+        0.2,
+        label="Dropout in D",
+        ge=0,
+        le=0.9,
+        help="Share of its values that each layer of D leaves out in training, others in each step. 0 leaves none out.",
+        source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: 0.2",
+        error="use 0, or about 0.2.",
+    )
+    angle_gain: float = option(
+        0.0,
+        label="Gain of the angle",
+        ge=0,
+        le=1000,
+        help="0: the latent holds the angle in rad, as the authors have it. Else its distance from 90°, times this number: on the tiny grid angles "
+        "differ by 0.17 rad, which G learns to heed only slowly.",
+        source="recardoso/ISC_HPC_3DGAN: the angle in rad",
+        error="use 0, or about 6 on the tiny grid.",
+    )
+    norm_momentum: float = option(
+        0.99,
+        label="Memory of batch norm",
+        ge=0,
+        lt=1,
+        help="Share that the stored statistics of batch norm keep in each update. D is shown what G makes by them: with 0.99 they lag a hundred "
+        "updates behind, which short runs do not have.",
+        source="recardoso/ISC_HPC_3DGAN: Keras' 0.99",
+        error="use 0.99, or 0.9 for runs of some thousand steps.",
+    )
+    flip_share: float = option(
+        0.05,
+        label="Flipped labels",
+        ge=0,
+        le=0.5,
+        help="Share of showers that D is told the opposite of, drawn anew in each step, so that it does not become too sure.",
+        source="recardoso/ISC_HPC_3DGAN, BitFlip: 0.05",
+        error="use 0, or about 0.05.",
+    )
+
+
+def reads(options: ShowerOptions, offered: Fields) -> Fields:
+    """Showers with their energy and what they deposit; the angle where the data set has one.
+
+    Raises:
+        DatasetError: one of them is missing, or the grid does not fit the networks.
+    """
+    if options.size == "full":
+        grids = " or ".join(" × ".join(map(str, grid)) for grid in FULL_GRIDS)
+        showers = needed(
+            offered,
+            SHOWERS,
+            lambda shape: shape[-1:] == (1,) and shape[:-1] in FULL_GRIDS,
+            f"{grids} cells in 1 channel",
+            "use size=tiny, or a data set of one of these grids",
+        )
+    else:
+        showers = needed(
+            offered,
+            SHOWERS,
+            lambda shape: len(shape) == 4 and shape[-1] == 1 and min(shape[:-1]) >= SHORTEST,
+            f"a grid of three axes with {SHORTEST} or more cells in 1 channel",
+            ADVICE,
+        )
+    numbers = [ENERGY, DEPOSIT, *([ANGLE] if ANGLE in offered else [])]
+    by_name = {
+        name: needed(offered, name, lambda shape: shape == (), "one number a shower", ADVICE)
+        for name in numbers
+    }
+    return {SHOWERS: showers, **by_name}
+
+
+def layers(options: ShowerOptions, fields: Fields) -> Plan:
+    """Both networks on the grid of the data."""
+    showers = fields[SHOWERS]
+    return plan(options.size, showers.shape[:-1], showers.periodic)
+
+
+def size(options: ShowerOptions, fields: Fields) -> Size:
+    """Exact weights of both networks (a test counts them), and about what the dearest phase, the generator's, keeps of each shower."""
+    planned = layers(options, fields)
+    enlarged = math.prod(planned.cells) * planned.cell_channels
+    generator = enlarged + sum(3 * layer.cells for layer in planned.generator)
+    discriminator = sum(4 * layer.cells for layer in planned.discriminator)
+    return Size(planned.parameters(options.latent_size), generator + discriminator)
+
+
+def a_cpu_pools_no_float16_volumes(accelerator: str, engine: str, precision: str) -> FieldError | None:
+    """TensorFlow has no AvgPool3D of float16 for CPUs (measured: InvalidArgumentError in the first step)."""
+    if accelerator != "cpu" or engine == "jax" or precision != "mixed_float16":
+        return None
+    return FieldError(
+        "precision",
+        "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes: use mixed_bfloat16 or float32, or engine=jax.",
+    )
+
+
+def clusters_take_whole_batches(xla: str, accumulation_steps: int) -> FieldError | None:
+    """Measured: automatic clustering makes a circle of the loop over a batch's parts, and TensorFlow refuses the graph."""
+    if xla != "autocluster" or accumulation_steps == 1:
+        return None
+    return FieldError(
+        "xla",
+        f"xla is autocluster, which cannot cluster this GAN's step in {accumulation_steps} parts: use xla=off or jit, or accumulation_steps=1.",
+    )
+
+
+ENTRY = WorkloadEntry(
+    title="3DGAN (CERN)",
+    summary="Showers in a calorimeter, made for a given energy and angle: three-dimensional convolutions, four updates a step.",
+    source="Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; Cardoso et al. 2021, doi:10.1051/epjconf/202125102073",
+    module="gan_runtime.domains.showers.workload",
+    options=ShowerOptions,
+    networks=NETWORKS,
+    metrics=METRICS,
+    judgements=JUDGEMENTS,
+    pictures=PICTURES,
+    averaged=G,
+    reads=reads,
+    batches=lambda _options: 1,
+    size=size,
+    panels=PANELS,
+    defaults={"optimizer": "rmsprop"},
+    published=PUBLISHED,
+    rules=(a_cpu_pools_no_float16_volumes, clusters_take_whole_batches),
+)

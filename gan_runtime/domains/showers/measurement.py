@@ -1,0 +1,264 @@
+"""The work of the job that measures showers: checkpoints of a run are asked with the energies and angles of held-out rows, and
+what comes is compared with these rows. One record for each checkpoint, in a journal of the run's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Fields
+from gan_runtime.data.contract import DataSet
+from gan_runtime.domains.showers import calochallenge
+from gan_runtime.domains.showers.cell_values import values_of
+from gan_runtime.domains.showers.comparison import Sample, compared, sample, with_reading
+from gan_runtime.domains.showers.curves import Curve, bounds, curves
+from gan_runtime.domains.showers.discriminator_outputs import Reading
+from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
+from gan_runtime.domains.showers.projections import cells_in_gev
+from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Wanted
+from gan_runtime.domains.showers.scores import binned
+from gan_runtime.domains.showers.values import Value
+from gan_runtime.engines.values import host_values
+from gan_runtime.jobs.task import Task
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
+from gan_runtime.records.physics import Side
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import steps_per_epoch
+
+MOST_STATES = 12
+FEWEST_REAL = 20  # classifiers are tried five times on a fifth of the showers, with some of these put aside
+MOST_CELLS = 1_500  # of a shower that is kept to be looked at; a real one of 100 GeV hits about 800
+FAINTEST_GEV = 1e-5
+DIGITS, DIGITS_OF_ERRORS = 5, 3
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class State:
+    """Weights of a run: after which step and epoch, what they are called, and the arrays."""
+
+    epoch: int
+    step: int
+    name: str
+    arrays: dict[str, NDArray[Any]]
+
+
+def measure(task: Task) -> dict[str, Any]:
+    """Options: those of `Wanted`. Gives the epochs that were measured.
+
+    Raises:
+        CheckpointError, DatasetError, SpecError: see `trained.of_run`.
+        UnknownRunError: the run is gone.
+    """
+    wanted = Wanted(**task.options)
+    task.progress(0, 1, "building the networks")
+    from gan_runtime.domains.showers.discriminator_outputs import reading
+    from gan_runtime.domains.showers.generation_time import milliseconds_each
+    from gan_runtime.training import trained
+
+    run = task.home.run_dir(wanted.run_id)
+    networks = trained.of_run(run, task.home, "best" if wanted.checkpoint == "best" else "newest")
+    states = list(_states(run, networks, wanted))
+    stages = len(states) + 2
+    task.progress(1, stages, "measuring real showers")
+    real, others = _real(networks.data, wanted.showers)
+    floor = compared(real, others)
+    times = {
+        "ms_single": Value(milliseconds_each(networks, 1)),
+        "ms_batch": Value(milliseconds_each(networks, 100)),
+    }
+    read = reading(networks.workload, networks.spec.of_workload, networks.data.fields)
+    records = []
+    for number, state in enumerate(states, 2):
+        told = partial(_tell, task, number, stages, state)
+        told("generating showers")
+        networks.engine.load(state.arrays)
+        made = _generated(networks, wanted, real)
+        scores = compared(real, made, told) | times
+        told("asking the judging network")
+        of_real, of_made = (_judged(side, state, read) for side in (real, made))
+        records.append(record_of(state, of_real, of_made, scores, floor, networks.data.fields))
+    if wanted.submission:
+        calochallenge.write_submission(
+            task.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
+        )
+    task.past_cancelling()
+    journal.append(run.physics_journal, 1, *records)
+    run.announce()
+    return {"epochs": [state.epoch for state in states], "warnings": list(networks.checkpoint.warnings)}
+
+
+def _tell(task: Task, number: int, stages: int, state: State, sentence: str) -> None:
+    task.progress(number, stages, f"epoch {state.epoch}: {sentence}")
+
+
+def _states(run: RunDir, networks: Any, wanted: Wanted) -> Iterator[State]:
+    """What is to be measured, the earliest first."""
+    from gan_runtime.training import snapshots
+
+    checkpoint = networks.checkpoint
+    per_epoch = steps_per_epoch(run)
+    kept = snapshots.epochs(run.snapshots) if wanted.checkpoint == "every" else []
+    places = np.unique(np.linspace(0, max(0, len(kept) - 1), min(MOST_STATES, len(kept))).astype(int))
+    for epoch in [kept[place] for place in places]:
+        arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, epoch)}
+        yield State(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
+    newest = round(checkpoint.step / per_epoch)
+    if newest not in kept:
+        name = "newest" if wanted.checkpoint == "every" else wanted.checkpoint
+        yield State(newest, checkpoint.step, name, checkpoint.arrays)
+
+
+def _real(data: DataSet, count: int) -> tuple[Sample, Sample]:
+    """Held-out showers, and as many that the run was trained on: how far two real samples are apart.
+
+    Raises:
+        DatasetError: too few of either, or of both together where none are held out.
+    """
+    rows = min(count, data.held_out, data.rows) if data.held_out else min(count, data.rows // 2)
+    if rows < FEWEST_REAL:
+        raise DatasetError(
+            f"data set {data.name} has {data.rows:,} showers to train on and {data.held_out:,} held out, but scores need at least "
+            f"{FEWEST_REAL} of each, or {2 * FEWEST_REAL} with none held out: prepare more."
+        )
+    held_out = data.read_held_out(rows)
+    begin = 0 if data.held_out else rows  # without held-out rows the first ones are taken for them
+    others = data.read(np.arange(begin, begin + rows))
+    return _of_rows(held_out, data.fields), _of_rows(others, data.fields)
+
+
+def _of_rows(stored: dict[str, NDArray[Any]], fields: Fields) -> Sample:
+    return of_values(host_values(stored, fields), fields)
+
+
+def of_values(values: dict[str, NDArray[Any]], fields: Fields) -> Sample:
+    """Measured, from values by field as networks see them."""
+    angle = values[ANGLE].astype(np.float64) if ANGLE in values else None
+    return sample(cells_in_gev(values[SHOWERS]), _gev(values[ENERGY]), angle, fields[SHOWERS].periodic)
+
+
+def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
+    return energy.astype(np.float64) / ENERGY_SCALE
+
+
+def _generated(networks: Any, wanted: Wanted, real: Sample) -> Sample:
+    """As many as there are real ones, each asked for with the energy and the angle of the real one in its place."""
+    shown = networks.generated(len(real), wanted.seed)
+    angle = None if np.isnan(real.asked_angle).any() else real.asked_angle
+    periodic = networks.data.fields[SHOWERS].periodic
+    return sample(cells_in_gev(shown[SHOWERS]), real.features.energy_gev, angle, periodic)
+
+
+def _judged(showers: Sample, state: State, read: Reading | None) -> Sample:
+    """With what the judging network of this state reads; as they are where none can be asked."""
+    if read is None:
+        return showers
+    found = read(state.arrays, {SHOWERS: values_of(showers.cells_gev)[..., np.newaxis]})
+    return with_reading(showers, found[BELIEF].astype(np.float64), _gev(found[ENERGY]))
+
+
+def record_of(
+    state: State, real: Sample, made: Sample, found: dict[str, Value], floor: dict[str, Value], fields: Fields
+) -> Physics:
+    """What stands in the journal of one checkpoint: scores and their floor, curves, and a few showers."""
+    none = Value(math.nan)
+    return Physics(
+        epoch=state.epoch,
+        step=state.step,
+        checkpoint=state.name,
+        showers=len(real),
+        grid=real.cells_gev.shape[1:],
+        periodic=list(fields[SHOWERS].periodic),
+        scores=[
+            PhysicsScore(
+                name=name,
+                value=value.value,
+                error=value.error,
+                floor=floor.get(name, none).value,
+                floor_error=floor.get(name, none).error,
+            )
+            for name, value in found.items()
+        ],
+        curves=[curve_record(curve, *bounds(real)) for curve in curves(real, made)],
+        pictures=list(_pictures(real, made)),
+    )
+
+
+def curve_record(curve: Curve, energy: NDArray[np.float64], angle: NDArray[np.float64]) -> PhysicsCurve:
+    """As it stands in the journal. `energy`, `angle`: the edges of the bins that it may be of."""
+    return PhysicsCurve(
+        name=curve.name,
+        energy=_range(energy, curve.bins[0]),
+        angle=_range(angle, curve.bins[1]),
+        x=_rounded(curve.x),
+        y=_rounded(curve.y),
+        real=_rounded(curve.real),
+        real_error=_rounded(curve.real_error, DIGITS_OF_ERRORS),
+        generated=_rounded(curve.generated),
+        generated_error=_rounded(curve.generated_error, DIGITS_OF_ERRORS),
+    )
+
+
+def _range(edges: NDArray[np.float64], number: int) -> tuple[float, float] | None:
+    return None if number < 0 else (float(edges[number]), float(edges[number + 1]))
+
+
+def _rounded(numbers: NDArray[np.floating], digits: int = DIGITS) -> list[float]:
+    return [float(f"{number:.{digits}g}") for number in numbers.tolist()]
+
+
+def _pictures(real: Sample, made: Sample) -> Iterator[PhysicsShower]:
+    """A real and a generated shower in the middle of each bin of energy and angle."""
+    for pair, row in enumerate(_middles(real)):
+        yield from pictures_of(pair, row, real, made)
+
+
+def pictures_of(pair: int, row: int, real: Sample, made: Sample) -> Iterator[PhysicsShower]:
+    """The real and the generated shower in one place of their samples, as their brightest cells."""
+    angle = None if np.isnan(real.asked_angle[row]) else float(real.asked_angle[row])
+    sides: dict[Side, Sample] = {"real": real, "generated": made}
+    for side, showers in sides.items():
+        cells = showers.cells_gev[row].reshape(-1)
+        brightest = np.argsort(cells)[::-1][:MOST_CELLS]
+        brightest = np.sort(brightest[cells[brightest] > FAINTEST_GEV])
+        total = float(cells.sum())
+        yield PhysicsShower(
+            pair=pair,
+            side=side,
+            energy_gev=float(real.features.energy_gev[row]),
+            angle=angle,
+            cells=brightest.tolist(),
+            mev=_rounded(cells[brightest] * 1e3),
+            share=float(cells[brightest].sum()) / total if total else 1.0,
+        )
+
+
+def _middles(real: Sample) -> list[int]:
+    """Rows: of each bin of energy and angle the shower that is nearest to the middle of both."""
+    energies, angles = bounds(real)
+    by_angle = binned(real.asked_angle, angles) if len(angles) else [np.arange(len(real))]
+    found = []
+    for place, one in enumerate(binned(real.features.energy_gev, energies)):
+        for other_place, two in enumerate(by_angle):
+            rows = np.intersect1d(one, two)
+            if len(rows):
+                away = _away(real.features.energy_gev[rows], energies, place)
+                away += _away(real.asked_angle[rows], angles, other_place) if len(angles) else 0.0
+                found.append(int(rows[away.argmin()]))
+    return found
+
+
+def _away(numbers: NDArray[np.float64], edges: NDArray[np.float64], place: int) -> NDArray[np.float64]:
+    """From the middle of a bin, in widths of it."""
+    if len(edges) < 2:
+        return np.zeros(len(numbers))
+    low, high = edges[place], edges[place + 1]
+    return np.abs(numbers - (low + high) / 2.0) / max(high - low, 1e-9)

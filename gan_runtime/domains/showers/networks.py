@@ -1,0 +1,148 @@
+"""The generator and the discriminator of 3DGAN, on a grid of any size (domains/showers/layer_tables.py).
+
+Latents: float32 (B, 256), energy / 100 GeV, angle in rad, then standard normal numbers. Showers: float32 (B, X, Y, Z, 1), at
+least 0. Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+from keras import layers, ops
+
+from gan_runtime.base.fields import Fields
+from gan_runtime.domains.showers.entry import ShowerOptions
+from gan_runtime.domains.showers.entry import layers as layers_of
+from gan_runtime.domains.showers.fields import SHOWERS
+from gan_runtime.domains.showers.layer_tables import POOL, Around, Convolved, Plan
+from gan_runtime.workloads import step_context
+from gan_runtime.workloads.contract import Tensor
+from gan_runtime.workloads.enlarged import EnlargedConvolution3D
+from gan_runtime.workloads.layers import BatchNorm, Convolution3D, ReplicaDropout, Shape
+
+LEAK = 0.3  # Keras' slope of LeakyReLU when none is given
+EPSILON = 1e-6  # of batch norm, the authors'
+NORMED = 5  # convolutions of the generator with batch norm; the last two have none
+HE = "he_uniform"
+
+
+def networks(options: ShowerOptions, fields: Fields) -> dict[str, keras.Model]:
+    """Generator latents → showers; discriminator showers → [logit (B, 1), energy / 100 GeV (B, 1)]."""
+    plan, showers = layers_of(options, fields), fields[SHOWERS]
+    return {
+        "generator": _generator(plan, showers.periodic, options),
+        "discriminator": _discriminator(plan, showers.periodic, showers.shape, options),
+    }
+
+
+def _generator(plan: Plan, periodic: tuple[int, ...], options: ShowerOptions) -> keras.Model:
+    """Each convolution is followed by ReLU, and only then by batch norm. Shapes: of the authors' grid."""
+    latents = keras.Input((options.latent_size,), name="latents")  # 256
+    values = layers.Dense(math.prod(plan.cells) * plan.cell_channels, name="dense")(latents)  # 5,184
+    values = layers.Reshape((*plan.cells, plan.cell_channels), name="cells")(values)  # 9 × 9 × 8 × 8
+    first, *others, last = plan.generator
+    values = _around(values, first.around, periodic, "pad_1")
+    values = EnlargedConvolution3D(
+        first.filters,
+        first.kernel,
+        factors=plan.factors,
+        activation="relu",
+        kernel_initializer=HE,
+        name="conv_1",
+    )(values)  # of 54 × 54 × 48 × 8: 49 × 49 × 41 × 8
+    if any(map(any, first.cut)):
+        values = layers.Cropping3D(first.cut, name="cut_1")(values)
+    values = _normed(values, 1, options)
+    for number, layer in enumerate(
+        others, start=2
+    ):  # 50 × 50 × 38, 51 × 51 × 35, 52 × 52 × 32, 28, 26, all × 6
+        values = _convolved(values, layer, periodic, number, activation="relu", kernel_initializer=HE)
+        if number <= NORMED:
+            values = _normed(values, number, options)
+    number = len(plan.generator)
+    values = _convolved(
+        values, last, periodic, number, kernel_initializer="glorot_normal"
+    )  # 51 × 51 × 25 × 1
+    showers = layers.ReLU(dtype="float32", name="showers")(values)
+    return keras.Model(latents, showers, name="generator")
+
+
+def _discriminator(
+    plan: Plan, periodic: tuple[int, ...], shape: tuple[int, ...], options: ShowerOptions
+) -> keras.Model:
+    """The other two heads, angle and deposited energy, have no weights: they are measured on the shower (shower_heads.py)."""
+    showers = keras.Input(shape, name="showers")  # 51 × 51 × 25 × 1
+    values = showers
+    for number, layer in enumerate(plan.discriminator, start=1):  # 51 × 51 × 25 × 16 … 39 × 36 × 14 × 8
+        values = _convolved(values, layer, periodic, number)
+        values = LeakyReLU(LEAK, name=f"leaky_{number}")(values)
+        if number > 1:
+            values = _normed(values, number, options)
+        values = ReplicaDropout(options.dropout, name=f"dropout_{number}")(values)
+    values = layers.AveragePooling3D(POOL, name="pool")(values)  # 19 × 18 × 7 × 8
+    features = layers.Flatten(name="flatten")(values)  # 19,152
+    heads = [layers.Dense(1, dtype="float32", name=name)(features) for name in ("logit", "energy")]
+    return keras.Model(showers, heads, name="discriminator")
+
+
+def _normed(values: Tensor, number: int, options: ShowerOptions) -> Tensor:
+    return BatchNorm(momentum=options.norm_momentum, epsilon=EPSILON, name=f"norm_{number}")(values)
+
+
+def _convolved(
+    values: Tensor, layer: Convolved, periodic: tuple[int, ...], number: int, **convolution: Any
+) -> Tensor:
+    """With what the plan puts around the values: zeros are the convolution's own; cells of a closed axis are laid there before."""
+    if periodic:
+        values = _around(values, layer.around, periodic, f"pad_{number}")
+    zeros = () if periodic else layer.around
+    return Convolution3D(layer.filters, layer.kernel, zeros=zeros, name=f"conv_{number}", **convolution)(
+        values
+    )
+
+
+def _around(values: Tensor, around: Around, periodic: tuple[int, ...], name: str) -> Tensor:
+    return Surrounded(around, periodic, name=name)(values) if any(map(any, around)) else values
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class LeakyReLU(layers.LeakyReLU):  # type: ignore[misc]
+    """Keras' layer, told to the engine: it may have laid volumes out otherwise."""
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """max(x, slope · x): same shape and dtype as `inputs`."""
+        kernels = step_context.kernels()
+        return super().call(inputs) if kernels is None else kernels.elementwise(super().call, inputs)
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class Surrounded(keras.layers.Layer):
+    """Values (B, X, Y, Z, channels) with `around` cells before and after along each axis: along those of `periodic` the ones that
+    lie there when the axis is closed, elsewhere zeros. 16 cells with (2, 3) around: cells 14, 15, 0, 1, …, 15, 0, 1, 2."""
+
+    def __init__(self, around: Around, periodic: tuple[int, ...], **layer: object) -> None:
+        super().__init__(**layer)
+        self.around, self.periodic = tuple(map(tuple, around)), tuple(periodic)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Larger by what stands around."""
+        zeros = [(0, 0), *self.around, (0, 0)]
+        for place in self.periodic:
+            axis = place + 1
+            size, (before, after) = inputs.shape[axis], zeros[axis]
+            order = [index % size for index in range(-before, size + after)]
+            inputs, zeros[axis] = ops.take(inputs, order, axis=axis), (0, 0)
+        return ops.pad(inputs, zeros) if any(map(any, zeros)) else inputs
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """Larger by what stands around."""
+        batch, *sizes, channels = input_shape
+        along = zip(sizes, self.around, strict=True)
+        grown = (None if size is None else size + sum(ends) for size, ends in along)
+        return (batch, *grown, channels)
+
+    def get_config(self) -> dict[str, object]:
+        """For saving the model."""
+        return {**super().get_config(), "around": self.around, "periodic": self.periodic}

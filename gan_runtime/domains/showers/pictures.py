@@ -1,0 +1,143 @@
+"""Showers of a calorimeter: three views of each beside each other, or some of its layers.
+
+Colors are those of "inferno" (S. van der Walt and N. Smith, CC0), logarithmic between fixed energies, so that pictures of
+different epochs, runs and energies can be compared. A picture carries its own dark ground, so it reads the same on light and
+dark pages; an empty cell is a shade lighter than the gaps, which shows where a detector ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime.domains.showers.projections import VIEWS, cells_in_gev, seen
+from gan_runtime.pictures import sheet
+from gan_runtime.pictures.filmstrips import shown_frames
+from gan_runtime.pictures.sheet import GAP, LINE, Room
+
+_STOPS = (
+    (0, 0, 4),
+    (31, 12, 72),
+    (85, 15, 109),
+    (136, 34, 106),
+    (186, 54, 85),
+    (227, 89, 51),
+    (249, 140, 10),
+    (249, 201, 50),
+    (252, 255, 164),
+)
+EMPTY = (14, 12, 30)
+FAINTEST = 0.16  # of the way through the colors: what is before that cannot be told from an empty cell
+BETWEEN = 10  # pixels between two showers beside each other
+LAYER_PIXELS = 48  # the least width of a layer, so that its number fits above it
+BAR_PIXELS = 96
+
+
+@dataclass(frozen=True)
+class Scale:
+    """GeV of the first color and of the last. What has less, but is not empty, has the first color; what has more the last."""
+
+    low_gev: float
+    high_gev: float
+    words: tuple[str, str]
+
+    def colors(self, gev: NDArray[np.floating]) -> NDArray[np.uint8]:
+        """(…, 3) of energies (…): the share of the way from low to high in powers of ten; EMPTY where there is none."""
+        share = np.log10(np.maximum(gev, self.low_gev) / self.low_gev) / np.log10(
+            self.high_gev / self.low_gev
+        )
+        colors = _inferno(FAINTEST + (1.0 - FAINTEST) * np.clip(share, 0.0, 1.0))
+        return np.where((gev > 0)[..., np.newaxis], colors, EMPTY).astype(np.uint8)
+
+
+SUMS = Scale(
+    1e-4, 10.0, ("0.1 MeV", "10 GeV")
+)  # along an axis: the core of 500 GeV leaves some GeV behind it
+CELLS = Scale(1e-5, 1.0, ("0.01 MeV", "1 GeV"))
+
+
+def shower_projections(
+    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room
+) -> Image.Image:
+    """One array (N, X, Y, Z, 1) of values: of each shower the sums along z, x and y, in GeV. Two showers stand beside each other
+    where there is room; of more than fit the first ones, and a line below says so."""
+    cells = cells_in_gev(arrays[0])
+    views = [seen(cells, view) for view in VIEWS]
+    across = max(1, room.columns // 4)
+    cell = max(1, (min(room.widest, 528) - BETWEEN) // 2 // sum(view.shape[2] + GAP for view in views))
+    drawn = [_enlarged(SUMS.colors(view), cell) for view in views]  # (N, height, width, 3) each
+    titles = [view.name for view in VIEWS]
+    width = sum(part.shape[2] + GAP for part in drawn) - GAP
+    height = max(part.shape[1] for part in drawn)
+    across = min(across, sheet.fitting(width, room.widest, BETWEEN), len(cells))
+    rows = min(-(-len(cells) // across), sheet.fitting(height, room.tallest))
+    picture = sheet.canvas(across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, 3)
+    for column in range(across):
+        _titled(picture, column * (width + BETWEEN), [part.shape[2] for part in drawn], titles)
+    for index in range(min(len(cells), across * rows)):
+        left, below = index % across * (width + BETWEEN), LINE + index // across * (height + GAP) + height
+        for part in drawn:
+            picture.paste(sheet.image(part[index]), (left, below - part.shape[1]))
+            left += part.shape[2] + GAP
+    return _explained(picture, SUMS, min(len(cells), across * rows), len(cells))
+
+
+def shower_slices(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room) -> Image.Image:
+    """One array (N, X, Y, Z, 1) of values: a row for each shower, with evenly spread layers of its cells in GeV, the first and the
+    last among them, x to the right and y upwards."""
+    cells = cells_in_gev(arrays[0])
+    cell = max(1, -(-LAYER_PIXELS // cells.shape[1]))
+    layers = cells.transpose(0, 3, 2, 1)  # (N, Z, Y, X)
+    width, height = cells.shape[1] * cell, cells.shape[2] * cell
+    columns = min(layers.shape[1], sheet.columns(width, room))
+    shown = shown_frames(layers.shape[1], columns)
+    rows = min(len(cells), sheet.fitting(height, room.tallest))
+    picture = sheet.canvas(columns * (width + GAP) - GAP, LINE + rows * (height + GAP) - GAP, 3)
+    _titled(picture, 0, [width] * columns, [f"layer {layer + 1}" for layer in shown])
+    for column, layer in enumerate(shown):
+        drawn = _enlarged(CELLS.colors(layers[:rows, layer]), cell)
+        for row in range(rows):
+            place = (column * (width + GAP), LINE + row * (height + GAP))
+            picture.paste(sheet.image(drawn[row]), place)
+    return _explained(picture, CELLS, rows, len(cells))
+
+
+def _enlarged(colors: NDArray[np.uint8], cell: int) -> NDArray[np.uint8]:
+    """(N, height · cell, width · cell, 3) of (N, height, width, 3), with row 0, the lowest place, at the bottom."""
+    return colors[:, ::-1].repeat(cell, axis=1).repeat(cell, axis=2)
+
+
+def _inferno(shares: NDArray[np.floating]) -> NDArray[np.floating]:
+    """(…, 3) from 0 to 255, straight lines between the stops."""
+    stops = np.asarray(_STOPS, np.float64)
+    places = np.linspace(0.0, 1.0, len(stops))
+    return np.stack([np.interp(shares, places, stops[:, channel]) for channel in range(3)], axis=-1).round()
+
+
+def _titled(picture: Image.Image, left: int, widths: list[int], titles: list[str]) -> None:
+    """A title above each part, as much of it as there is room for."""
+    for width, title in zip(widths, titles, strict=True):
+        sheet.write(picture, left + sheet.INSET, LINE // 2 - 1, sheet.fitted(title, width - sheet.INSET))
+        left += width + GAP
+
+
+def _explained(picture: Image.Image, scale: Scale, shown: int, every: int) -> Image.Image:
+    """The picture with a line below: the colors between the energies that they stand for, and how many showers are shown."""
+    low, high = scale.words
+    begin = sheet.INSET + sheet.length(low) + sheet.INSET
+    end = begin + BAR_PIXELS + sheet.INSET
+    words = f"{shown} of {every:,} showers" if shown < every else ""
+    needed = end + sheet.length(high) + sheet.INSET + (sheet.length(words) + 3 * sheet.INSET if words else 0)
+    wider = sheet.canvas(max(picture.width, needed), picture.height + LINE + GAP, 3)
+    wider.paste(picture)
+    middle = picture.height + GAP + LINE // 2
+    sheet.write(wider, sheet.INSET, middle, low)
+    energies = np.geomspace(scale.low_gev, scale.high_gev, BAR_PIXELS)
+    wider.paste(sheet.image(np.tile(scale.colors(energies), (8, 1, 1))), (begin, middle - 4))
+    sheet.write(wider, end, middle, high)
+    if words:
+        sheet.write(wider, wider.width - sheet.length(words) - sheet.INSET, middle, words)
+    return wider

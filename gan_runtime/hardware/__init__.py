@@ -1,0 +1,1 @@
+"""What this host offers: devices, processors, presets, and the settings of frameworks."""

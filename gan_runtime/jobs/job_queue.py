@@ -1,0 +1,146 @@
+"""Asking for jobs, starting, cancelling and listing them. Files only, so any process may do it: page, command line, owner."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from pydantic_core import PydanticSerializationError
+
+from gan_runtime.base import disk
+from gan_runtime.base.errors import HomeError, JobError, quoted
+from gan_runtime.hardware import framework_settings
+from gan_runtime.jobs.folder import Asked, JobDir, JobLook
+from gan_runtime.jobs.kinds import KINDS, Kind
+from gan_runtime.records import processes, run_files
+from gan_runtime.records.home import Home, is_run_name
+from gan_runtime.records.numbering import next_number
+
+WORKER = "gan_runtime.jobs.worker"
+KEPT = 100  # folders of ended jobs
+
+
+def ask(home: Home, kind: str, options: dict[str, Any], asker: str) -> JobDir:
+    """A new job. One that need not wait for its turn starts at once; others are started by the owner of the home.
+
+    Raises:
+        HomeError: the home cannot be written, or its disk is full; nothing is left behind.
+    """
+    home.prepare()
+    disk.require(home.path, disk.LEAST_BYTES, "a background job")
+    job = _new(home, Asked(kind=kind, options=options, asker=asker))
+    if not KINDS[kind].turn:
+        start(job)
+    _forget_old(home)
+    return job
+
+
+def start(job: JobDir) -> None:
+    """Starts its process, in a session of its own: closing the page, the dashboard or the terminal does not reach it."""
+    with contextlib.suppress(Timeout), FileLock(job.start_lock).acquire(blocking=False):
+        if job.is_started:
+            return
+        with os.fdopen(run_files.appending(job.log), "ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", WORKER, str(job.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**processes.environment(framework_settings.pinned(os.environ)), **_environment(job)},
+                start_new_session=True,
+            )
+        job.introduce(
+            child.pid
+        )  # it does so itself, but whoever looks before that must not take it for waiting
+
+
+def cancel(job: JobDir, asker: str) -> None:
+    """Asks it to end; asking twice changes nothing. An owner ends it by force when it takes too long.
+
+    Raises:
+        JobError: it has ended already.
+    """
+    look = job.look()
+    if look is not None and not look.is_live:
+        raise JobError(
+            f"job {job.job_id} is {look.state} already: only a waiting or running job can be cancelled."
+        )
+    job.request_stop(asker)
+    kind = _kind(job)
+    signal_group(job, signal.SIGKILL if kind is not None and kind.killed_at_once else signal.SIGTERM)
+
+
+def signal_group(job: JobDir, number: signal.Signals) -> None:
+    """To the job's process and its children; nothing when it is gone or has not begun."""
+    process = job.process()
+    if process is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+
+
+def looks(home: Home, kind: str = "") -> list[JobLook]:
+    """All jobs, or those of one kind, the newest first."""
+    found = [look for job in job_dirs(home) if (look := job.look()) is not None]
+    return [look for look in reversed(found) if not kind or look.asked.kind == kind]
+
+
+def job_dirs(home: Home) -> list[JobDir]:
+    """Every job's folder, in the order in which they were asked for."""
+    try:
+        paths = [path for path in home.jobs.iterdir() if is_run_name(path.name) and path.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):  # no job yet, or a home that no folder can be
+        return []
+    return [JobDir(path) for path in sorted(paths, key=lambda path: path.name.rpartition("-")[2])]
+
+
+def job_dir(home: Home, job_id: str) -> JobDir:
+    """One job's folder. Raises JobError when there is none; the message lists the newest that exist."""
+    known = {job.job_id: job for job in job_dirs(home)}
+    if job_id not in known:
+        others = f"there are {', '.join(list(known)[-8:])}" if known else "there are no jobs yet"
+        raise JobError(f"job {quoted(job_id)} is not stored in {home.path}: {others}.")
+    return known[job_id]
+
+
+def _kind(job: JobDir) -> Kind | None:
+    """None for a job of another version's kind."""
+    asked = job.asked()
+    return KINDS.get(asked.kind) if asked is not None else None
+
+
+def _environment(job: JobDir) -> Mapping[str, str]:
+    kind = _kind(job)
+    return kind.environment if kind is not None else {}
+
+
+def _new(home: Home, asked: Asked) -> JobDir:
+    """Made aside and renamed, so that no half-made job is ever seen."""
+    try:
+        home.jobs.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home.jobs, prefix=".new-") as aside:
+            new = JobDir(Path(aside) / "job")
+            new.path.mkdir()
+            new.write_asked(asked)
+            name = f"{asked.kind.replace('_', '-')}-{next_number(home.jobs):04d}"
+            return JobDir(new.path.rename(home.jobs / name))
+    except OSError as error:
+        raise HomeError.not_written(home.jobs, error) from None
+    except PydanticSerializationError:
+        raise JobError(
+            "a path that is no UTF-8 text cannot be given to a background job: rename the file or folder."
+        ) from None
+
+
+def _forget_old(home: Home) -> None:
+    for job in job_dirs(home)[:-KEPT]:
+        if job.end() is not None:
+            shutil.rmtree(job.path, ignore_errors=True)

@@ -1,0 +1,175 @@
+"""Where everything of one installation lies: results.duckdb, runs/, jobs/, data/, and the lock of their owner."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from gan_runtime.base.errors import HomeError, UnknownRunError, quoted
+from gan_runtime.records.run_folder import RunDir
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HOME_VARIABLE = "GAN_RUNTIME_HOME"
+LAST_NUMBER = ".last-number"
+BIN = ".bin"
+# Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle may bring no others, and
+# none whose number would use up those that are left for the home's own runs.
+SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,8}")
+
+_NOT_FOR_DUCKDB = ("?", "\\")
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NUMBER = re.compile(r"-([0-9]{4,9})$")  # [0-9]: \d knows digits of other scripts too
+
+
+def is_run_name(name: str) -> bool:
+    """Whether a folder of this name can be a run's: 1 to 100 of A–Z, a–z, 0–9, dot, underscore, hyphen; a letter or digit first."""
+    return _RUN_NAME.fullmatch(name) is not None
+
+
+def run_number(name: str) -> int | None:
+    """The number at the end of a run's name: 7 of quick-0007. None for other names, such as those of folders in the making."""
+    number = _NUMBER.search(name) if is_run_name(name) else None
+    return int(number[1]) if number else None
+
+
+def command_line() -> str:
+    """How a person in the project's folder calls this program: `.venv/bin/python -m gan_runtime`."""
+    python = Path(sys.executable)
+    return f"{python.relative_to(REPOSITORY) if python.is_relative_to(REPOSITORY) else python} -m gan_runtime"
+
+
+def is_text(given: str) -> bool:
+    """Whether it can be written down as UTF-8. A path of a folder that was named in another encoding cannot."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in given)
+
+
+def _refused(chosen: Path, reason: str) -> HomeError:
+    return HomeError(
+        f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home DIR or {HOME_VARIABLE}."
+    )
+
+
+@dataclass(frozen=True)
+class Home:
+    """One home folder. Building it touches nothing; `prepare` makes what is missing."""
+
+    path: Path
+
+    @classmethod
+    def choose(cls, given: Path | None = None) -> Home:
+        """`given`, else $GAN_RUNTIME_HOME, else the repository.
+
+        Raises:
+            HomeError: no folder can have that name.
+        """
+        chosen = given or Path(os.environ.get(HOME_VARIABLE) or REPOSITORY)
+        try:
+            path = chosen.expanduser().resolve()
+            path.is_dir()
+        except (
+            OSError,
+            RuntimeError,
+            ValueError,
+        ) as error:  # a name too long, of an unknown user, links in a circle
+            raise _refused(chosen, getattr(error, "strerror", None) or str(error).rstrip(".")) from None
+        if odd := next((sign for sign in _NOT_FOR_DUCKDB if sign in str(path)), ""):
+            raise _refused(path, f"DuckDB takes '{odd}' in a path for something else")
+        if not is_text(str(path)):
+            raise _refused(path, "its path is no UTF-8 text")
+        return cls(path)
+
+    @property
+    def flag(self) -> str:
+        """What a command for this home ends with: ` --home DIR`, or nothing where the program would choose it by itself."""
+        return "" if self == Home.choose() else f" --home {shlex.quote(str(self.path))}"
+
+    @property
+    def database(self) -> Path:
+        """The results store."""
+        return self.path / "results.duckdb"
+
+    @property
+    def runs(self) -> Path:
+        """One folder per run."""
+        return self.path / "runs"
+
+    @property
+    def bin(self) -> Path:
+        """Deleted runs, until they are removed for good; missing before the first. Below runs/, which may be a disk of its own: so
+        that a run comes here, and back, by one change of its name."""
+        return self.runs / BIN
+
+    @property
+    def data(self) -> Path:
+        """One folder per prepared data set; missing before the first."""
+        return self.path / "data"
+
+    @property
+    def jobs(self) -> Path:
+        """One folder per background job; missing before the first."""
+        return self.path / "jobs"
+
+    @property
+    def owner_lock(self) -> Path:
+        """Held by the process that owns the store and supervises the runs."""
+        return self.path / "runs" / ".owner.lock"
+
+    @property
+    def last_number_file(self) -> Path:
+        """The highest number that a run was ever given here, so that no number is given twice."""
+        return self.runs / LAST_NUMBER
+
+    def prepare(self) -> Home:
+        """Makes the folders and proves that they can be written.
+
+        Raises:
+            HomeError: the folder cannot be made or written; nothing is left behind.
+        """
+        try:
+            self.runs.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.runs):
+                pass
+        except OSError as error:
+            raise HomeError(
+                f"home {self.path} cannot be written ({error.strerror}): "
+                f"choose another folder with --home DIR or {HOME_VARIABLE}, or change its rights."
+            ) from None
+        return self
+
+    def check_is_there(self) -> None:
+        """Raises HomeError when its folder is gone, of which an empty list of runs would say nothing."""
+        if not self.path.is_dir():
+            raise HomeError(
+                f"{self.path} is gone: it was moved or deleted. Put it back, or use it where it is now with --home DIR."
+            )
+
+    def run_dirs(self) -> list[RunDir]:
+        """Every run's folder, by name. Folders of other names are left out; `runs` and the Runs page tell of them."""
+        if not self.runs.is_dir():
+            return []
+        return [
+            RunDir(path) for path in sorted(self.runs.iterdir()) if is_run_name(path.name) and path.is_dir()
+        ]
+
+    def run_dir(self, run_id: str) -> RunDir:
+        """The folder of one run.
+
+        Raises:
+            UnknownRunError: no such run; the message lists the newest runs that exist.
+        """
+        # A page asks for it in each refresh: no look at a thousand others.
+        if is_run_name(run_id) and (self.runs / run_id).is_dir():
+            return RunDir(self.runs / run_id)
+        if is_run_name(run_id) and (self.bin / run_id).is_dir():
+            raise UnknownRunError(
+                f"run {run_id} is in the bin: bring it back on the Runs page, or with `{command_line()} restore {run_id}{self.flag}`."
+            )
+        names = [run.run_id for run in self.run_dirs()]
+        there = "there are no runs yet" if self.path.is_dir() else "there is no such folder"
+        known = f"there are {', '.join(names[-8:])}" if names else there
+        raise UnknownRunError(f"run {quoted(run_id)} is not stored in {self.path}: {known}.")

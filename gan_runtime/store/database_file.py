@@ -1,0 +1,275 @@
+"""Opening results.duckdb: a connection with the tables of this version, or in which way the file is not one to be used.
+
+The file is derived from the journals. One that cannot be used is told by a StoreDamagedError, and its owner makes another
+(supervision/store_recovery.py); one of a newer version of this program is left to that version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+
+from gan_runtime.base import disk
+from gan_runtime.base.errors import (
+    HomeError,
+    StoreDamagedError,
+    StoreError,
+    StoreKind,
+    StoreLockedError,
+    StoreNewerError,
+)
+from gan_runtime.records.home import command_line
+from gan_runtime.store import metric_table
+
+SCHEMA_VERSION = 12
+MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "allocator_background_threads": "true",  # what a question needed goes back to the system when nobody asks
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "max_vacuum_tasks": 0,  # see `merge_when_closed`
+    "threads": max(1, min(4, (os.cpu_count() or 1) // 2)),  # a training beside it wants all cores
+}
+# What DuckDB says of a file that it cannot read, and not of a disk or a system that refuses for now.
+_UNREADABLE = (
+    *("not a valid DuckDB", "Corrupt database", "Could not read", "Is a directory", "Extension"),
+    *("storage version number", "while replaying", "WAL file", "Input/output error"),
+)
+_OF_THE_SYSTEM = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.ConnectionException)
+_OF_A_PAGE = ("Corrupt database", "Could not read", "Input/output error")
+_INVALID = "database has been invalidated"
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """Whether a statement has met a part of the file that is damaged: another one would meet it again."""
+    return isinstance(error, duckdb.Error) and any(words in str(error) for words in _OF_A_PAGE)
+
+
+def is_invalidated(error: BaseException) -> bool:
+    """Whether DuckDB answers nothing more before the file is opened anew."""
+    return isinstance(error, duckdb.FatalException | duckdb.InternalException) or (
+        isinstance(error, duckdb.Error) and _INVALID in str(error)
+    )
+
+
+def connected(path: Path | None) -> duckdb.DuckDBPyConnection:
+    """Opens or creates the file; without a path, a database in memory.
+
+    Raises:
+        StoreLockedError: another process holds the file; the message names it.
+        StoreDamagedError: the file is none that this version can use.
+        StoreNewerError: a newer version of this program wrote it.
+        StoreError, HomeError: it cannot be opened for now, or not be written.
+    """
+    connection = _connect(path)
+    try:
+        _create(connection, path)
+    except duckdb.Error as error:
+        connection.close()
+        raise _for_now(path, error) or _damaged(path, error) from None
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def read_through(path: Path) -> None:
+    """Opens the file and reads every value of every table: for a file of which it is not known whether it is damaged.
+
+    Raises as `connected`; StoreDamagedError also where only a table cannot be read.
+    """
+    connection = connected(path)
+    try:
+        for table in _layout(connection):
+            connection.execute(f"SELECT bit_xor(hash(line)) FROM ingest.{table} line").fetchall()
+    except duckdb.Error as error:
+        raise _for_now(path, error) or _damaged(path, error) from None
+    finally:
+        with suppress(duckdb.Error):  # a damaged file takes nothing more
+            connection.close()
+
+
+def merge_when_closed(connection: duckdb.DuckDBPyConnection) -> None:
+    """The checkpoint that closes the file merges what the checkpoints since it was opened have added to each table.
+
+    Those leave the rows before them as they are. With merging, which DuckDB does otherwise, each one writes the last pictures anew, up
+    to 2,048 of them and sometimes all, beside a training and with that much memory (decision 69).
+    """
+    connection.execute("RESET GLOBAL max_vacuum_tasks")
+
+
+def spill_folder(path: Path) -> Path:
+    """Where DuckDB puts what does not fit into memory; there while it is needed."""
+    return path.with_name(f"{path.name}.tmp")
+
+
+def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
+    try:
+        # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the
+        # current one. A person's SQL may read in it, so nothing else lies there.
+        spill = (
+            f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}"
+            if path is None
+            else str(spill_folder(path))
+        )
+        return duckdb.connect(
+            MEMORY if path is None else str(path), config={**_CONFIG, "temp_directory": spill}
+        )
+    except duckdb.Error as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path | None, error: duckdb.Error) -> StoreError | HomeError:
+    """Why the file does not open."""
+    text = str(error)
+    if "Could not set lock" in text:
+        holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
+        who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
+        return StoreLockedError(
+            f"{path} is held by {who}: end that process, or choose another folder with --home DIR."
+        )
+    if "ermission" in text or "Read-only" in text:
+        return HomeError(
+            f"{path} cannot be written: change its rights, or choose another folder with --home DIR."
+        )
+    return _for_now(path, error) or _damaged(path, error)
+
+
+def _for_now(path: Path | None, error: duckdb.Error) -> StoreError | HomeError | None:
+    """What is no fault of the file, and may be over soon."""
+    if disk.is_full(error):
+        return HomeError(f"the disk of {path} is full: make space on it.")
+    unreadable = any(words in str(error) for words in _UNREADABLE)
+    if isinstance(error, _OF_THE_SYSTEM) and not unreadable:
+        return StoreError(f"{path} cannot be opened: {str(error).splitlines()[0]}")
+    return None
+
+
+def _create(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
+    layout = _layout(connection)
+    if layout:
+        _check_version(connection, path)
+    elif _others(connection):
+        raise _unusable(path, "is a database of another program (it has other tables)", StoreKind.FOREIGN)
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    if layout and _is_as_left(connection, layout):
+        return
+    if layout:
+        _check_layout(layout, _wanted_layout(connection), path)
+    make(connection)
+    if not layout:
+        connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
+    connection.execute(
+        f"COMMENT ON TABLE ingest.version IS '{_fingerprint(connection, _layout(connection))}'"
+    )
+    connection.execute("CHECKPOINT")
+
+
+def _is_as_left(connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]]) -> bool:
+    """Whether the file has the tables and views that this version gave it: else they are compared and made anew, which takes 0.2 s."""
+    left = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE schema_name = 'ingest' AND table_name = 'version'"
+    ).fetchall()
+    return left == [(_fingerprint(connection, layout),)]
+
+
+def _fingerprint(connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]]) -> str:
+    """Of the tables and views that are there, and of the statements that make those of this version."""
+    made = [sorted(layout.items()), sorted(_views(connection).items()), *statements()]
+    return hashlib.sha256(json.dumps(made).encode()).hexdigest()
+
+
+def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
+    """Asked before anything else: views may name columns that an old file lacks."""
+    rows: list[tuple[int | None]] = []
+    with suppress(duckdb.CatalogException):
+        rows = connection.execute("SELECT schema_version FROM ingest.version").fetchall()
+    version = rows[0][0] if len(rows) == 1 else None
+    if version is None:
+        raise _changed(path, "it does not say of which version it is")
+    if version > SCHEMA_VERSION:
+        raise StoreNewerError(
+            f"{path} was written by a newer version of this program (schema version {version}, this one writes "
+            f"{SCHEMA_VERSION}): use that version, or run `{command_line()} rebuild`, which keeps the file aside and makes "
+            "one of this version from the journals."
+        )
+    if version < SCHEMA_VERSION:
+        raise _unusable(
+            path, f"has schema version {version}, this program writes {SCHEMA_VERSION}", StoreKind.OLDER
+        )
+
+
+def _check_layout(found: dict[str, list[str]], wanted: dict[str, list[str]], path: Path | None) -> None:
+    for table, columns in wanted.items():
+        if found.get(table) != columns:
+            raise _changed(path, f"the table ingest.{table} is missing or has other columns")
+
+
+def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Names and types of the columns of each table in the schema `ingest`; empty for a new file."""
+    rows = connection.execute(
+        "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE database_name = current_database() AND schema_name = 'ingest' AND table_name IN "
+        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()) GROUP BY table_name"
+    ).fetchall()
+    return dict(rows)
+
+
+def tables_and_views(connection: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, str]]:
+    """Names of the tables, and each view with its definition."""
+    return list(_layout(connection)), _views(connection)
+
+
+def _views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    return dict(connection.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal").fetchall())
+
+
+def _others(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether it holds tables though none of ours."""
+    return connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]
+
+
+def _wanted_layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Of a new file, made beside this one within the same DuckDB, which takes less time than another one."""
+    connection.execute(f"ATTACH '{MEMORY}' AS {_ASIDE}")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"USE {_ASIDE}")
+            make(cursor)
+            return _layout(cursor)
+    finally:
+        connection.execute(f"DETACH {_ASIDE}")
+
+
+def make(connection: duckdb.DuckDBPyConnection) -> None:
+    """What is not there yet of tables and views."""
+    for statement in statements():
+        connection.execute(statement)
+
+
+def statements() -> list[str]:
+    """They make the tables and views of this version."""
+    return [metric_table.view(), _SCHEMA.read_text(encoding="utf-8")]
+
+
+def _changed(path: Path | None, what: str) -> StoreDamagedError:
+    return _unusable(path, f"was changed by another program ({what})", StoreKind.DAMAGED)
+
+
+def _damaged(path: Path | None, error: Exception) -> StoreDamagedError:
+    first = (str(error).splitlines() or [""])[0].replace(f' "{path}"', "")
+    return _unusable(path, f"is not a usable DuckDB database ({first})", StoreKind.DAMAGED)
+
+
+def _unusable(path: Path | None, found: str, kind: StoreKind) -> StoreDamagedError:
+    message = f"{path} {found}: run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
+    return StoreDamagedError(message, found, kind)

@@ -1,0 +1,256 @@
+"""The bin of a home: deleted runs that can be brought back for 30 days.
+
+runs/.bin/quick-0007/   the folder of the run, whole, and in it deleted.json: when, by whom, how large
+
+A run goes there and comes back by one change of its folder's name, so that at any moment it is either a run or in the bin. The note
+in its folder is written before, and does no harm to a run that was not moved after all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from gan_runtime.base import disk
+from gan_runtime.base.errors import HomeError, JournalError, RunStateError, UnknownRunError, quoted
+from gan_runtime.records import journal, run_files
+from gan_runtime.records.columns import YEARS
+from gan_runtime.records.home import Home, is_run_name
+from gan_runtime.records.journal import Created, Renamed, StatusChange
+from gan_runtime.records.run_folder import RunDir, write_json
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.supervision import slow_clock
+from gan_runtime.supervision.slow_clock import DAY_S, Moment
+
+DAYS = 30
+NOTE = "deleted.json"
+TWICE = "~"  # between the id and a number, where a run of that id is in the bin already
+
+
+@dataclass(frozen=True)
+class BinnedRun:
+    """`key`: its folder in the bin, by which it is asked for; the run's id, unless another run of that id is there already.
+
+    `deleted_at`, `size_bytes` and `days_left` are None, and `asker` empty, where nobody wrote them down: a folder that
+    was put there by hand. It stays until a person removes it.
+    """
+
+    key: str
+    run_id: str
+    name: str
+    status: str
+    deleted_at: datetime | None
+    asker: str
+    size_bytes: int | None
+    days_left: float | None
+
+
+def listed(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
+    """What is in the bin, the latest first."""
+    moment = moment or Moment.now()
+    notes = _notes(home)
+    seconds = slow_clock.read(home.bin, moment, _least(notes)) if notes else 0.0
+    runs = [_binned(path.name, note, seconds) for path, note in notes.items()]
+    return sorted(
+        runs, key=lambda run: (run.deleted_at is not None, run.deleted_at or 0, run.key), reverse=True
+    )
+
+
+def put(run: RunDir, asker: str, moment: Moment | None = None) -> str:
+    """Moves a run into the bin of its home; returns its key there.
+
+    Raises:
+        RunStateError: it began to train meanwhile, and was left where it was.
+        HomeError: the home cannot be written.
+    """
+    home = Home(run.path.parent.parent)
+    try:
+        home.bin.mkdir(exist_ok=True)
+        seconds = slow_clock.advance(home.bin, moment or Moment.now(), _least(_notes(home)))
+        write_json(
+            run.path / NOTE,
+            {
+                "run_id": run.run_id,
+                "name": _name(run),
+                "status": latest_status(run).status,
+                "deleted_at": journal.now().isoformat(),
+                "asker": asker,
+                "size_bytes": disk.used_bytes(run.path),
+                "counted_s": seconds,
+            },
+        )
+        place = free_place(home, run.run_id)
+        run.path.rename(place)
+    except OSError as error:
+        raise HomeError.not_written(home.bin, error) from None
+    status = latest_status(RunDir(place)).status
+    if status in journal.ACTIVE:  # the owner started it between the question and the move
+        place.rename(run.path)
+        raise RunStateError(f"run {run.run_id} is {status}: stop it first, then delete it.")
+    return place.name
+
+
+def take_out(home: Home, key: str) -> RunDir:
+    """Makes a run in the bin a run again; one that waited for its turn comes back as stopped.
+
+    Raises:
+        UnknownRunError: it is not in the bin.
+        RunStateError: another run has its id by now.
+        HomeError: the home cannot be written.
+    """
+    place = _place(home, key)
+    run = RunDir(home.runs / key.partition(TWICE)[0])
+    if run.path.exists():
+        raise RunStateError(
+            f"run {run.run_id} cannot be restored: another run is called {run.run_id} by now. Delete that one first."
+        )
+    binned = RunDir(place)
+    if latest_status(binned).status == "queued":
+        attempt = latest_status(binned).attempt
+        waited = StatusChange(
+            status="stopped", reason="taken from the queue when it was deleted; restored since"
+        )
+        journal.append(binned.supervisor_journal, attempt, waited)
+    try:
+        place.rename(run.path)
+    except OSError as error:
+        raise HomeError.not_written(run.path, error) from None
+    for note in (
+        run.path / NOTE,
+        *run.path.glob(f".{NOTE}.*"),
+    ):  # half a note, where a kill came while it was written
+        note.unlink(missing_ok=True)
+    run.announce()
+    return run
+
+
+def remove(home: Home, key: str) -> None:
+    """Removes a run in the bin for good.
+
+    Raises:
+        UnknownRunError: it is not in the bin, or somebody else has just taken it out.
+        HomeError: the home cannot be written.
+    """
+    place = _place(home, key)
+    try:
+        discard(home, place)
+    except FileNotFoundError:
+        raise _not_there(home, key) from None
+    except OSError as error:
+        raise HomeError.not_written(home.bin, error) from None
+
+
+def remove_old(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
+    """Removes what has been in the bin for 30 days, for good; returns it.
+
+    That long by the clock that nobody can set, and not less by the calendar, unless the calendar says that it was deleted in
+    the future: then one of its two days is wrong, and says nothing.
+    """
+    if not _notes(home):
+        return []
+    moment = moment or Moment.now()
+    slow_clock.advance(home.bin, moment, _least(_notes(home)))
+    old = [run for run in listed(home, moment) if run.days_left == 0 and not _is_too_early(run, moment)]
+    for run in old:
+        with contextlib.suppress(UnknownRunError):  # somebody restored it just now
+            remove(home, run.key)
+    return old
+
+
+def discard(home: Home, folder: Path) -> None:
+    """Removes a folder of the home for good: at once by its name, then its files, however long that takes."""
+    doomed = home.runs / f".deleted-{folder.name}-{secrets.token_hex(4)}"
+    folder.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _is_too_early(run: BinnedRun, moment: Moment) -> bool:
+    passed_s = moment.day_s - run.deleted_at.timestamp() if run.deleted_at else 0.0
+    return 0 <= passed_s < DAYS * DAY_S
+
+
+def _place(home: Home, key: str) -> Path:
+    place = home.bin / key
+    if not _is_key(key) or not place.is_dir():
+        raise _not_there(home, key)
+    return place
+
+
+def _not_there(home: Home, key: str) -> UnknownRunError:
+    known = ", ".join(run.key for run in listed(home)[:8])
+    there = f"there are {known}" if known else "it is empty"
+    return UnknownRunError(f"run {quoted(key)} is not in the bin: {there}.")
+
+
+def free_place(home: Home, run_id: str) -> Path:
+    """Of a run whose id is there already: quick-0007~2."""
+    names = (run_id if number == 1 else f"{run_id}{TWICE}{number}" for number in count(1))
+    return next(place for name in names if not (place := home.bin / name).exists())
+
+
+def _is_key(name: str) -> bool:
+    run_id, twice, number = name.partition(TWICE)
+    return is_run_name(run_id) and (not twice or (number.isascii() and number.isdecimal()))
+
+
+def _notes(home: Home) -> dict[Path, dict[str, Any]]:
+    """Each folder of the bin, and what its note says: nothing where nobody can read it."""
+    notes: dict[Path, dict[str, Any]] = {}
+    for path in sorted(home.bin.glob("*")):
+        if path.is_dir() and _is_key(path.name):
+            said: object = None
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                said = json.loads(run_files.content(path / NOTE))
+            notes[path] = said if isinstance(said, dict) else {}
+    return notes
+
+
+def _least(notes: dict[Path, dict[str, Any]]) -> float:
+    """The clock stood there at least, when the last of them was deleted."""
+    counted = (note.get("counted_s") for note in notes.values())
+    return max((float(seconds) for seconds in counted if isinstance(seconds, int | float)), default=0.0)
+
+
+def _binned(key: str, note: dict[str, Any], seconds: float) -> BinnedRun:
+    run_id = key.partition(TWICE)[0]
+    begin, size, left = note.get("counted_s"), note.get("size_bytes"), None
+    if isinstance(begin, int | float):
+        left = max(0.0, DAYS - max(0.0, seconds - begin) / DAY_S)
+    return BinnedRun(
+        key=key,
+        run_id=run_id,
+        name=str(note.get("name", run_id))[:200],
+        status=str(note.get("status", ""))[:20],
+        deleted_at=_moment(note.get("deleted_at")),
+        asker=str(note.get("asker", ""))[:200],
+        size_bytes=size if isinstance(size, int) else None,
+        days_left=left,
+    )
+
+
+def _moment(text: object) -> datetime | None:
+    with contextlib.suppress(ValueError, TypeError):
+        found = datetime.fromisoformat(str(text))
+        if found.tzinfo and YEARS[0] <= found.year < YEARS[1]:
+            return found
+    return None
+
+
+def _name(run: RunDir) -> str:
+    """As lists show it. Of a journal that cannot be read to its end, what is before that: a run that is set aside for it can be deleted."""
+    name = ""
+    with contextlib.suppress(JournalError, FileNotFoundError):
+        for _, record in journal.naming(run.supervisor_journal, b'"name"'):
+            match record:
+                case Renamed():
+                    name = record.name
+                case Created():
+                    name = name or str(record.spec.get("name", ""))
+    return name or run.run_id

@@ -1,0 +1,146 @@
+"""The space that a home takes, by what takes it: each run, data sets, jobs, the database, caches, the bin; and what is left on its disk.
+
+A folder is walked again only when something right in it or right below it has changed, so that a look at thousands of ended runs
+costs a look at each of them, and none at its pictures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gan_runtime.base import disk
+from gan_runtime.data import mnist
+from gan_runtime.records.home import BIN, Home, is_run_name
+from gan_runtime.store import database_file
+
+Seen = tuple[
+    tuple[str, int, int], ...
+]  # name, bytes and time of the last change of all that lies right in a folder
+
+
+@dataclass(frozen=True)
+class Left:
+    """Bytes that are left on a disk, and below how many that is little."""
+
+    free: int
+    low: int
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the disk is worth a warning."""
+        return self.free < self.low
+
+
+@dataclass(frozen=True)
+class Space:
+    """Bytes. `runs`: by the id of each; `data`: prepared data sets; `jobs`: of all background jobs, what they have made for nobody else,
+    and uploads; `spill`: what queries put aside while they run for want of memory; `keras_cache`: what Keras has downloaded, which all
+    homes share; `bin`: with what is being removed; `free`, `low`: what is left on the disk of the home, and below how much that is
+    little; `runs_disk`: the same of runs/ where that is another disk."""
+
+    runs: Mapping[str, int]
+    data: int
+    jobs: int
+    database: int
+    spill: int
+    keras_cache: int
+    bin: int
+    free: int
+    low: int
+    runs_disk: Left | None = None
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the disk of the home is worth a warning; that of runs/ says so by itself."""
+        return self.free < self.low
+
+    @property
+    def all_runs(self) -> int:
+        """Without those in the bin."""
+        return sum(self.runs.values())
+
+
+class Measure:
+    """Remembers what it has measured. Asked by one thread at a time."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._known: dict[Path, tuple[Seen, int]] = {}
+        self.walked = 0  # folders, so far
+
+    def space(self) -> Space:
+        """As it is now."""
+        home, before = self._home, self._known
+        self._known = {}  # so that what is gone is forgotten
+        spill = database_file.spill_folder(home.database)
+        runs, others = {}, 0
+        for path, size in self._each(home.runs, before).items():
+            if is_run_name(path.name):
+                runs[path.name] = size
+            else:
+                others += size if path.name != BIN else 0
+        return Space(
+            runs=runs,
+            data=sum(self._each(home.data, before).values()),
+            jobs=sum(self._each(home.jobs, before).values()),
+            database=sum(
+                _file_bytes(path) for path in home.path.glob(f"{home.database.name}*") if path != spill
+            ),
+            spill=disk.used_bytes(spill),
+            keras_cache=self._keras_cache(before),
+            bin=sum(self._each(home.bin, before).values()) + others,
+            free=disk.free_bytes(home.path),
+            low=disk.low_bytes(home.path),
+            runs_disk=_left(home.runs) if disk.is_other(home.runs, home.path) else None,
+        )
+
+    def _keras_cache(self, before: Mapping[Path, tuple[Seen, int]]) -> int:
+        with contextlib.suppress(RuntimeError):  # there is no home folder of the user
+            return sum(self._each(mnist.keras_cache(), before).values())
+        return 0
+
+    def _each(self, parent: Path, before: Mapping[Path, tuple[Seen, int]]) -> dict[Path, int]:
+        """The bytes of each folder and file in `parent`; nothing where there is no such folder."""
+        sizes: dict[Path, int] = {}
+        with contextlib.suppress(OSError), os.scandir(parent) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                with contextlib.suppress(OSError):
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    sizes[path] = self._folder(path, before) if is_folder else _file_bytes(path)
+        return sizes
+
+    def _folder(self, path: Path, before: Mapping[Path, tuple[Seen, int]]) -> int:
+        if path.name == BIN:
+            return 0
+        seen = _seen(path)
+        known = before.get(path)
+        if known is None or known[0] != seen:
+            self.walked += 1
+            known = (seen, disk.used_bytes(path))
+        self._known[path] = known
+        return known[1]
+
+
+def _seen(folder: Path) -> Seen:
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                found.append((entry.name, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(found))
+
+
+def _left(folder: Path) -> Left:
+    return Left(disk.free_bytes(folder), disk.low_bytes(folder))
+
+
+def _file_bytes(path: Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.lstat().st_size
+    return 0

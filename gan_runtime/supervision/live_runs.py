@@ -1,0 +1,104 @@
+"""The runs of a home that wait or train: as the store says or, while that cannot be asked, as their journals say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.records import journal
+from gan_runtime.records.home import Home, is_run_name
+from gan_runtime.records.journal import ENDED, Created
+from gan_runtime.records.run_folder import RunDir, Stamp
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.store.folder_watcher import folders_changed_ns
+from gan_runtime.store.store import Store
+from gan_runtime.supervision.starters import Attempt
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run that waits or trains."""
+
+    run: RunDir
+    status: str
+    attempt: int
+    accelerator: str
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Run and attempt."""
+        return (self.run.run_id, self.attempt)
+
+    @property
+    def as_attempt(self) -> Attempt:
+        """For its starter."""
+        return Attempt(self.run, self.attempt, self.accelerator)
+
+
+def of_store(home: Home, store: Store) -> list[LiveRun]:
+    """Training runs first, then the queue in its order."""
+    rows = store.rows(
+        "SELECT run_id, status, attempt, accelerator FROM runs_live ORDER BY status = 'queued', queue_rank, run_id"
+    )
+    return [
+        LiveRun(RunDir(home.runs / run_id), status, attempt, accelerator)
+        for run_id, status, attempt, accelerator in rows
+    ]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the journals of a run said when they were as `stamps`; `live` is None for one that has ended."""
+
+    stamps: dict[str, Stamp]
+    live: LiveRun | None
+    queue_rank: float
+
+
+class LiveInJournals:
+    """As long as the store cannot be asked. Of the runs that had ended before, those are read whose folders have changed since, as one does
+    that is resumed, and a new one; reading all might take minutes."""
+
+    def __init__(self, home: Home) -> None:
+        self._home, self._changed_ns = home, folders_changed_ns(home)
+        self._told: dict[str, _Told] = {}
+
+    def look(self, known: Iterable[LiveRun]) -> list[LiveRun]:
+        """In the order of `of_store`. `known`: as of the last look. What cannot be read stays as it was."""
+        before, self._changed_ns = self._changed_ns, folders_changed_ns(self._home)
+        live = {run.run.run_id: run for run in known}
+        changed = {name for name, at in self._changed_ns.items() if before.get(name) != at}
+        for name in sorted(changed | live.keys() | self._told.keys()):
+            if name in self._changed_ns and is_run_name(name):
+                try:
+                    self._read(RunDir(self._home.runs / name), live.get(name))
+                except (OSError, GanRuntimeError):
+                    del self._changed_ns[name]  # to be read the next time
+            else:
+                self._told.pop(name, None)
+                live.pop(name, None)
+        live |= {name: told.live for name, told in self._told.items() if told.live is not None}
+        ended = {name for name, told in self._told.items() if told.live is None}
+        return sorted((run for name, run in live.items() if name not in ended), key=self._place)
+
+    def _read(self, run: RunDir, known: LiveRun | None) -> None:
+        stamps, told = run.journal_stats(), self._told.get(run.run_id)
+        if told is not None and told.stamps == stamps:
+            return
+        accelerator = known.accelerator if known is not None else _accelerator(run)
+        newest = latest_status(run)
+        live = None
+        if newest.status not in ENDED and accelerator:
+            live = LiveRun(run, newest.status, newest.attempt, accelerator)
+        self._told[run.run_id] = _Told(stamps, live, newest.queue_rank or 0.0)
+
+    def _place(self, live: LiveRun) -> tuple[bool, float, str]:
+        told = self._told.get(live.run.run_id)
+        return (live.status == "queued", told.queue_rank if told else 0.0, live.run.run_id)
+
+
+def _accelerator(run: RunDir) -> str:
+    """As it was submitted; empty where the first line does not say."""
+    first = journal.first(run.supervisor_journal)
+    return first.accelerator if isinstance(first, Created) else ""

@@ -1,0 +1,245 @@
+"""Trainers as processes of this host, each in a session of its own. Runs that a cluster has started are watched by their journals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from gan_runtime.base import cluster
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
+from gan_runtime.device_locks import claims, host_devices, looks
+from gan_runtime.device_locks.claims import Claim
+from gan_runtime.device_locks.holder import Holder
+from gan_runtime.records import journal, processes, run_files, start_lock
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.supervision.starters import Attempt
+
+# Until a started trainer has written process.json, where no process that could be it is to be seen: its state is told within
+# 15 s of an owner's look (docs/guarantees.md).
+INTRODUCTION_SECONDS = 10.0
+SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes cannot be looked at from here
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A trainer that this process has started."""
+
+    process: subprocess.Popen[bytes]
+    accelerator: str
+
+
+class LocalStarter:
+    """See Starter."""
+
+    def __init__(self, patience: Patience, module: str = processes.TRAINER) -> None:
+        """`module`: what a trainer is started as."""
+        self._patience, self._module = patience, module
+        self._children: dict[str, _Child] = {}
+        self._beside_others: set[tuple[str, int]] = set()  # attempts known to have GPUs of their own
+
+    def claim(self, attempt: Attempt) -> Claim:
+        """See Starter."""
+        run = attempt.run
+        try:
+            spec = run.spec()
+        except SpecError:  # its trainer says so
+            spec = None
+        devices, count = host_devices.wanted(attempt.accelerator, spec)
+        who = Holder(
+            home=str(run.path.parent.parent.resolve()),
+            run_id=run.run_id,
+            name=spec.name if spec else "",
+            attempt=attempt.number,
+            since=journal.now(),
+        )
+        claim = claims.claim(devices, count, who)
+        claim.unknown = "" if devices else host_devices.why_unknown(attempt.accelerator)
+        if claim.is_taken:
+            with contextlib.ExitStack() as undo:
+                undo.push(claim)
+                number = start_lock.take(run, attempt.number, processes.boot())
+                undo.pop_all()
+            claim.beside = {} if number is None else {start_lock.HANDED_VARIABLE: number}
+        return claim
+
+    def is_alone(self, attempt: Attempt) -> bool:
+        """See Starter. Runs on GPUs whose locks they hold leave the other GPUs alone."""
+        key = (attempt.run.run_id, attempt.number)
+        if attempt.accelerator == "gpu" and key not in self._beside_others and _has_own_gpus(attempt):
+            self._beside_others.add(key)
+        return key not in self._beside_others
+
+    def start(self, attempt: Attempt, claim: Claim) -> None:
+        """See Starter."""
+        run = attempt.run
+        environment = processes.environment(cluster.without_cluster(dict(os.environ)))
+        environment.pop(start_lock.HANDED_VARIABLE, None)
+        if attempt.accelerator == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = "-1"
+        elif chosen := [device.visible for device in claim.devices if device.visible]:
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
+            self._beside_others.add((run.run_id, attempt.number))
+        inherited = claim.hand_over(environment)
+        command = [
+            sys.executable,
+            "-m",
+            self._module,
+            str(run.path),
+            str(attempt.number),
+            attempt.accelerator,
+        ]
+        with os.fdopen(run_files.appending(run.log), "ab") as log:
+            # A session of its own: closing the terminal or the dashboard does not reach the trainer.
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+                pass_fds=inherited,
+            )
+        claim.started(process.pid)
+        self._children[run.run_id] = _Child(process, attempt.accelerator)
+
+    def alive(self, attempt: Attempt) -> bool:
+        """See Starter."""
+        run = attempt.run
+        child = self._children.get(run.run_id)
+        if child is not None:
+            return child.process.poll() is None
+        identity = _introduced(attempt)
+        if identity is None:
+            if self.never_began(attempt):
+                return False
+            waited = self._patience.seconds("introduction", run.run_id, attempt.number)
+            return waited < INTRODUCTION_SECONDS or bool(_in_process_table(attempt))
+        if _is_elsewhere(identity):
+            with contextlib.suppress(JournalError):  # the ingestor sets the run aside
+                # Not what this owner writes of the run, such as that it stands still.
+                stats = {**run.journal_stats(), run.supervisor_journal.name: None}
+                return self._patience.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
+            return True
+        return _process(identity) is not None
+
+    def never_began(self, attempt: Attempt) -> bool:
+        """See Starter. What a cluster has started has no lock of a start, and so cannot be known."""
+        if attempt.run.run_id in self._children:
+            return False
+        is_free = start_lock.is_without_trace(attempt.run, attempt.number, processes.boot())
+        return is_free and not _in_process_table(attempt)
+
+    def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
+        """See Starter."""
+        if self._patience.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
+            self.end(attempt)
+            return True
+        process = _trainer(attempt)
+        if process is not None:  # one that has not introduced itself reads the file STOP once it is up
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        return False
+
+    def end(self, attempt: Attempt) -> None:
+        """See Starter."""
+        process = _trainer(attempt)
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        processes.kill(_in_process_table(attempt))
+
+    def bury(self, attempt: Attempt) -> str:
+        """See Starter."""
+        child = self._children.pop(attempt.run.run_id, None)
+        # The launcher is gone, so nobody else ends its workers; they hold the accelerator. One that was killed before it could
+        # name them has left them in the table of processes only.
+        processes.kill([*_workers(attempt), *_in_process_table(attempt)])
+        code = child.process.returncode if child else None
+        if not code:
+            return ""
+        return f"killed by signal {-code}" if code < 0 else _last_words(code, attempt.run)
+
+    def present(self, runs: Path) -> list[Attempt]:
+        """See Starter."""
+        given = processes.started_as(self._module, 3)
+        return [
+            Attempt(RunDir(Path(folder)), int(number), accelerator)
+            for folder, number, accelerator in sorted(given)
+            if Path(folder).parent == runs and number.isdecimal()
+        ]
+
+    def held(self, live: Iterable[str]) -> set[str]:
+        """See Starter. Ended ones are let go."""
+        ids = set(live)
+        for run_id, child in list(self._children.items()):
+            if run_id not in ids and child.process.poll() is not None:
+                del self._children[run_id]
+        # The locks of GPUs tell of themselves which of them are free.
+        return {child.accelerator for child in self._children.values() if child.process.poll() is None} - {
+            "gpu"
+        }
+
+
+def _has_own_gpus(attempt: Attempt) -> bool:
+    """Whether this attempt holds locks of GPUs by their names."""
+    who = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
+    try:
+        found = looks.looks()
+    except DeviceLockError:
+        return False
+    return any(
+        look.device.visible
+        and look.holder
+        and (look.holder.home, look.holder.run_id, look.holder.attempt) == who
+        for look in found
+    )
+
+
+def _trainer(attempt: Attempt) -> psutil.Process | None:
+    """The living trainer of this attempt, or the launcher of its workers; None when it is gone or elsewhere."""
+    identity = _introduced(attempt)
+    return None if identity is None or _is_elsewhere(identity) else _process(identity)
+
+
+def _workers(attempt: Attempt) -> list[psutil.Process]:
+    """Those of several workers on this host that still live."""
+    known = [_process(worker) for worker in (_introduced(attempt) or {}).get("workers", [])]
+    return [process for process in known if process is not None]
+
+
+def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
+    """Whatever was started on this host for this attempt, introduced or not."""
+    if _is_elsewhere(_introduced(attempt) or {}):
+        return []
+    return processes.started_for(str(attempt.run.path), str(attempt.number), attempt.accelerator)
+
+
+def _last_words(code: int, run: RunDir) -> str:
+    """Of a trainer that ended by itself and could not write down why, such as on a full disk."""
+    line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
+    return f"it ended with code {code}; its log ends: {line}" if line else f"it ended with code {code}"
+
+
+def _introduced(attempt: Attempt) -> dict[str, Any] | None:
+    """What the trainer of this attempt has told of itself; None before it has."""
+    identity = attempt.run.process()
+    return identity if identity is not None and identity["attempt"] == attempt.number else None
+
+
+def _is_elsewhere(identity: dict[str, Any]) -> bool:
+    """Whether a cluster has started it: its pid means nothing here, and another container may have our name."""
+    return "cluster_host" in identity
+
+
+def _process(identity: dict[str, Any]) -> psutil.Process | None:
+    return processes.alive(identity["pid"], identity["started"], identity.get("born", ""))

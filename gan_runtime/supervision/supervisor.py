@@ -1,0 +1,253 @@
+"""Starts waiting runs on devices that are free, stops them, and tells the truth about those that died.
+
+Everything it knows stands in files and in the store, so a new supervisor takes over where a killed one left off:
+trainers are processes of their own and go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.device_locks import words
+from gan_runtime.device_locks.claims import Claim
+from gan_runtime.jobs.job_supervisor import Keeper
+from gan_runtime.records import journal
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import ACTIVE, StatusChange
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.store.folder_watcher import Clock
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.supervision import crash_cleanup, live_runs, orphan_processes, requeue
+from gan_runtime.supervision.auto_resume import STOOD_STILL, Revival
+from gan_runtime.supervision.awaited_runs import AwaitedRuns
+from gan_runtime.supervision.data_dependencies import READY, AwaitedData
+from gan_runtime.supervision.live_runs import LiveInJournals, LiveRun
+from gan_runtime.supervision.stall_detection import TOPIC, Stillness, action
+from gan_runtime.supervision.starters import Starter
+from gan_runtime.supervision.starters.local import LocalStarter
+
+LEAVING_SECONDS = 20.0  # for the processes of a run after its last word; a launcher gives its workers 10 s
+GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
+
+
+class Supervisor:
+    """Acts once per `tick`; called by one thread at a time, in the process that owns the store."""
+
+    def __init__(
+        self,
+        home: Home,
+        store: Store,
+        ingestor: Ingestor,
+        grace_seconds: float = GRACE_SECONDS,
+        clock: Clock = time.monotonic,
+        starter: Starter | None = None,
+    ) -> None:
+        """`starter`: by default one of processes on this host."""
+        self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
+        self._starter: Starter = starter or LocalStarter(Patience(clock))
+        self._awaited = AwaitedData(home)
+        self._keeper = Keeper(home, clock)
+        self._stillness, self._revival = Stillness(store, clock), Revival(home, store, clock)
+        self._awaited_runs = AwaitedRuns(home, store, self._revival.will_resume)
+        self._forced: dict[tuple[str, int], str] = {}  # run and attempt that was ended by force → why
+        self._waits_for: dict[tuple[str, int], str] = {}  # waiting run and attempt → what was told of that
+        # Attempts that are over, whose processes must go too. What an earlier owner knew of them died with it.
+        self._leaving = {live.key: live for live in orphan_processes.attempts(home, self._starter)}
+        self._patience = Patience(clock)
+        self._turns_of_jobs: set[str] = set()
+        self._without_store: LiveInJournals | None = None  # while the store cannot be asked
+        # Asked again only after news, so that waiting costs next to nothing.
+        self._known = live_runs.of_store(home, store)
+        self._revival.look()
+        self._awaited_runs.look(self._waiting())
+        self._failed = False  # the last tick: its news may have arrived without being acted on
+
+    def tick(self, trouble: Exception | None = None) -> None:
+        """Takes in the journals, then acts on what they say. `trouble`: why the store cannot be asked just now. Then, and when taking in
+        fails, runs are looked after as their journals alone say, and it is raised at the end."""
+        failed_before, self._failed = self._failed, True
+        self._act(failed_before, trouble)
+        self._failed = False
+
+    def _act(self, look_again: bool, trouble: Exception | None) -> None:
+        # Who is dead is asked before the journals are read: a final event written meanwhile is then never missed.
+        gone = {
+            live.run.run_id
+            for live in self._known
+            if live.status in ACTIVE and not self._starter.alive(live.as_attempt)
+        }
+        failed = self._take_in(bool(gone) or look_again, trouble)
+        busy, acted = self._held() | self._turns_of_jobs, False
+        for live in self._known:
+            try:
+                acted |= self._act_on(live, busy, live.run.run_id in gone)
+            except (
+                GanRuntimeError,
+                OSError,
+            ) as error:  # such as a folder that cannot be written; the other runs go on
+                failed = failed or error
+        try:
+            self._turns_of_jobs = self._keeper.tick(busy)
+            acted |= self._has_store and self._revival.tick()
+        except (GanRuntimeError, OSError) as error:
+            failed = failed or error
+        if acted:
+            failed = self._take_in(True, failed if not self._has_store else None) or failed
+        self._see_off()
+        if failed is not None:
+            raise failed
+
+    @property
+    def _has_store(self) -> bool:
+        return self._without_store is None
+
+    def _take_in(self, is_to_look: bool, trouble: Exception | None) -> Exception | None:
+        """What the journals say by now. Returns why the store cannot be asked, if so: dead trainers, stops and the queue do not wait for it."""
+        if trouble is None:
+            try:
+                if self._ingestor.catch_up_news() or is_to_look:
+                    self._look()
+            except Exception as error:
+                trouble = error
+        if trouble is None:
+            self._without_store = None
+        else:
+            self._without_store = self._without_store or LiveInJournals(self._home)
+            self._now_known(self._without_store.look(self._known))
+            self._awaited_runs.look(self._waiting(), has_store=False)
+        return trouble
+
+    def _look(self) -> None:
+        """Which runs wait, train, and have ended since the last look."""
+        self._now_known(live_runs.of_store(self._home, self._store))
+        self._revival.look()
+        self._awaited_runs.look(self._waiting())
+
+    def _now_known(self, known: list[LiveRun]) -> None:
+        """`known`: as the store says. A run that it has set aside while it trained is looked after all the same."""
+        still = {live.key for live in known}
+        gone = [live for live in self._known if live.status in ACTIVE and live.key not in still]
+        aside = [live for live in gone if not orphan_processes.is_over(live.as_attempt)]
+        self._known = [*aside, *known]
+        self._leaving |= {live.key: live for live in gone if live not in aside}
+
+    def _waiting(self) -> list[RunDir]:
+        return [live.run for live in self._known if live.status == "queued"]
+
+    def _act_on(self, live: LiveRun, busy: set[str], is_gone: bool) -> bool:
+        """What has to be done for one run; adds its accelerator to the busy ones. Returns whether its journal has news."""
+        if live.status == "queued":
+            return self._act_on_waiting(live, busy)
+        if is_gone:
+            if self._starter.never_began(live.as_attempt) and requeue.queue(live.run, live.attempt):
+                busy.add(live.accelerator)  # at the next tick it is the first of the queue again
+            else:
+                self._bury(live)
+            return True
+        if self._starter.is_alone(live.as_attempt):
+            busy.add(live.accelerator)
+        if live.run.stop_file.exists() and self._starter.stop(live.as_attempt, self._grace_seconds):
+            self._forced[live.key] = f"it did not end within {self._grace_seconds:.0f} s and was killed"
+        return live.status == "running" and self._has_store and self._act_on_stillness(live)
+
+    def _act_on_stillness(self, live: LiveRun) -> bool:
+        """A run that lives and does not train is told of, and stopped or ended where its options ask for it."""
+        news = self._stillness.news(live.run, live.attempt)
+        if news is None:
+            return False
+        journal.append(live.run.supervisor_journal, live.attempt, news)
+        if news.topic == TOPIC and not live.run.stop_file.exists():
+            if action(live.run) == "stop":
+                live.run.request_stop(STOOD_STILL)
+            elif action(live.run) == "restart":
+                self._forced[live.key] = STOOD_STILL
+                self._starter.end(live.as_attempt)
+        return True
+
+    def _act_on_waiting(self, live: LiveRun, busy: set[str]) -> bool:
+        """A run whose data set is still being prepared, or that starts after another one, waits for it and holds up nobody."""
+        if live.run.stop_file.exists():
+            self._note(live, "stopped", "taken from the queue before it started")
+            return True
+        awaited = self._awaited.by(live.run, live.attempt)
+        if awaited == READY:
+            awaited = self._awaited_runs.by(live.run)
+        if awaited.failure:
+            self._note(live, "failed", awaited.failure)
+        elif awaited.news is not None:
+            journal.append(live.run.supervisor_journal, live.attempt, awaited.news)
+        elif not awaited.is_ready or live.accelerator in busy:
+            return False
+        else:
+            return self._act_on_next(live, busy)
+        return True
+
+    def _act_on_next(self, live: LiveRun, busy: set[str]) -> bool:
+        """The first one that waits for its accelerator starts, or holds up those behind it, so that many small runs do not keep a
+        large one waiting for ever."""
+        with self._starter.claim(live.as_attempt) as claim:
+            if claim.is_taken:
+                self._start(live, claim)
+        if not claim.is_taken or self._starter.is_alone(live.as_attempt):
+            busy.add(live.accelerator)
+        return claim.is_taken or self._tell_who_has_it(
+            live, words.elsewhere(claim, self._home.path.resolve())
+        )
+
+    def _tell_who_has_it(self, live: LiveRun, reason: str) -> bool:
+        """Once of each training of another home. Who waits for a run of this home sees it in the queue."""
+        if not reason or self._waits_for.get(live.key) == reason:
+            return False
+        self._waits_for[live.key] = reason
+        newest = latest_status(live.run)  # a person may have moved it in the queue
+        if newest.reason == reason:
+            return False
+        journal.append(
+            live.run.supervisor_journal,
+            live.attempt,
+            newest.model_copy(update={"reason": reason, "at": journal.now()}),
+        )
+        return True
+
+    def _see_off(self) -> None:
+        """Processes of a run that has said how it ended go by themselves, or with their launcher. Who is left has lost it."""
+        for key, live in list(self._leaving.items()):
+            if self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key) > LEAVING_SECONDS:
+                del self._leaving[key]
+                self._starter.end(live.as_attempt)
+
+    def _held(self) -> set[str]:
+        """Accelerators of trainers that have not quite ended, also after their final event."""
+        return self._starter.held(live.run.run_id for live in self._known)
+
+    def _start(self, live: LiveRun, claim: Claim) -> None:
+        labels = ", ".join(device.label for device in claim.devices if device.visible)
+        self._note(live, "starting", f"starting a trainer on {labels or live.accelerator}")
+        try:
+            self._starter.start(live.as_attempt, claim)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            self._note(
+                live, "lost", f"its trainer could not be started ({why}): resume it once that is mended"
+            )
+
+    def _bury(self, live: LiveRun) -> None:
+        """The process is gone and has left no final event."""
+        known = self._starter.bury(live.as_attempt)
+        forced = self._forced.pop(live.key, "")
+        how = f" ({', '.join(filter(None, (forced, known)))})" if forced or known else ""
+        crash_cleanup.of_run(live.run)
+        goes_on = "resume goes on from its last checkpoint"
+        if live.run.stop_file.exists():
+            self._note(live, "stopped", f"the trainer ended without saving{how}; {goes_on}")
+        elif forced:
+            self._note(live, "lost", f"the trainer was killed{how}; {goes_on}")
+        else:
+            self._note(live, "lost", f"the trainer process is gone without a word{how}; {goes_on}")
+
+    def _note(self, live: LiveRun, status: journal.Status, reason: str) -> None:
+        journal.append(live.run.supervisor_journal, live.attempt, StatusChange(status=status, reason=reason))
