@@ -164,8 +164,11 @@ class Engine(Protocol):
         """What the workload shows for its fixed inputs, the same in all runs of it: named arrays (64, …)."""
         ...
 
-    def generate(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """What the workload shows for any number of inputs, by the names of `Workload.fixed_inputs`: named arrays (rows, …)."""
+    def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:
+        """What the workload shows for any number of inputs, by the names of `Workload.fixed_inputs`: named arrays (rows, …).
+
+        `seed`: of the noise of `Workload.show`.
+        """
         ...
 
     def slow_down(self, factor: float) -> None:

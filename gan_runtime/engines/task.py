@@ -28,6 +28,11 @@ class Task:
     plan: StepPlan
 
     @property
+    def steps(self) -> int:
+        """Of the whole training."""
+        return self.spec.epochs * self.plan.steps_per_epoch
+
+    @property
     def is_loss_scaled(self) -> bool:
         """Whether each loss has a factor of its own on the way back: half precision needs it."""
         return self.spec.precision == "mixed_float16"

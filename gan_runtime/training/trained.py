@@ -59,13 +59,13 @@ class Trained:
         """
         number = number_of(label, self.classes) if label else None
         options = self.spec.of_workload
-        return self.engine.generate(drawn_inputs(self.workload, options, self.data, count, seed, number))
+        asked = drawn_inputs(self.workload, options, self.data, count, seed, number)
+        return self.engine.generate(asked, seed)
 
     def generated_for(self, rows: dict[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
         """As `generated`, asked for with what these rows have, values by field: energies, angles, classes."""
-        return self.engine.generate(
-            inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, seed)
-        )
+        asked = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, seed)
+        return self.engine.generate(asked, seed)
 
 
 def number_of(label: str, classes: tuple[str, ...]) -> int:

@@ -93,6 +93,7 @@ class Update:
 class Phase:
     """One forward pass and the updates that share it. Updates of one loss share its backward pass too, and its loss scale.
 
+    Inside `forward`, `step_context.current()` offers slopes of networks, means over the replicas and the progress of the training.
     `name`: unique in the program. `batch`: which of the step's batches of real rows the phase sees.
     """
 
@@ -178,10 +179,12 @@ class Workload(Protocol):
         """
         ...
 
-    def show(
-        self, options: Options, networks: Networks, inputs: Batch, training: bool = False
-    ) -> Mapping[str, Tensor]:
-        """What comes out for given inputs, as named arrays (rows, …); `training`: batch norm over these rows."""
+    def show(self, options: Options, networks: Networks, inputs: Batch, noise: Noise) -> Mapping[str, Tensor]:
+        """What comes out for given inputs, as named arrays (rows, …), in inference mode.
+
+        `noise`: keyed by the seed of the request (0 for sample grids, whatever the run's seed) and the row's place in it, so
+        the same for any number of replicas.
+        """
         ...
 
     def judge(self, options: Options, networks: Networks, rows: Batch, inputs: Batch) -> Judged:

@@ -110,10 +110,10 @@ class Pair:
         options: PairOptions,  # noqa: ARG002
         networks: Networks,
         inputs: Batch,
-        training: bool = False,
+        noise: Noise,  # noqa: ARG002
     ) -> Mapping[str, Tensor]:
         """{"images": float32 (B, height, width, channels) in [-1, 1]}; with labels {"class_images": …, "labels": …}."""
-        images = _pictures(networks, inputs, training)
+        images = _pictures(networks, inputs)
         return {CLASS_IMAGES: images, LABELS: inputs[LABELS]} if LABELS in inputs else {IMAGES: images}
 
     def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002

@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
+from keras import ops
+
 from gan_runtime.workloads.contract import Noise, Tensor
 
 Padding = str | tuple[tuple[int, int], ...]
@@ -53,6 +55,22 @@ class Kernels(Protocol):
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far the training is. `step`: int32 scalar, steps done before this one; `steps`: of the whole training."""
+
+    step: Tensor
+    steps: int
+
+    @property
+    def share(self) -> Tensor:
+        """Share of the training that is done: float32 scalar, 0 in the first step, 1 after the last one."""
+        return ops.minimum(ops.cast(self.step, "float32") / self.steps, 1.0)
+
+
+TRAINED = Progress(1, 1)
+
+
+@dataclass(frozen=True)
 class StepContext:
     """`kernels`: None for plain Keras. `input_gradient(function, inputs)`: d sum(function(inputs)) / d inputs, differentiable.
 
@@ -60,7 +78,8 @@ class StepContext:
     reaches `inputs` is multiplied row by row with weight_of(outputs), (B, 1); that of the function's own weights is not.
 
     `mean_over_replicas(tensor)`: of all workers, same shape, the same on each; not for the way back. `loss_scaling`: the engine
-    multiplies each loss by a factor of its own, as float16 needs.
+    multiplies each loss by a factor of its own, as float16 needs. `progress`: for penalties on a schedule and layers that
+    fade in; nothing is computed of it unless it is read.
     """
 
     noise: Noise
@@ -69,6 +88,7 @@ class StepContext:
     weighted_gradient: Callable[[Callable[[Tensor], Tensor], Tensor, Callable[[Tensor], Tensor]], Tensor]
     mean_over_replicas: Callable[[Tensor], Tensor]
     loss_scaling: bool = False
+    progress: Progress = TRAINED
 
 
 _current: ContextVar[StepContext] = ContextVar(
@@ -90,6 +110,12 @@ def step_scope(context: StepContext) -> Iterator[None]:
 def current() -> StepContext:
     """The context of the present step. Raises LookupError outside a step."""
     return _current.get()
+
+
+def progress() -> Progress:
+    """How far the training is; at its end outside of a step. For layers, which also work there."""
+    context = _current.get(None)
+    return context.progress if context else TRAINED
 
 
 @contextmanager

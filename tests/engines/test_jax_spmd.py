@@ -92,10 +92,15 @@ def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
 
 
 def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: JaxProcess) -> None:
-    sample, many = jax("generated", random_showers(16), 70, {"replicas": 8})
+    sample, (many, others) = jax("generated", random_showers(16), 70, {"replicas": 8}, 0, 1)
     assert {name: array.shape for name, array in many.items()} == {"images": (70, 8, 8, 1), "labels": (70,)}
     assert_equal({name: array[:64] for name, array in many.items()}, sample)
     assert many["labels"].tolist() == [row % 3 for row in range(70)]
+    alone, _ = jax("generated", random_showers(16), 70, {"replicas": 1})
+    assert np.abs(alone["images"] - sample["images"]).max() < 1e-5
+    grain = others["images"] - many["images"]
+    assert 0.1 < grain.std() < 0.2, "the noise of `show` follows the seed of a request"
+    assert len(np.unique(grain[:, 0, 0, 0])) == 70
 
 
 def test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one(jax: JaxProcess) -> None:

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.base.fields import Fields
+from gan_runtime.engines.fixed_inputs import fixed_inputs
 from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.input import distributed_batches
@@ -150,6 +151,18 @@ def test_what_is_shown_holds_every_array_for_the_fixed_inputs(make: MakeEngine) 
     shown = conditional(make, replicas=3, batch_size_global=6).sample()
     assert shown["images"].shape == (64, 8, 8, 1)
     assert shown["labels"].tolist() == [number % 3 for number in range(64)]
+
+
+def test_what_is_drawn_to_show_follows_the_row_and_the_seed_of_a_request(make: MakeEngine) -> None:
+    """Whatever the run's seed, the replicas and the chunks in which rows are shown."""
+    engine, shared = conditional(make), conditional(make, replicas=3, batch_size_global=6)
+    asked = fixed_inputs(CONDITIONAL_GAN, None, SHOWERS, 70)
+    alone = [engine.generate(asked, seed)["images"] for seed in (0, 1)]
+    assert np.abs(shared.generate(asked)["images"] - alone[0]).max() < 1e-5
+    assert np.array_equal(engine.sample()["images"], alone[0][:64])
+    grain = alone[1] - alone[0]
+    assert 0.1 < grain.std() < 0.2
+    assert len(np.unique(grain[:, 0, 0, 0])) == 70
 
 
 def test_a_step_changes_each_network_as_often_as_its_program_says(make: MakeEngine) -> None:

@@ -133,7 +133,7 @@ class ToyEngine:
         shade = float(np.tanh(self._weights.mean()))
         return {"images": np.full((64, 28, 28, 1), shade, np.float32)}
 
-    def generate(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         """As `sample`, for as many inputs."""
         rows = len(next(iter(inputs.values())))
         return {name: array[:1].repeat(rows, axis=0) for name, array in self.sample().items()}

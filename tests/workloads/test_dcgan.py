@@ -11,6 +11,7 @@ from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Field, Fields, labels, pictures
 from gan_runtime.catalog.dcgan import DcganOptions, reads
+from gan_runtime.engines.drawn_inputs import HostNoise
 from gan_runtime.workloads.dcgan import WORKLOAD, Projection
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -104,11 +105,11 @@ def test_a_class_of_its_own_scale_makes_other_pictures_of_the_same_latents() -> 
     networks = WORKLOAD.networks(options, offered)
     latents = np.tile(np.random.default_rng(1).standard_normal((1, 100)).astype(np.float32), (6, 1))
     inputs = {"latents": latents, "labels": GIVEN}
-    alike = np.asarray(WORKLOAD.show(options, networks, inputs)["class_images"])
+    alike = np.asarray(WORKLOAD.show(options, networks, inputs, HostNoise(0))["class_images"])
     assert np.allclose(alike, alike[:1]), "new classes begin alike"
     norm = networks["generator"].get_layer("norm_1")
     norm.beta.assign(np.arange(3, dtype=np.float32)[:, None] * np.ones(norm.beta.shape, np.float32))
-    shown = WORKLOAD.show(options, networks, inputs)
+    shown = WORKLOAD.show(options, networks, inputs, HostNoise(0))
     images = np.asarray(shown["class_images"])
     assert np.array_equal(shown["labels"], GIVEN)
     assert np.allclose(images[:3], images[3:], atol=1e-6)

@@ -173,7 +173,9 @@ def test_the_pictures_of_the_catalog_are_drawn_of_arrays_that_are_the_same_twice
     random = np.random.RandomState(3)
     inputs = tensors_of(case.workload.fixed_inputs(case.options, case.fields, case.batch, random, ROWS))
     with step_scope(alone(TensorNoise())):
-        first, second = (case.workload.show(case.options, case.networks, inputs) for _ in range(2))
+        first, second = (
+            case.workload.show(case.options, case.networks, inputs, TensorNoise()) for _ in range(2)
+        )
     assert [picture.name for picture in case.entry.pictures if set(picture.arrays) <= set(first)]
     for name in first:
         assert np.array_equal(np.asarray(first[name]), np.asarray(second[name])), name

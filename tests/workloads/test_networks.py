@@ -160,7 +160,7 @@ def test_what_is_shown_is_the_same_twice_and_is_what_the_pictures_ask_for(
     entry: WorkloadEntry, workload: Pair
 ) -> None:
     networks, inputs = networks_of(workload), {"latents": latents(workload)}
-    first, second = (workload.show(options_of(workload), networks, inputs) for _ in range(2))
+    first, second = (workload.show(options_of(workload), networks, inputs, PlainNoise()) for _ in range(2))
     assert [picture.name for picture in entry.pictures if set(picture.arrays) <= set(first)] == ["samples"]
     assert np.asarray(first["images"]).shape == (IMAGES, 28, 28, 1)
     assert np.array_equal(np.asarray(first["images"]), np.asarray(second["images"]))

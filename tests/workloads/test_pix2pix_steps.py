@@ -12,6 +12,7 @@ from gan_runtime import pictures
 from gan_runtime.domains.flows import score_metrics, workload
 from gan_runtime.domains.flows.entry import ENTRY, Pix2pixOptions
 from gan_runtime.domains.flows.fields import LATER, SOURCE, TARGET
+from gan_runtime.engines.drawn_inputs import HostNoise
 from gan_runtime.engines.values import host_values
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import step_scope
@@ -166,7 +167,7 @@ def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obst
     made = WORKLOAD.translate(options, {"generator": halved}, values[SOURCE])
     assert np.abs(1.5 * flow).max() > 1.0, "the test has something to cut"
     assert np.asarray(made) == pytest.approx(np.clip(1.5 * flow, -1.0, 1.0), rel=1e-6)
-    shown = WORKLOAD.show(options, {"generator": halved}, {SOURCE: values[SOURCE]})
+    shown = WORKLOAD.show(options, {"generator": halved}, {SOURCE: values[SOURCE]}, HostNoise(0))
     assert np.asarray(shown["generated"]) == pytest.approx(np.clip(1.5 * flow, -1.0, 1.0), rel=1e-6)
 
 
@@ -278,7 +279,10 @@ def test_pictures_show_held_out_tiles_beside_what_is_made_of_them(data: Any) -> 
     )
     assert all(np.array_equal(eight[name][:4], four[name]) for name in four)
     networks = WORKLOAD.networks(SMALL, data.fields)
-    shown = {name: np.asarray(values) for name, values in WORKLOAD.show(SMALL, networks, four).items()}
+    shown = {
+        name: np.asarray(values)
+        for name, values in WORKLOAD.show(SMALL, networks, four, HostNoise(0)).items()
+    }
     (picture,) = ENTRY.pictures
     drawn = pictures.render(picture.renderer, tuple(shown[name] for name in picture.arrays))
     assert drawn.mode == "RGB"

@@ -18,6 +18,7 @@ from gan_runtime.domains.showers.discriminator_outputs import reading
 from gan_runtime.domains.showers.entry import ENTRY, ShowerOptions, layers, reads
 from gan_runtime.domains.showers.fields import BELIEF
 from gan_runtime.domains.showers.score_metrics import METRICS as OF_A_JOB
+from gan_runtime.engines.drawn_inputs import HostNoise
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise
 from gan_runtime.workloads.step_context import step_scope
@@ -262,7 +263,7 @@ def test_a_latent_begins_with_energy_and_angle_and_the_angle_may_have_a_gain(
 
     chosen = ShowerOptions(latent_size=5, **options)
     inputs = shower_3dgan.asked(chosen, BATCH, Known())
-    shower_3dgan.WORKLOAD.show(chosen, {"generator": generator}, inputs)
+    shower_3dgan.WORKLOAD.show(chosen, {"generator": generator}, inputs, HostNoise(0))
     assert seen[0] == pytest.approx(
         np.float32([[1.0, expected, 7, 7, 7], [2.0, expected, 7, 7, 7]]), abs=1e-5
     )
@@ -427,7 +428,7 @@ def test_pictures_are_asked_for_with_the_energies_and_angles_of_held_out_showers
     assert eight["latents"].shape == (8, 254)
     assert all(np.array_equal(eight[name][:4], four[name]) for name in four)
     networks = workload.networks(ShowerOptions(), fields)
-    shown = workload.show(ShowerOptions(), networks, four)
+    shown = workload.show(ShowerOptions(), networks, four, HostNoise(0))
     assert {name: np.asarray(values).shape for name, values in shown.items()} == {
         SHOWERS: (4, 5, 6, 4, 1),
         ENERGY: (4,),

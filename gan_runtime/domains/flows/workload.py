@@ -86,10 +86,10 @@ class Pix2pix:
         options: Pix2pixOptions,
         networks: Networks,
         inputs: Batch,
-        training: bool = False,
+        noise: Noise,  # noqa: ARG002
     ) -> Mapping[str, Tensor]:
         """{"source": …, "generated": …, "target": …}."""
-        return {**inputs, GENERATED: _generated(options, networks, inputs[SOURCE], training)}
+        return {**inputs, GENERATED: _generated(options, networks, inputs[SOURCE], training=False)}
 
     def judge(self, options: Pix2pixOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
         """D's scores, each the mean over the patches of a tile; how often it is right; and how far outputs are from their targets."""

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import Any
 
-from gan_runtime.engines.drawn_inputs import drawn_inputs
+from gan_runtime.engines.drawn_inputs import HostNoise, drawn_inputs
 from gan_runtime.training.trained import Trained
 
 BATCHES = (1, 100)
@@ -22,7 +22,7 @@ def milliseconds_each(networks: Trained, rows: int) -> float:
 
     class Shown(keras.Model):  # type: ignore[misc]
         def call(self, inputs: Any) -> Any:
-            return dict(workload.show(options, new, inputs))
+            return dict(workload.show(options, new, inputs, HostNoise(0)))
 
     asked, model = drawn_inputs(workload, options, data, rows, seed=0), Shown()
     model.predict_on_batch(asked)

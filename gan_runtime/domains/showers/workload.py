@@ -86,11 +86,11 @@ class Shower3dgan:
         options: ShowerOptions,
         networks: Networks,
         inputs: Batch,
-        training: bool = False,
+        noise: Noise,  # noqa: ARG002
     ) -> Mapping[str, Tensor]:
         """{"showers": values (B, X, Y, Z, 1)}, and the energies and angles that were asked for."""
         conditions = {name: inputs[name] for name in CONDITIONS if name in inputs}
-        return {SHOWERS: generated(options, networks, inputs, training), **conditions}
+        return {SHOWERS: generated(options, networks, inputs, training=False), **conditions}
 
     def judge(self, options: ShowerOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
         """See `shower_scores`."""

@@ -18,6 +18,7 @@ from gan_runtime.engines.jax.tpu_passes import flat
 from gan_runtime.engines.jax.tpu_volumes import is_volume
 
 STREAMS_PER_PHASE = 1000  # more than any phase opens
+REQUEST_PLACE = 1000  # in place of a phase's: more than a program has
 LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random bits that floats would take
 
 
@@ -52,13 +53,26 @@ class StepNoise:
         return _thinned(lying, jax.lax.optimization_barrier(levels), kept_levels).reshape(values.shape)
 
     def _by_row(self, rows: int, draw: Callable[[jax.Array], jax.Array]) -> jax.Array:
-        key = self._step_key()
-        numbers = self._share * rows + jnp.arange(rows)
+        key, numbers = self._step_key(), self._row_numbers(rows)
         return jax.vmap(lambda number: draw(jax.random.fold_in(key, number)))(numbers)
+
+    def _row_numbers(self, rows: int) -> jax.Array:
+        return self._share * rows + jnp.arange(rows)
 
     def _step_key(self) -> jax.Array:
         self._streams += 1
         return jax.random.fold_in(jax.random.fold_in(jax.random.key(self._seed), self._streams), self._step)
+
+
+class RequestNoise(StepNoise):
+    """Of rows on request. `seed`: of the request, not of the run; `first`: place of the chunk's first row in the request."""
+
+    def __init__(self, seed: jax.Array, share: jax.Array, first: jax.Array) -> None:
+        super().__init__(0, seed, share, place=REQUEST_PLACE)
+        self._first = first
+
+    def _row_numbers(self, rows: int) -> jax.Array:
+        return self._first + super()._row_numbers(rows)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))

@@ -117,7 +117,7 @@ class Probes:
         """What is judged of all rows; by phase, unscaled gradients of the whole batch; single numbers."""
         task, noise = self._task, StepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
         values = host_values(rows, task.fields)
-        with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, kernels=None)):
+        with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
             inputs = task.workload.inputs(task.options, task.fields, values, noise)
             judged = task.workload.judge(task.options, self._model.networks, values, inputs)
         gathered = {

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.fixed_inputs import SAMPLES, chunks, fixed_inputs
 from gan_runtime.engines.jax.arrays import AXIS, placed
 from gan_runtime.engines.jax.model import Model, State
-from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.noise import RequestNoise
 from gan_runtime.engines.jax.rows import EVERYWHERE, Rows
 from gan_runtime.engines.jax.step import Numbers, ReplicaStep
 from gan_runtime.engines.task import Task
@@ -33,17 +32,17 @@ class Sampler:
         self._fixed = fixed_inputs(task.workload, task.options, data)
         by_replica = PartitionSpec(AXIS)
         self._shared = NamedSharding(mesh, by_replica)
-        specs = (EVERYWHERE, by_replica)
+        specs = (EVERYWHERE, by_replica, *[EVERYWHERE] * 3)
         self._call = jax.jit(
             jax.shard_map(self._on_replica, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False)
         )
 
-    def sample(self, state: State) -> Arrays:
-        """For the fixed inputs: named arrays (64, …)."""
-        return self.generate(state, self._fixed)
+    def sample(self, state: State, step: int) -> Arrays:
+        """For the fixed inputs, after `step` steps: named arrays (64, …)."""
+        return self.generate(state, self._fixed, step)
 
-    def generate(self, state: State, inputs: Mapping[str, NDArray[Any]]) -> Arrays:
-        """For any inputs (rows, …) of the names that the fixed ones have: named arrays (rows, …).
+    def generate(self, state: State, inputs: Mapping[str, NDArray[Any]], step: int, seed: int = 0) -> Arrays:
+        """For any inputs (rows, …) of the names that the fixed ones have: named arrays (rows, …). `seed`: of what `show` draws.
 
         Raises:
             ValueError: other names.
@@ -51,18 +50,23 @@ class Sampler:
         if set(inputs) != set(self._fixed):
             raise ValueError(f"inputs are {', '.join(inputs)}, but needed are {', '.join(self._fixed)}.")
         typed = {name: inputs[name].astype(array.dtype) for name, array in self._fixed.items()}
-        shown = [self._chunk(state, chunk, size) for chunk, size in chunks(typed, self._rows)]
+        shown = [
+            self._chunk(state, chunk, size, (place * self._rows, seed % 2**31, step))
+            for place, (chunk, size) in enumerate(chunks(typed, self._rows))
+        ]
         return {name: np.concatenate([part[name] for part in shown]) for name in shown[0]}
 
-    def _chunk(self, state: State, inputs: Arrays, size: int) -> Arrays:
-        shown = self._call(state, placed(inputs, self._shared))
+    def _chunk(self, state: State, inputs: Arrays, size: int, scalars: tuple[int, ...]) -> Arrays:
+        shown = self._call(state, placed(inputs, self._shared), *map(np.int32, scalars))
         return {name: np.asarray(array)[:size] for name, array in shown.items()}
 
-    def _on_replica(self, state: State, inputs: Rows) -> Numbers:
+    def _on_replica(
+        self, state: State, inputs: Rows, first: jax.Array, seed: jax.Array, step: jax.Array
+    ) -> Numbers:
         task, networks = self._task, self._model.networks
         if task.spec.samples_from == "ema":
             networks = {**networks, task.entry.averaged: self._model.average}
-        noise = StepNoise(task.spec.seed, jnp.int32(0), jax.lax.axis_index(AXIS))
-        with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, kernels=None)):
-            shown = task.workload.show(task.options, networks, inputs)
+        noise = RequestNoise(seed, jax.lax.axis_index(AXIS), first)
+        with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
+            shown = task.workload.show(task.options, networks, inputs, noise)
         return {name: jax.lax.all_gather(array, AXIS, tiled=True) for name, array in shown.items()}

@@ -124,11 +124,12 @@ class JaxEngine:
 
     def sample(self) -> Arrays:
         """What the workload shows for its fixed inputs: named arrays (64, …)."""
-        return self._sampler.sample(self._with_statistics(self._state))
+        return self._sampler.sample(self._with_statistics(self._state), self._steps_done)
 
-    def generate(self, inputs: Arrays) -> Arrays:
+    def generate(self, inputs: Arrays, seed: int = 0) -> Arrays:
         """What the workload shows for any number of inputs: named arrays (rows, …)."""
-        return self._sampler.generate(self._with_statistics(self._state), inputs)
+        settled = self._with_statistics(self._state)
+        return self._sampler.generate(settled, inputs, self._steps_done, seed)
 
     def slow_down(self, factor: float) -> None:
         """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""

@@ -26,7 +26,7 @@ from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
 from gan_runtime.engines.values import host_values
 from gan_runtime.workloads.contract import Forward
-from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
+from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
 
 Numbers = dict[str, jax.Array]
 Function = Callable[[jax.Array], jax.Array]
@@ -102,8 +102,14 @@ class ReplicaStep:
         scale = getattr(self._model.optimizers[network], "dynamic_scale", None)
         return jnp.float32(1.0) if scale is None else state[f"optimizer_{network}/{scale.path}"]
 
-    def context(self, scope: keras.StatelessScope, noise: StepNoise, kernels: Kernels | None) -> StepContext:
-        """What layers and losses may ask for inside `scope`."""
+    def context(
+        self,
+        scope: keras.StatelessScope,
+        noise: StepNoise,
+        step: jax.Array,
+        kernels: Kernels | None = None,
+    ) -> StepContext:
+        """What layers and losses may ask for inside `scope` in this step, int32 from 0."""
         return StepContext(
             noise=noise,
             kernels=kernels,
@@ -111,6 +117,7 @@ class ReplicaStep:
             weighted_gradient=weighted_gradient,
             mean_over_replicas=lambda values: jax.lax.pmean(jax.lax.stop_gradient(values), AXIS),
             loss_scaling=self._task.is_loss_scaled,
+            progress=Progress(step, self._task.steps),
         )
 
     # ---- one forward pass ---------------------------------------------------------------------------------------
@@ -121,7 +128,7 @@ class ReplicaStep:
         share = jax.lax.axis_index(AXIS) * self._parts + part
         noise = StepNoise(self._spec.seed, step, share, place)
         batch = host_values(rows, self._task.fields)
-        with self._model.scope(state) as scope, step_scope(self.context(scope, noise, self._kernels)):
+        with self._model.scope(state) as scope, step_scope(self.context(scope, noise, step, self._kernels)):
             with weights_are_trained_only(self._model.networks):
                 forward = self._task.program.phases[place].forward(self._model.networks, batch, noise)
             return forward, self._stored(scope)

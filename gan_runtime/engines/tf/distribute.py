@@ -145,12 +145,12 @@ class TfEngine:
     def sample(self) -> dict[str, NDArray[Any]]:
         """What the workload shows for its fixed inputs: named arrays (64, …)."""
         self._settle()
-        return self._sampler.sample()
+        return self._sampler.sample(self._steps_done)
 
-    def generate(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:
         """What the workload shows for any number of inputs: named arrays (rows, …)."""
         self._settle()
-        return self._sampler.generate(inputs)
+        return self._sampler.generate(inputs, self._steps_done, seed)
 
     def slow_down(self, factor: float) -> None:
         """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""
@@ -190,7 +190,7 @@ class TfEngine:
 
     def _warm_up(self) -> None:
         self._probes.warm_up()
-        self._sampler.sample()
+        self._sampler.sample(0)
 
     def _chosen_loop(self) -> Loop:
         step = WholeStep(self.step, self._state, self.spec.ema_decay)

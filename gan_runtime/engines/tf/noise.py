@@ -16,6 +16,7 @@ import tensorflow as tf
 
 NON_NEGATIVE = 2**31 - 1  # mask of a seed's bits without the sign
 STREAMS_PER_PHASE = 1000  # more than any phase opens
+REQUEST_PLACE = 1000  # in place of a phase's: more than a program has
 LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random words that floats would take
 
 
@@ -61,6 +62,29 @@ class StepNoise:
     def _step_key(self) -> tf.Tensor:
         self._streams += 1
         return _fold_in(tf.constant([self._seed, self._streams], tf.int32), self._step)
+
+
+class RequestNoise(StepNoise):
+    """Of rows on request: each row has numbers of its own key, so the same ones in chunks of any size on any number of replicas.
+
+    `seed`: of the request, int32 from 0, not of the run; `first`: place of the chunk's first row in the request.
+    """
+
+    def __init__(self, seed: tf.Tensor, share: tf.Tensor, first: tf.Tensor) -> None:
+        super().__init__(0, seed, share, shares=1, place=REQUEST_PLACE)
+        self._first = first
+
+    def _own_rows(
+        self, draw: Callable[[int, tf.Tensor], tf.Tensor], rows: int, shape: tuple[int, ...]
+    ) -> tf.Tensor:
+        key, count = self._step_key(), math.prod(shape)
+        numbers = self._first + self._share * rows + tf.range(rows)
+        drawn = tf.map_fn(
+            lambda number: draw(count, _fold_in(key, number)),
+            numbers,
+            fn_output_signature=tf.TensorSpec([count], tf.float32),
+        )
+        return tf.reshape(drawn, [rows, *shape])
 
 
 def _fold_in(key: tf.Tensor, number: tf.Tensor) -> tf.Tensor:

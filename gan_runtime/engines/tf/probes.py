@@ -118,7 +118,7 @@ class Probes:
         """Outside of a step's kernels, so in plain Keras."""
         task, noise = self._task, StepNoise(self._spec.seed, step, replica_id(), self._replicas)
         values = values_of(rows, task.fields)
-        with step_scope(self._step.context(noise, kernels=None)):
+        with step_scope(self._step.context(noise, step)):
             inputs = task.workload.inputs(task.options, task.fields, values, noise)
             return task.workload.judge(task.options, self._networks, values, inputs)
 

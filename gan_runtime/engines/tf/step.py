@@ -23,7 +23,7 @@ from gan_runtime.engines.tf.values import Rows, values_of
 from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise, Phase
-from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
+from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
 
 # Profiles tell by them what an operation is for (step_profile.py).
 FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"
@@ -80,10 +80,11 @@ class ReplicaStep:
         begin = phase.batch * share
         return {name: array[begin : begin + share] for name, array in rows.items()}
 
-    def context(self, noise: Noise, kernels: Kernels | None) -> StepContext:
-        """What layers and losses may ask for."""
-        scaled = self._task.is_loss_scaled
-        return StepContext(noise, kernels, input_gradient, weighted_gradient, mean_over_replicas, scaled)
+    def context(self, noise: Noise, step: tf.Tensor, kernels: Kernels | None = None) -> StepContext:
+        """What layers and losses may ask for in this step, int32 from 0."""
+        scaled, progress = self._task.is_loss_scaled, Progress(step, self._task.steps)
+        slopes = input_gradient, weighted_gradient
+        return StepContext(noise, kernels, *slopes, mean_over_replicas, scaled, progress)
 
     def gradients(
         self, place: int, rows: Rows, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
@@ -94,7 +95,7 @@ class ReplicaStep:
         """
         phase, share = self._task.program.phases[place], replica * self._parts + part
         noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, place)
-        context = self.context(noise, self._kernels)
+        context = self.context(noise, step, self._kernels)
         followers: dict[str, list[str]] = {}
         for update in phase.updates:
             followers.setdefault(update.followed(context.loss_scaling), []).append(update.network)

@@ -80,15 +80,16 @@ class ConditionalGan:
         options: Options,  # noqa: ARG002
         networks: Networks,
         inputs: Batch,
-        training: bool = False,
+        noise: Noise,
     ) -> Mapping[str, Tensor]:
-        """Pictures, and the labels that were asked for."""
-        return {IMAGES: _generated(networks, inputs, training), LABELS: inputs[LABELS]}
+        """Pictures with grain of its own on each, and the labels that were asked for."""
+        images = _generated(networks, inputs, training=False)
+        return {IMAGES: images + 0.1 * noise.normal(*images.shape), LABELS: inputs[LABELS]}
 
-    def judge(self, options: Options, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
+    def judge(self, options: Options, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
         """The critic's numbers, and the variance of one that is taken over all replicas."""
         real = _judged(networks, rows[IMAGES], rows)[:, 0]
-        fake = _judged(networks, self.show(options, networks, inputs)[IMAGES], inputs)[:, 0]
+        fake = _judged(networks, _generated(networks, inputs, training=False), inputs)[:, 0]
         mean = step_context.current().mean_over_replicas
         variance = mean(ops.mean(real**2)) - mean(ops.mean(real)) ** 2
         return Judged(

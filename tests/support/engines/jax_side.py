@@ -16,16 +16,17 @@ from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.contract import Arrays, ProbeResult
 from gan_runtime.engines.fixed_inputs import fixed_inputs
 from gan_runtime.engines.jax import probes as jax_probes
+from gan_runtime.engines.jax import sampler as jax_sampler
 from gan_runtime.engines.jax import step as jax_step
-from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.noise import RequestNoise, StepNoise
 from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.spec import RunSpec
 from tests.support.engines import same_noise
 from tests.support.engines.conditional_gan import CONDITIONAL_GAN, SHORT_CONDITIONAL_GAN
 from tests.support.engines.overflowing import OVERFLOWING
-from tests.support.engines.tiny_gan import REFUSED, SPECTRAL_GAN, TINY_GAN
+from tests.support.engines.tiny_gan import REFUSED, SCHEDULED_GAN, SPECTRAL_GAN, TINY_GAN
 
-OWN_NOISE = StepNoise
+OWN_NOISE, OWN_REQUEST_NOISE = StepNoise, RequestNoise
 RATES = ("learning_rate_generator", "learning_rate_discriminator")
 Numbers = dict[str, np.ndarray]
 
@@ -57,6 +58,13 @@ class SameNoise:
         return values * (kept / (1.0 - rate)).astype(values.dtype)
 
 
+class SameRequestNoise(SameNoise):
+    """The same for rows on request, of one chunk."""
+
+    def __init__(self, seed: jax.Array, share: jax.Array, first: jax.Array) -> None:  # noqa: ARG002
+        super().__init__(0, seed, share, 1)
+
+
 class NoDropout(OWN_NOISE):
     """The engine's own latents, and every unit kept."""
 
@@ -69,6 +77,7 @@ WORKLOADS = {
     "tiny": TINY_GAN,
     "spectral": SPECTRAL_GAN,
     "overflowing": OVERFLOWING,
+    "scheduled": SCHEDULED_GAN,
     "conditional": CONDITIONAL_GAN,
     "short_conditional": SHORT_CONDITIONAL_GAN,
     **{name: workload for name, (workload, _) in REFUSED.items()},
@@ -80,6 +89,7 @@ Data = np.ndarray | DataSet  # pictures, or a whole set
 def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
     """Of a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of 8, float32."""
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
+    jax_sampler.RequestNoise = SameRequestNoise if noise == "same" else OWN_REQUEST_NOISE  # type: ignore[attr-defined]
     spec = RunSpec.parse(
         {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7}
         | ({"workload": workload} if workload in catalog.WORKLOADS else {})
@@ -121,6 +131,15 @@ def trained(
     return _trained(engine, *calls), engine.state()
 
 
+def trained_and_shown(
+    workload: str, data: Data, calls: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Numbers, Arrays]:
+    """Numbers of a new engine, and what it shows after them."""
+    engine = new_engine(workload, data, "own", **options)
+    numbers = _trained(engine, *calls)
+    return numbers, engine.sample()
+
+
 def state_before_and_after(
     workload: str, data: Data, steps: int, options: dict[str, Any]
 ) -> tuple[Arrays, Arrays, Arrays]:
@@ -143,10 +162,11 @@ def trained_and_probed(
     return _trained(engine, *calls), engine.state(), judged
 
 
-def generated(data: Data, count: int, options: dict[str, Any]) -> tuple[Arrays, Arrays]:
-    """The sample of the workload with conditions, and `count` rows of what begins with the same inputs."""
+def generated(data: Data, count: int, options: dict[str, Any], *seeds: int) -> tuple[Arrays, list[Arrays]]:
+    """The sample of the workload with conditions, and for each seed `count` rows of what begins with the same inputs."""
     engine = new_engine("conditional", data, "own", **options)
-    return engine.sample(), engine.generate(fixed_inputs(CONDITIONAL_GAN, None, data, count))
+    asked = fixed_inputs(CONDITIONAL_GAN, None, data, count)
+    return engine.sample(), [engine.generate(asked, seed) for seed in seeds]
 
 
 def trained_without_dropout(

@@ -15,8 +15,9 @@ from tests.support.engines import same_noise
 
 def hand_to_engines(patch: pytest.MonkeyPatch) -> None:
     """Engines that are made from now on have this noise."""
-    for module in (tf_step, tf_probes, tf_sampler):
+    for module in (tf_step, tf_probes):
         patch.setattr(module, "StepNoise", SameNoise)
+    patch.setattr(tf_sampler, "RequestNoise", SameRequestNoise)
 
 
 class SameNoise:
@@ -43,3 +44,10 @@ class SameNoise:
         table = tf.constant(same_noise.kept(self._seed, self._stream, tuple(values.shape), rate))
         kept = tf.gather_nd(table, [self._step, self._share])
         return values * tf.cast(tf.cast(kept, tf.float32) / (1.0 - rate), values.dtype)
+
+
+class SameRequestNoise(SameNoise):
+    """The same for rows on request, of one chunk."""
+
+    def __init__(self, seed: tf.Tensor, share: tf.Tensor, first: tf.Tensor) -> None:  # noqa: ARG002
+        super().__init__(0, seed, share, 1)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
-from keras import layers
+from keras import layers, ops
 
+from gan_runtime.base.fields import Fields
+from gan_runtime.catalog.pairs import PairOptions
+from gan_runtime.workloads import step_context
+from gan_runtime.workloads.contract import Batch, Forward, Networks, Noise, Phase, Program, Tensor
 from gan_runtime.workloads.layers import BatchNorm, Convolution, ReplicaDropout, TransposedConvolution
 from gan_runtime.workloads.pair import UnconditionalPair
 from gan_runtime.workloads.spectral_norm import SpectralNorm
@@ -77,6 +82,56 @@ def spectral_networks() -> dict[str, keras.Model]:
 
 
 SPECTRAL_GAN = UnconditionalPair(LATENT_SIZE, spectral_networks)
+
+
+class FadeIn(keras.layers.Layer):
+    """Leaves out its values as training begins, and passes them on as they are at its end."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs * ops.cast(step_context.progress().share, inputs.dtype)
+
+
+class Scheduled(UnconditionalPair):
+    """Reports in each step how far the training is, and shows it."""
+
+    def program(self, options: PairOptions, fields: Fields) -> Program:
+        """That of a pair, with numbers of its own."""
+        return Program(
+            tuple(
+                replace(phase, forward=reporting(phase)) for phase in super().program(options, fields).phases
+            )
+        )
+
+    def show(
+        self, options: PairOptions, networks: Networks, inputs: Batch, noise: Noise
+    ) -> Mapping[str, Tensor]:
+        """Pictures, and the share of the training that is done, for each."""
+        shown = super().show(options, networks, inputs, noise)
+        share = step_context.current().progress.share
+        return {**shown, "share": ops.broadcast_to(share, shown["images"].shape[:1])}
+
+
+def reporting(phase: Phase) -> Callable[[Networks, Batch, Noise], Forward]:
+    """The forward pass of a phase, with the step's number and the share of the training that is done."""
+
+    def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
+        passed, progress = phase.forward(networks, batch, noise), step_context.current().progress
+        told = {"step_number": ops.cast(progress.step, "float32"), "share_done": progress.share}
+        return Forward(passed.losses, {**passed.scalars, **told})
+
+    return forward
+
+
+def fading_networks() -> dict[str, keras.Model]:
+    """A discriminator whose second path fades in."""
+    pictures = keras.Input(IMAGE_SHAPE)
+    values = layers.Flatten(name="flatten")(pictures)
+    fading = FadeIn(name="fade")(layers.Dense(1, dtype="float32", name="fading")(values))
+    logit = layers.Dense(1, dtype="float32", name="logit")(values) + fading
+    return {**networks(), "discriminator": keras.Model(pictures, logit, name="discriminator")}
+
+
+SCHEDULED_GAN = Scheduled(LATENT_SIZE, fading_networks, each_image_alone=True)
 
 
 def with_discriminator(layer: Callable[[], Any]) -> UnconditionalPair:
