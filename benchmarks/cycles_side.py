@@ -17,7 +17,6 @@ from typing import Any
 from gan_runtime.base.fields import Fields
 from gan_runtime.domains.flows.fields import pair_fields
 from gan_runtime.domains.showers.fields import shower_fields
-from gan_runtime.jobs.kinds import COMPILE_ONLY
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 from gan_runtime.studies.estimates import EVENTS
@@ -26,6 +25,7 @@ from gan_runtime.tpu import report
 from gan_runtime.tpu.chips import TOPOLOGIES
 from gan_runtime.tpu.plan import Plan, Reading
 from gan_runtime.tpu.report import Point, StepEstimate
+from gan_runtime.tpu.work import COMPILE_ONLY
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
 GRID = (51, 51, 25, 1)

@@ -9,8 +9,8 @@ import streamlit as st
 
 from dashboard import data_words, job_bar, summary_view, tables, words
 from dashboard.job_bar import EndButton
-from gan_runtime.commands import data_requests
 from gan_runtime.data import live_picture, loading
+from gan_runtime.jobs import data_jobs
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.supervision.runtime import Runtime
 
@@ -45,7 +45,7 @@ def ended(runtime: Runtime) -> None:
         rows = [
             (
                 look.job.job_id,
-                data_requests.name_of(look.asked),
+                data_jobs.name_of(look.asked),
                 look.asked.asker,
                 look.state,
                 look.end.reason,
@@ -68,22 +68,22 @@ def _picture(look: JobLook) -> None:
 
 
 def _how_far(look: JobLook) -> str:
-    what = f"Data set {words.plain(data_requests.name_of(look.asked))}"
-    if look.asked.kind == data_requests.SURVEY:
+    what = f"Data set {words.plain(data_jobs.name_of(look.asked))}"
+    if look.asked.kind == data_jobs.SURVEY:
         what = "Preview"
     return f"{what}: {job_bar.now(look)}"
 
 
 def _told(runtime: Runtime, look: JobLook) -> None:
     """How it ended; of a new set the summary, which its card keeps."""
-    name = words.plain(data_requests.name_of(look.asked))
+    name = words.plain(data_jobs.name_of(look.asked))
     if look.end is None:
         return
     if look.state == "finished":
         made = look.end.result
         rows = words.things(int(made.get("rows", 0)), data_words.noun(made.get("fields", ())))
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
-        made_set = loading.known(runtime.home).get(data_requests.name_of(look.asked))
+        made_set = loading.known(runtime.home).get(data_jobs.name_of(look.asked))
         if made_set is not None and made_set.preparation is not None:
             summary_view.show(made_set.preparation, "data.made")
     elif look.state == "cancelled":

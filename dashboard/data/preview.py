@@ -16,7 +16,7 @@ from dashboard.data.form import Wanted
 from gan_runtime.data import first_rows
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.summary import Summary
-from gan_runtime.jobs.data_work import GRID_FILE
+from gan_runtime.jobs.data_jobs import GRID_FILE
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.supervision.runtime import Runtime
 

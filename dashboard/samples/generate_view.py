@@ -11,9 +11,8 @@ from PIL import Image
 
 from dashboard import actions, change_buttons, job_bar, words
 from dashboard.job_bar import EndButton
-from gan_runtime.commands.picture_requests import MOST_SEED
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.jobs.picture_job import ARRAYS_FILE, MOST_SEED, PICTURE_FILE, Wanted
 from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training.checkpoints import Which

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.metrics import Metric
@@ -26,13 +27,18 @@ class PublishedScore:
 class Evaluation:
     """One evaluation of trained networks, declared without a framework, so that every process may read it.
 
-    `name`: as stored and as the command line calls it, such as "rollout"; `aliases`: names of older commands for it.
-    `title`, `summary`: on its page and in `evaluate --help`; `verb`: on the button that starts it, "Measure showers".
-    `options`: its form, command-line options and errors come from this record, as a workload's options do.
+    `name`: as stored and as the command line calls it, such as "rollout"; `aliases`: names of older commands for it;
+    `earlier_jobs`: names that its jobs had in earlier versions. `title`, `summary`: on its page and in `evaluate --help`;
+    `verb`: on the button that starts it, "Measure showers"; `busy`: of a run {run_id} that is being evaluated already.
+    `options`: its form, command-line options and errors come from this record, as a workload's options do. Of an option
+    `checkpoint` (newest, best, every) or `epoch` that is not there the request is refused, in the same words for all.
+    `usual(home, run)`: values of options where nobody says them, by name, such as as many steps as a data set has.
     `applies(entry, options, fields)`: "" where a run of that workload, with its options and the fields that it reads, can be
     evaluated so; else the reason, for the greyed button. `fields`: those of the run's data set.
-    `scores`: each number that it may give; published values by `published`. `work`: "module:function" of the job, which gets
-    (Trained, options, Progress) and returns an Answer. `environment`: variables of its process.
+    `lacking(home, run)`: "" where the run as it is now can be evaluated; else the reason. `check(home, run, options)` raises
+    what else is wrong with a request. `needs_checkpoint`: else it works on what lies in the run's folder, in any state.
+    `scores`: each number that it may give; published values by `published`. `work`: "module:function" of the job's process,
+    which gets a `Subject` and gives an `Evaluated` (evaluation/work.py). `environment`: variables of its process.
     """
 
     name: str
@@ -44,5 +50,11 @@ class Evaluation:
     scores: tuple[Metric, ...]
     work: str
     aliases: tuple[str, ...] = ()
+    earlier_jobs: tuple[str, ...] = ()
+    busy: str = ""
+    usual: Callable[[Any, Any], Mapping[str, Any]] = lambda _home, _run: {}
+    lacking: Callable[[Any, Any], str] = lambda _home, _run: ""
+    check: Callable[[Any, Any, Any], None] = lambda _home, _run, _options: None
+    needs_checkpoint: bool = True
     published: tuple[PublishedScore, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -52,7 +52,6 @@ from gan_runtime.cli.arguments import (
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.cli.serving import Place
 from gan_runtime.commands import commands
-from gan_runtime.commands.surface_requests import SIZE
 from gan_runtime.hardware import host_presets, hosts
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.spec import RunSpec, nesting, presets
@@ -370,7 +369,7 @@ app.command()(binned.space)
 @app.command()
 def surface(
     run: RunArgument,
-    size: Annotated[int, typer.Option(min=5, max=41, help="Points along each side of the grid.")] = SIZE,
+    size: Annotated[int, typer.Option(min=5, max=41, help="Points along each side of the grid.")] = 21,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

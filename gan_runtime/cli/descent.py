@@ -13,10 +13,10 @@ def compute(home: Home, run_id: str, size: int) -> None:
     """Computes, with its progress on stderr; Ctrl-C ends the job.
 
     Raises:
-        RunStateError: see `commands.compute_surfaces`.
+        RunStateError: see `commands.evaluate`.
         SurfaceError: the job ended without a surface; the message says why.
     """
-    job = commands.compute_surfaces(home, run_id, size, asker=ASKER)
+    job = commands.evaluate(home, run_id, "loss_surface", {"size": size}, asker=ASKER)
     with progress_line.one_line() as tell:
 
         def told(done: int, total: int, _: str) -> None:

@@ -13,8 +13,7 @@ from gan_runtime.base.errors import ExportError, TargetError
 from gan_runtime.cli import output, progress_line
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
 from gan_runtime.commands import commands
-from gan_runtime.commands.picture_requests import MOST_IMAGES
-from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.jobs.picture_job import ARRAYS_FILE, GENERATE, MOST_IMAGES, PICTURE_FILE, Wanted
 from gan_runtime.records.home import Home
 from gan_runtime.training.checkpoints import Which
 
@@ -56,7 +55,7 @@ def made(home: Home, wanted: Wanted, out: Path, overwrite: bool) -> dict[str, An
 
     Raises:
         TargetError, ExportError: nothing may be written to `out`; then nothing is asked for.
-        JobError: the job has ended without images. Others as `commands.generate`.
+        JobError: the job has ended without images. Others as `picture_job.check`.
     """
     if out.suffix.lower() not in FILES:
         raise TargetError(f"{out} does not end in {' or '.join(FILES)}: choose another name.")
@@ -64,7 +63,7 @@ def made(home: Home, wanted: Wanted, out: Path, overwrite: bool) -> dict[str, An
         output_files.check([out], overwrite)
         if not out.parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory")
-        job = commands.generate(home, wanted, asker=ASKER)
+        job = commands.request_job(home, GENERATE, wanted, asker=ASKER)
         result = progress_line.to_its_end(home, job)
         with output_files.whole_file(out, overwrite) as aside:
             shutil.copyfile(job.results / FILES[out.suffix.lower()], aside)

@@ -9,11 +9,9 @@ a viewer before it does anything (`askers.for_operators`), so what a page shows 
 from gan_runtime.commands.bin_requests import delete, remove_for_good, restore
 from gan_runtime.commands.checkpoint_requests import keep_best
 from gan_runtime.commands.data_removal import remove_data
-from gan_runtime.commands.data_requests import look_through, prepare_data
 from gan_runtime.commands.home_requests import import_bundle, make_store_anew
-from gan_runtime.commands.job_requests import cancel_job
+from gan_runtime.commands.job_requests import cancel_job, check_on_tpu, evaluate, prepare_data, request_job
 from gan_runtime.commands.mark_requests import mark
-from gan_runtime.commands.picture_requests import generate
 from gan_runtime.commands.queue_requests import move_in_queue, start_after
 from gan_runtime.commands.run_requests import (
     check,
@@ -25,8 +23,6 @@ from gan_runtime.commands.run_requests import (
     why_not_resumed,
     with_engine,
 )
-from gan_runtime.commands.surface_requests import compute_surfaces
-from gan_runtime.commands.tpu_requests import check_on_tpu
 from gan_runtime.commands.upload_requests import forget_upload, keep_upload, receive_upload, use_uploads
 from gan_runtime.domains.flows.iterate_requests import iterate
 from gan_runtime.domains.showers.physics_requests import make_showers, measure_physics
@@ -36,16 +32,14 @@ __all__ = [
     "cancel_job",
     "check",
     "check_on_tpu",
-    "compute_surfaces",
     "delete",
+    "evaluate",
     "forget_upload",
-    "generate",
     "import_bundle",
     "iterate",
     "keep_best",
     "keep_upload",
     "latest_status",
-    "look_through",
     "make_showers",
     "make_store_anew",
     "mark",
@@ -56,6 +50,7 @@ __all__ = [
     "remove_data",
     "remove_for_good",
     "rename",
+    "request_job",
     "restore",
     "resume",
     "start_after",

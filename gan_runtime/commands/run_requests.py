@@ -10,10 +10,10 @@ from typing import Any
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import DatasetError, FieldError, HomeError, RunStateError, SpecError
-from gan_runtime.commands import data_requests
 from gan_runtime.commands.other_rates import other_rates
 from gan_runtime.data import door, loading
 from gan_runtime.hardware.hosts import Host
+from gan_runtime.jobs import data_jobs
 from gan_runtime.records import dataset_fingerprint, journal, lines
 from gan_runtime.records.actors import Asker, for_operators
 from gan_runtime.records.home import Home, command_line
@@ -44,7 +44,7 @@ def check(spec: RunSpec, host: Host, home: Home | None = None) -> str:
     accelerator = host.resolve(spec)
     # Rules that name an accelerator or an engine hold for what `auto` stands for here as well.
     RunSpec.parse({**spec.model_dump(), "accelerator": accelerator, "engine": host.engine(spec)})
-    if home is None or data_requests.preparing(home, spec.dataset) is None:
+    if home is None or data_jobs.preparing_job(home, spec.dataset) is None:
         door.check(spec, home)
         spec.check_set(loading.availability(spec.dataset, home).images)
     return accelerator
@@ -76,7 +76,7 @@ def submit(
     _check_space(home.prepare(), spec)
     if after:
         check_after(home, (), after)
-    waits_for = data_requests.job_for(home, spec.dataset)
+    waits_for = data_jobs.job_for(home, spec.dataset)
     return _queue(home, with_engine(spec, host), accelerator, preset, None, waits_for, asker, after)
 
 
@@ -107,7 +107,7 @@ def submit_study(home: Home, design: StudyDesign, host: Host, *, asker: Asker) -
                     accelerator,
                     design.question.replace("_", "-"),
                     place,
-                    data_requests.job_for(home, planned.spec.dataset),
+                    data_jobs.job_for(home, planned.spec.dataset),
                     asker,
                 )
             )
@@ -130,7 +130,7 @@ def _check_space(home: Home, *specs: RunSpec) -> None:
 
 def _checkpoints_bytes(spec: RunSpec, home: Home) -> int:
     """0 where the data set is in the making, and nobody knows what the networks will be like: then the trainer looks."""
-    if data_requests.preparing(home, spec.dataset) is not None:
+    if data_jobs.preparing_job(home, spec.dataset) is not None:
         return 0
     return memory_estimate.checkpoints_bytes(spec, door.check(spec, home))
 
@@ -170,7 +170,7 @@ def _queue(
 
 def _waiting(spec: RunSpec, waits_for: str, after: After | None, rank: float) -> StatusChange:
     """The first line of a run's life in the queue. The owner looks whether the run before it has ended already."""
-    reason = data_requests.waiting_for(spec.dataset) if waits_for else WAITS
+    reason = data_jobs.waiting_for(spec.dataset) if waits_for else WAITS
     queued = StatusChange(status="queued", reason=reason, queue_rank=rank, waits_for=waits_for)
     if after is None:
         return queued
@@ -221,9 +221,9 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None, *, asker: Aske
     home = Home(run.path.parent.parent)
     disk.require(home.path, disk.LEAST_BYTES + _newest_bytes(run), "going on with the run")
     dataset = _dataset_of(run)
-    waits_for = data_requests.job_for(home, dataset) if dataset else ""
+    waits_for = data_jobs.job_for(home, dataset) if dataset else ""
     run.stop_file.unlink(missing_ok=True)
-    what = data_requests.waiting_for(dataset) if waits_for else WAITS
+    what = data_jobs.waiting_for(dataset) if waits_for else WAITS
     reason = f"resumed{f' with {other.in_words}' if other else ''}: {what}"
     queued = StatusChange(
         status="queued", reason=reason, queue_rank=next_rank(home), waits_for=waits_for, asker=asker.name

@@ -1,10 +1,10 @@
-"""The work of the job that computes loss surfaces: a run's weight snapshots → a surface for each network, in a journal of their own."""
+"""The work of the evaluation that computes loss surfaces: a run's weight snapshots → a surface for each network."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,7 @@ from gan_runtime.data import loading
 from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.evaluation import descent_plane
-from gan_runtime.jobs.task import Task
-from gan_runtime.records import journal
+from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.journal import Surface
 from gan_runtime.training import snapshots
 from gan_runtime.training.snapshots import Weights
@@ -29,8 +28,8 @@ MARGIN = 0.3  # of the path's extent, on each side of it
 Advance = Callable[[], None]
 
 
-def compute(task: Task) -> dict[str, Any]:
-    """Options: `run_id`, and `size`, the points along each side of the grid. Gives the names of the networks.
+def compute(subject: Subject) -> Evaluated:
+    """A surface of each network that was trained; the result names them.
 
     Raises:
         DatasetError: the run's data set is gone.
@@ -38,25 +37,22 @@ def compute(task: Task) -> dict[str, Any]:
     """
     tf_flags.keep_jax_out()
     keep_scikit_learn_out()
-    run, size = task.home.run_dir(task.options["run_id"]), task.options["size"]
+    run, size = subject.run, subject.options.size
     states, spec = snapshots.load(run.snapshots), run.spec()
-    data = read_by_workload(spec, loading.load(spec.dataset, task.home))
+    data = read_by_workload(spec, loading.load(spec.dataset, subject.home))
     from gan_runtime.evaluation.loss_landscape import Landscape  # loads Keras
 
     landscape = Landscape(spec, workload_of(spec), data)
     total, done = len(landscape.trained) * (size * size + len(states)), itertools.count(1)
 
     def advance() -> None:
-        task.progress(next(done), total, "losses")
+        subject.progress(next(done), total, "losses")
 
     try:
         surfaces = [surface(landscape, network, states, size, advance) for network in landscape.trained]
     except ValueError as error:
         raise SurfaceError(f"{error}.") from error
-    task.past_cancelling()
-    journal.append(run.surface_journal, 1, *surfaces)
-    run.announce()
-    return {"networks": list(landscape.trained)}
+    return Evaluated(surfaces, run.surface_journal, {"networks": list(landscape.trained)})
 
 
 def surface(

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeVar
 import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from gan_runtime.jobs import kinds
+from gan_runtime.jobs import job
 from gan_runtime.records import processes, run_files
 from gan_runtime.records.columns import Count, Document, Label, Name, Text, UtcTime
 from gan_runtime.records.entry import now
@@ -210,8 +210,8 @@ class JobDir(TaskFolder):
         if lives or not (started or self.stop_file.exists()):
             return None
         if self.stop_file.exists():
-            return End(state="cancelled", reason=kinds.cancelled(kind))
-        return End(state="lost", reason=kinds.lost(kind))
+            return End(state="cancelled", reason=job.cancelled(kind))
+        return End(state="lost", reason=job.lost(kind))
 
     def _introduced(self) -> _Identity | None:
         return _read(self.process_file, _Identity)

@@ -20,13 +20,32 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, JobError, quoted
 from gan_runtime.hardware import framework_settings
 from gan_runtime.jobs.folder import Asked, JobDir, JobLook
-from gan_runtime.jobs.kinds import KINDS, Kind
+from gan_runtime.jobs.job import Job, as_document, job_named, jobs
 from gan_runtime.records import processes, run_files
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.numbering import next_number
 
 WORKER = "gan_runtime.jobs.worker"
 KEPT = 100  # folders of ended jobs
+
+
+def request(home: Home, name: str, options: Any, actor: str) -> JobDir:
+    """A new job, once its declaration finds nothing wrong. `options`: its record, or the values of one. `actor`: who asks.
+
+    Raises:
+        JobError: there is no such job, or the same is under way.
+        HomeError: see `ask`. Others as the job's `check`.
+    """
+    job = job_named(name)
+    record = job.options(**options) if isinstance(options, Mapping) else options
+    job.check(home, record)
+    document = as_document(record)
+    live = newest_live(home, job, document) if job.busy else None
+    if live is not None:
+        raise JobError(
+            f"{job.busy.format(**document)} already by job {live.job.job_id}: wait for it, or cancel it first."
+        )
+    return ask(home, name, document, actor)
 
 
 def ask(home: Home, kind: str, options: dict[str, Any], asker: str) -> JobDir:
@@ -38,7 +57,7 @@ def ask(home: Home, kind: str, options: dict[str, Any], asker: str) -> JobDir:
     home.prepare()
     disk.require(home.path, disk.LEAST_BYTES, "a background job")
     job = _new(home, Asked(kind=kind, options=options, asker=asker))
-    if not KINDS[kind].turn:
+    if not job_named(kind).turn:
         start(job)
     _forget_old(home)
     return job
@@ -75,8 +94,8 @@ def cancel(job: JobDir, asker: str) -> None:
             f"job {job.job_id} is {look.state} already: only a waiting or running job can be cancelled."
         )
     job.request_stop(asker)
-    kind = _kind(job)
-    signal_group(job, signal.SIGKILL if kind is not None and kind.killed_at_once else signal.SIGTERM)
+    declared = _declared(job)
+    signal_group(job, signal.SIGKILL if declared is not None and declared.killed_at_once else signal.SIGTERM)
 
 
 def signal_group(job: JobDir, number: signal.Signals) -> None:
@@ -87,10 +106,28 @@ def signal_group(job: JobDir, number: signal.Signals) -> None:
             os.killpg(process.pid, number)
 
 
-def looks(home: Home, kind: str = "") -> list[JobLook]:
-    """All jobs, or those of one kind, the newest first."""
+def looks(home: Home, name: str = "", /, **options: Any) -> list[JobLook]:
+    """All jobs, the newest first; or those of one name, whose options have these values."""
+    names = job_named(name).names if name else ()
     found = [look for job in job_dirs(home) if (look := job.look()) is not None]
-    return [look for look in reversed(found) if not kind or look.asked.kind == kind]
+    return [
+        look
+        for look in reversed(found)
+        if (not names or look.asked.kind in names)
+        and all(look.asked.options.get(option) == value for option, value in options.items())
+    ]
+
+
+def newest(home: Home, name: str, /, *, also_cancelled: bool = True, **options: Any) -> JobLook | None:
+    """The newest job of this name whose options have these values; None before the first."""
+    of_name = looks(home, name, **options)
+    return next((look for look in of_name if also_cancelled or look.state != "cancelled"), None)
+
+
+def newest_live(home: Home, job: Job, options: Mapping[str, Any]) -> JobLook | None:
+    """The job under way that does the same as one with these options would do."""
+    same = {name: options.get(name) for name in job.same}
+    return next((look for look in looks(home, job.name, **same) if look.is_live), None)
 
 
 def job_dirs(home: Home) -> list[JobDir]:
@@ -111,15 +148,15 @@ def job_dir(home: Home, job_id: str) -> JobDir:
     return known[job_id]
 
 
-def _kind(job: JobDir) -> Kind | None:
-    """None for a job of another version's kind."""
+def _declared(job: JobDir) -> Job | None:
+    """None for a job that only another version has."""
     asked = job.asked()
-    return KINDS.get(asked.kind) if asked is not None else None
+    return jobs().get(asked.kind) if asked is not None else None
 
 
 def _environment(job: JobDir) -> Mapping[str, str]:
-    kind = _kind(job)
-    return kind.environment if kind is not None else {}
+    declared = _declared(job)
+    return declared.environment if declared is not None else {}
 
 
 def _new(home: Home, asked: Asked) -> JobDir:

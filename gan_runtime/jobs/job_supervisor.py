@@ -14,7 +14,7 @@ from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
-from gan_runtime.jobs.kinds import KINDS
+from gan_runtime.jobs.job import jobs
 from gan_runtime.records.home import Home
 
 GRACE_SECONDS = 10.0  # from the wish to cancel to a kill
@@ -81,5 +81,5 @@ class Keeper:
 
 
 def _turn(look: JobLook) -> str:
-    kind = KINDS.get(look.asked.kind)
-    return kind.turn if kind else ""
+    job = jobs().get(look.asked.kind)
+    return job.turn if job else ""

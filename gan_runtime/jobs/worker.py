@@ -1,4 +1,4 @@
-"""Process entry of a job: job.json → the function of its kind → end.json.
+"""Process entry of a job: job.json → the work of its declaration → end.json.
 
     python -m gan_runtime.jobs.worker JOB_DIR
 
@@ -21,7 +21,7 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.hardware import framework_settings
 from gan_runtime.jobs.folder import End, JobDir
-from gan_runtime.jobs.kinds import KINDS, cancelled
+from gan_runtime.jobs.job import cancelled, jobs
 from gan_runtime.jobs.task import Cancelled, Task, Work
 from gan_runtime.records import processes
 from gan_runtime.records.home import Home
@@ -46,7 +46,7 @@ def main(job: JobDir) -> int:
 def _do(job: JobDir) -> End:
     job.introduce(os.getpid())
     asked = job.asked()
-    if asked is None or asked.kind not in KINDS:
+    if asked is None or asked.kind not in jobs():
         return End(state="failed", reason="job.json names no job that this version knows: ask for it again.")
     task = Task(Home(job.path.parent.parent), job, asked.options)
     signal.signal(signal.SIGTERM, task.signalled)
@@ -56,7 +56,7 @@ def _do(job: JobDir) -> End:
         for folder in (job.work, job.results):
             folder.mkdir(exist_ok=True)
         with disk.told_when_full(job.work):
-            result = _work(KINDS[asked.kind].entry)(task)
+            result = _work(jobs()[asked.kind].work)(task)
         return End(state="finished", reason="done", result=result)
     except Cancelled:
         return End(state="cancelled", reason=cancelled(asked.kind))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gan_runtime.base.errors import JobError
-from gan_runtime.commands import data_requests
-from gan_runtime.jobs import job_queue
+from gan_runtime.jobs import data_jobs, job_queue
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -52,7 +51,7 @@ class AwaitedData:
             look is None or look.state == "finished"
         ):  # its folder may be forgotten: the trainer says whether the data is there
             return READY
-        name = data_requests.name_of(look.asked)
+        name = data_jobs.name_of(look.asked)
         if look.end is not None:
             return Awaited(
                 False, failure=f"data set {name} was not prepared ({look.end.state}): {look.end.reason}"
@@ -65,6 +64,6 @@ class AwaitedData:
         if self._told.setdefault(run.run_id, (0, name)) == (tenth, name):
             return None
         self._told[run.run_id] = (tenth, name)
-        reason = data_requests.waiting_for(name, tenth / TOLD_STEPS)
+        reason = data_jobs.waiting_for(name, tenth / TOLD_STEPS)
         newest = latest_status(run)  # a person may have moved it in the queue
         return newest.model_copy(update={"reason": reason, "at": journal.now()})

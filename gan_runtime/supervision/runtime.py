@@ -12,19 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.errors import GanRuntimeError, JobError, RunStateError
-from gan_runtime.commands import (
-    commands,
-    data_requests,
-    picture_requests,
-    queue_requests,
-    surface_requests,
-    tpu_requests,
-)
+from gan_runtime.commands import commands, queue_requests
 from gan_runtime.commands.queue_requests import Way
+from gan_runtime.evaluation import requests
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs import job_queue
+from gan_runtime.jobs import data_jobs, job_queue, picture_job
 from gan_runtime.jobs.folder import JobDir, JobLook
-from gan_runtime.jobs.picture_work import Wanted
+from gan_runtime.jobs.picture_job import Wanted
 from gan_runtime.jobs.uploads import Dropped
 from gan_runtime.records.actors import DASHBOARD, Asker, operator
 from gan_runtime.records.home import Home
@@ -40,8 +34,10 @@ from gan_runtime.supervision.starters import Starter
 from gan_runtime.supervision.store_recovery import Healed
 from gan_runtime.supervision.store_updates import Owning, Upkeep, Viewing
 from gan_runtime.supervision.supervisor import GRACE_SECONDS
+from gan_runtime.tpu import check
 from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.plan import Plan
+from gan_runtime.training import snapshots
 from gan_runtime.training.checkpoints import Which
 
 
@@ -212,36 +208,38 @@ class Runtime:
         return commands.prepare_data(self.home, preparation, name, source, options, asker=self.asker)
 
     def look_through(self, preparation: str, source: Path, options: Mapping[str, Any]) -> JobDir:
-        """See `commands.look_through`."""
-        return commands.look_through(self.home, preparation, source, options, asker=self.asker)
+        """Asks for a job that looks through pictures."""
+        return commands.request_job(
+            self.home, data_jobs.SURVEY, data_jobs.preview_of(preparation, source, options), asker=self.asker
+        )
 
     def newest_look(self, preparation: str, source: Path, options: Mapping[str, Any]) -> JobLook | None:
-        """See `data_requests.newest_look`."""
-        return data_requests.newest_look(self.home, preparation, source, options)
+        """See `data_jobs.newest_look`."""
+        return data_jobs.newest_look(self.home, data_jobs.preview_of(preparation, source, options))
 
     def data_jobs(self) -> list[JobLook]:
         """All jobs that prepare data sets, the newest first."""
-        return job_queue.looks(self.home, data_requests.PREPARE)
+        return job_queue.looks(self.home, data_jobs.PREPARE)
 
     def job(self, job_id: str) -> JobLook | None:
         """A job as it is now. Raises JobError when there is none."""
         return job_queue.job_dir(self.home, job_id).look()
 
     def generate(self, wanted: Wanted) -> JobDir:
-        """See `commands.generate`."""
-        return commands.generate(self.home, wanted, asker=self.asker)
+        """Asks for a job that generates images."""
+        return commands.request_job(self.home, picture_job.GENERATE, wanted, asker=self.asker)
 
     def newest_images(self, run_id: str) -> JobLook | None:
-        """See `picture_requests.newest_images`."""
-        return picture_requests.newest_images(self.home, run_id)
+        """See `picture_job.newest_images`."""
+        return picture_job.newest_images(self.home, run_id)
 
     def checkpoints_of(self, run_id: str) -> dict[Which, int]:
-        """See `picture_requests.checkpoints_of`."""
-        return picture_requests.checkpoints_of(self.home, run_id)
+        """See `picture_job.checkpoints_of`."""
+        return picture_job.checkpoints_of(self.home, run_id)
 
     def classes_of(self, run_id: str) -> tuple[str, ...]:
-        """See `picture_requests.classes_of`."""
-        return picture_requests.classes_of(self.home, run_id)
+        """See `picture_job.classes_of`."""
+        return picture_job.classes_of(self.home, run_id)
 
     def cancel_job(self, job_id: str) -> None:
         """See `commands.cancel_job`."""
@@ -261,33 +259,35 @@ class Runtime:
         return commands.use_uploads(self.home, files, asker=self.asker)
 
     def compute_surfaces(self, run_id: str) -> JobDir:
-        """See `commands.compute_surfaces`."""
-        return commands.compute_surfaces(self.home, run_id, asker=self.asker)
+        """Asks for a job that computes loss surfaces."""
+        return commands.evaluate(self.home, run_id, "loss_surface", asker=self.asker)
 
     def can_compute_surfaces(self, run_id: str) -> bool:
-        """See `surface_requests.can_compute`."""
-        return surface_requests.can_compute(self.home.run_dir(run_id))
+        """Whether the run's folder holds enough weight snapshots."""
+        return len(snapshots.epochs(self.home.run_dir(run_id).snapshots)) >= snapshots.FEWEST
 
     def surface_job(self, run_id: str) -> JobLook | None:
-        """See `surface_requests.newest_surface_job`."""
-        return surface_requests.newest_surface_job(self.home, run_id)
+        """The newest job that computes the surfaces of a run."""
+        return requests.newest_request(self.home, run_id, "loss_surface")
 
     def check_on_tpu(self, plan: Plan) -> None:
         """See `commands.check_on_tpu`. Compiling takes all cores for minutes, so a page's check ends the one before it."""
-        for look in tpu_requests.live_checks(self.home, self.asker):
+        for look in job_queue.looks(self.home, check.CHECK):
+            if not look.is_live or look.asked.asker != self.asker.name:
+                continue
             with contextlib.suppress(JobError):  # it has ended meanwhile
                 commands.cancel_job(self.home, look.job.job_id, asker=self.asker)
         commands.check_on_tpu(self.home, plan, asker=self.asker)
 
     def cancel_tpu_check(self, plan: Plan) -> None:
         """Ends the check of this plan, if one is under way."""
-        look = tpu_requests.newest_check(self.home, plan)
+        look = check.newest(self.home, plan)
         if look is not None and look.is_live:
             self.cancel_job(look.job.job_id)
 
     def tpu_progress(self, plan: Plan) -> Progress:
-        """See `tpu_requests.progress`."""
-        return tpu_requests.progress(self.home, plan)
+        """See `check.newest_progress`."""
+        return check.newest_progress(self.home, plan)
 
     def refresh(self) -> None:
         """Acts now instead of at the next tick, so that a page shows the effect of its own button."""

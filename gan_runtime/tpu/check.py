@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.tpu_advice import advice
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import write_json
@@ -20,6 +21,7 @@ from gan_runtime.tpu import report
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
 
+CHECK = "check_tpu"  # the job
 FOLDER = "tpu-checks"
 
 
@@ -59,6 +61,16 @@ def as_options(home: Home, plan: Plan) -> dict[str, Any]:
         "points": {name: vars(point) for name, point in unknown(home, plan).items()},
         "plan": plan.keys,
     }
+
+
+def newest(home: Home, plan: Plan) -> JobLook | None:
+    """The newest job that works or has worked through this plan; None before the first."""
+    return job_queue.newest(home, CHECK, plan=plan.keys)
+
+
+def newest_progress(home: Home, plan: Plan) -> Progress:
+    """How far a check is, and the answers that there are by now, from this one or from others."""
+    return progress(home, plan, newest(home, plan))
 
 
 def progress(home: Home, plan: Plan, look: JobLook | None) -> Progress:

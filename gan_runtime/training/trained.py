@@ -2,20 +2,20 @@
 
 The networks stand on the processor as one replica, whatever the run trained on: a checkpoint has the names and shapes of one
 device, and so no job takes an accelerator from a training. The kind of the job hides GPUs from the framework (`environment`
-in jobs/kinds.py).
+in jobs/job.py).
 """
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
 from gan_runtime import catalog
 from gan_runtime.base.blocked_imports import keep_scikit_learn_out
-from gan_runtime.base.errors import DatasetError, quoted
+from gan_runtime.base.errors import CheckpointError, DatasetError, quoted
 from gan_runtime.base.fields import class_names
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
@@ -26,12 +26,13 @@ from gan_runtime.records import dataset_fingerprint
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints
+from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint, Which
 from gan_runtime.workloads.contract import Workload
 
 ONE_REPLICA = {"replicas": 1, "workers": 1, "sync_every_steps": 1, "xla": "off"}
 CPU = "cpu"
+State = Literal["newest", "best", "every"]
 MOST_NAMED = 20  # classes in a sentence
 
 
@@ -82,6 +83,59 @@ def check_data(run: RunDir, home: Home) -> None:
     dataset = run.spec().dataset
     if refusal := dataset_fingerprint.refusal(run, dataset, loading.content_of(dataset, home)):
         raise DatasetError(refusal)
+
+
+def states_of(run: RunDir) -> tuple[State, ...]:
+    """What a run can be asked with here: its newest checkpoint, its best one, the weights after every epoch.
+
+    Empty for a run that has left no checkpoint, such as an imported one, and for one that is gone.
+    """
+    there: tuple[State, ...] = tuple(checkpoints.steps(run.checkpoints))
+    return (*there, "every") if there and kept_epochs(run) else there
+
+
+def kept_epochs(run: RunDir) -> list[int]:
+    """The epochs whose weights were kept; none where what a run shows is a moving average of them."""
+    if not run.has_checkpoint or run.spec().samples_from == "ema":
+        return []
+    return snapshots.epochs(run.snapshots)
+
+
+def check_state(run: RunDir, state: str, purpose: str, epoch: int | None = None, every: bool = False) -> None:
+    """Raises CheckpointError when a run has no such state here; the message lists what it has.
+
+    `state`: newest, best, or every. `purpose`: what it is for, such as "measure". `epoch`: of weights that were kept, which
+    are loaded in place of the newest checkpoint's. `every`: whether all epochs can be asked for at once.
+    """
+    there = states_of(run) if every else tuple(checkpoints.steps(run.checkpoints))
+    if not there:
+        raise CheckpointError(
+            f"run {run.run_id} has no checkpoint to {purpose}: a run saves one after each epoch, and keeps it where it was "
+            "trained; bundles hold none. Pick another run."
+        )
+    if state not in there:
+        advice = " Train with weight_snapshots=yes to measure every epoch." if state == "every" else ""
+        raise CheckpointError(
+            f"checkpoint is {quoted(state)}, but run {run.run_id} has {' and '.join(there)}: use one of them.{advice}"
+        )
+    if epoch is not None:
+        _check_epoch(run, state, epoch, " and ".join(there))
+
+
+def _check_epoch(run: RunDir, state: str, epoch: int, there: str) -> None:
+    if state != "newest":
+        raise CheckpointError(f"checkpoint is {quoted(state)} and epoch is {epoch}: leave out one of them.")
+    kept = kept_epochs(run)
+    if not kept:
+        raise CheckpointError(
+            f"epoch is {epoch}, but run {run.run_id} has kept no weights of its epochs here, only the {there} checkpoint: "
+            "leave epoch out, or train with weight_snapshots=yes and samples_from=live."
+        )
+    if epoch not in kept:
+        raise CheckpointError(
+            f"epoch is {epoch}, but run {run.run_id} has kept the weights of {snapshots.in_words(kept)}, beside the {there} "
+            "checkpoint: use one of these."
+        )
 
 
 def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:

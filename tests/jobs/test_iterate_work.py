@@ -379,7 +379,7 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
     asked: list[dict[str, Any]] = []
     monkeypatch.setattr(iterate_requests, "translates", lambda *_: True)
     monkeypatch.setattr(
-        iterate_requests.desk,
+        iterate_requests.job_queue,
         "ask",
         lambda _, kind, options, asker: asked.append({"kind": kind, **options, "asker": asker}),
     )

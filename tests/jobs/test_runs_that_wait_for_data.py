@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.deadlines import Patience
-from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.errors import JobError
 from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
@@ -63,7 +63,7 @@ def test_a_run_waits_for_its_data_and_holds_up_nobody(
     told = "waits for data set mnist (30 %)"
     wait_until(lambda: note(runtime, waits) == ("queued", told), "the run says how far its data is")
     assert waits.run_id not in trainers.run_ids()
-    with pytest.raises(DatasetError, match=f"data set mnist is being prepared already by job {job_id}"):
+    with pytest.raises(JobError, match=f"data set mnist is being prepared already by job {job_id}"):
         prepare(runtime.home)
     trainers.of(goes).finishes()
     (runtime.home.path / "go on").touch()
@@ -91,7 +91,7 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
     first, second = runtime.submit(SPEC), runtime.submit(SPEC)
     (job,) = job_queue.looks(runtime.home)
     assert (job.asked.options, job.asked.asker) == (
-        {"preparation": "mnist", "name": "mnist", "source": "", "options": {}},
+        {"preparation": "mnist", "name": "mnist", "source": None, "options": {}},
         "a run that needs it",
     )
     for run in (first, second):
@@ -114,7 +114,7 @@ def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
     assert job.asked.options == {
         "preparation": "showers_tiny",
         "name": "showers_tiny",
-        "source": "",
+        "source": None,
         "options": {},
     }
     assert commands.latest_status(run).waits_for == job.job.job_id

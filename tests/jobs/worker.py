@@ -1,31 +1,37 @@
-"""The process of a job that knows kinds for tests besides the real ones: they wait until a file lets them go on."""
+"""The process of a job that knows jobs for tests besides the real ones: they wait until a file lets them go on."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.jobs import worker
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.kinds import KINDS, Kind
+from gan_runtime.jobs.job import Job, jobs
 from gan_runtime.jobs.task import Task
 
-TEST_KINDS = {
-    "count": Kind("Count", "tests.jobs.worker:count"),
-    "count_in_turn": Kind("Count", "tests.jobs.worker:count", turn="counter"),
-    "prepare_data": Kind("Prepare", "tests.jobs.worker:prepare"),
-    "refuse": Kind("Refuse", "tests.jobs.worker:refuse"),
-    "break": Kind("Break", "tests.jobs.worker:break_down"),
-    "deaf": Kind("Hear nothing", "tests.jobs.worker:deaf"),
-    "deaf_and_whole": Kind(
-        "Hear nothing", "tests.jobs.worker:deaf", kept="its answers are kept", killed_at_once=True
+_DECLARED = (
+    Job("count", "Count", "tests.jobs.worker:count"),
+    Job("count_in_turn", "Count", "tests.jobs.worker:count", turn="counter"),
+    replace(jobs()["prepare_data"], work="tests.jobs.worker:prepare"),
+    Job("refuse", "Refuse", "tests.jobs.worker:refuse"),
+    Job("break", "Break", "tests.jobs.worker:break_down"),
+    Job("deaf", "Hear nothing", "tests.jobs.worker:deaf"),
+    Job(
+        "deaf_and_whole",
+        "Hear nothing",
+        "tests.jobs.worker:deaf",
+        kept="its answers are kept",
+        killed_at_once=True,
     ),
-    "tell_color": Kind("Tell a color", "tests.jobs.worker:tell_color", environment={"COLOR": "green"}),
-}
+    Job("tell_color", "Tell a color", "tests.jobs.worker:tell_color", environment={"COLOR": "green"}),
+)
+TEST_JOBS = {job.name: job for job in _DECLARED}
 
 
 def count(task: Task) -> dict[str, Any]:
@@ -67,5 +73,5 @@ def tell_color(_: Task) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    KINDS.update(TEST_KINDS)
+    jobs().update(TEST_JOBS)
     sys.exit(worker.main(JobDir(Path(sys.argv[1]))))

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from gan_runtime import pictures
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir, Progress
-from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.jobs.picture_job import ARRAYS_FILE, PICTURE_FILE, Wanted
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints

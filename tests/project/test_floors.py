@@ -1,7 +1,7 @@
 """The floors of docs/architecture.md: imports go one way, read from the syntax trees of all modules; part of `make check`.
 
 An import counts wherever it stands: in a function, or for types only (`if TYPE_CHECKING`). Whoever needs another room's
-types knows that room. Names of modules in tables (jobs/kinds.py, catalog/) are no imports: their code is another process's.
+types knows that room. Names of modules in tables (jobs/job.py, catalog/) are no imports: their code is another process's.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.base.errors import RunStateError
-from gan_runtime.commands import commands, surface_requests
+from gan_runtime.base.errors import JobError, RunStateError
+from gan_runtime.commands import commands
+from gan_runtime.evaluation import requests
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -20,10 +21,10 @@ from tests.surface.hand_made import ended
 def test_a_run_without_snapshots_is_refused_in_words(home: Home, new_run: Callable[..., RunDir]) -> None:
     run = new_run("quick-0001")
     with pytest.raises(RunStateError, match="is queued: its loss surface can be computed once it has ended"):
-        commands.compute_surfaces(home, run.run_id, asker=operator("a test"))
+        commands.evaluate(home, run.run_id, "loss_surface", asker=operator("a test"))
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
     with pytest.raises(RunStateError, match="has kept 0 weight snapshots, but a loss surface needs 3"):
-        commands.compute_surfaces(home, run.run_id, asker=operator("a test"))
+        commands.evaluate(home, run.run_id, "loss_surface", asker=operator("a test"))
     assert not home.jobs.exists()
 
 
@@ -31,13 +32,13 @@ def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cance
     home: Home, new_run: Callable[..., RunDir], wait_until: Callable[..., Any]
 ) -> None:
     run = ended(new_run("quick-0001"))
-    job = commands.compute_surfaces(home, run.run_id, asker=operator("a test"))
-    with pytest.raises(RunStateError, match="surfaces of run quick-0001 are being computed already"):
-        commands.compute_surfaces(home, run.run_id, asker=operator("another"))
+    job = commands.evaluate(home, run.run_id, "loss_surface", asker=operator("a test"))
+    with pytest.raises(JobError, match="surfaces of run quick-0001 are being computed already"):
+        commands.evaluate(home, run.run_id, "loss_surface", asker=operator("another"))
     commands.cancel_job(home, job.job_id, asker=operator("a test"))
 
     def ended_as() -> tuple[str, str] | None:
-        look = surface_requests.newest_surface_job(home, run.run_id)
+        look = requests.newest_request(home, run.run_id, "loss_surface")
         return (look.state, look.end.reason) if look is not None and look.end is not None else None
 
     wait_until(ended_as, "the job ends")

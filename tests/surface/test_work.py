@@ -9,7 +9,7 @@ import pytest
 
 from gan_runtime.base.errors import SurfaceError
 from gan_runtime.data import loading
-from gan_runtime.evaluation import loss_surface
+from gan_runtime.evaluation import work
 from gan_runtime.evaluation.loss_landscape import Landscape
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.task import Task
@@ -52,9 +52,10 @@ def keep(run: RunDir, landscape: Landscape, moves: list[tuple[float, float]]) ->
 
 def computed(home: Home, size: int) -> list[int]:
     """Losses that were computed at the end, and of how many."""
-    job = JobDir(home.jobs / "compute-surface-0001")
+    job = JobDir(home.jobs / "loss-surface-0001")
     job.path.mkdir(parents=True)
-    answer = loss_surface.compute(Task(home, job, {"run_id": "quick-0001", "size": size}))
+    options = {"evaluation": "loss_surface", "run_id": "quick-0001", "size": size}
+    answer = work.evaluate(Task(home, job, options))
     assert answer == {"networks": ["generator", "discriminator"]}
     told = job.progress()
     return [told.done, told.total]
@@ -64,10 +65,10 @@ def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_pa
     home: Home, run: RunDir, landscape: Landscape
 ) -> None:
     keep(run, landscape, [(1.0, 0.0), (0.5, 0.5), (0.0, 0.0)])
-    assert computed(home, size=3) == [2 * (3 * 3 + 3)] * 2
+    assert computed(home, size=5) == [2 * (5 * 5 + 3)] * 2
     generator, discriminator = queries.surfaces(memory.from_journals(home), "quick-0001")
     assert (generator.network, discriminator.network) == ("generator", "discriminator")
-    assert (generator.loss.shape, generator.images) == ((3, 3), 256)
+    assert (generator.loss.shape, generator.images) == ((5, 5), 256)
     assert generator.path_epoch == [0, 1, 2]
     assert (generator.path_x[-1], generator.path_y[-1]) == (0.0, 0.0)
     assert generator.share_x + generator.share_y == pytest.approx(1.0), "three snapshots span a plane"
@@ -83,5 +84,5 @@ def test_weights_that_went_along_one_line_have_no_plane_and_nothing_is_stored(
 ) -> None:
     keep(run, landscape, [(0.0, 0.0)] * 3)
     with pytest.raises(SurfaceError, match="have not moved in two directions"):
-        computed(home, size=3)
+        computed(home, size=5)
     assert not run.surface_journal.exists()

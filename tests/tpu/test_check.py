@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.commands import commands, tpu_requests
-from gan_runtime.jobs.kinds import COMPILE_ONLY, KINDS
+from gan_runtime.commands import commands
+from gan_runtime.jobs.job import jobs
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.work import COMPILE_ONLY
 from tests.tpu.examples import keep_all
 
 SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
@@ -25,13 +26,13 @@ def test_a_cancelled_check_is_killed_at_once_and_says_so(home: Home, wait_until:
     plan = planning.make(SMALL, "v3:2x2")
     job = commands.check_on_tpu(home, plan, asker=operator("a test"))
     assert job is not None
-    assert tpu_requests.progress(home, plan).running
+    assert checks.newest_progress(home, plan).running
     commands.cancel_job(home, job.job_id, asker=operator("a test"))
     wait_until(
-        lambda: not tpu_requests.progress(home, plan).running, "the check ends, with no owner to see to it"
+        lambda: not checks.newest_progress(home, plan).running, "the check ends, with no owner to see to it"
     )
     said = "cancelled on request; what was compiled by then is kept."
-    assert tpu_requests.progress(home, plan).trouble == said
+    assert checks.newest_progress(home, plan).trouble == said
 
 
 def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +40,7 @@ def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyP
     keep_all(home, plan)
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     assert commands.check_on_tpu(home, plan, asker=operator("a test")) is None
-    progress = tpu_requests.progress(home, plan)
+    progress = checks.newest_progress(home, plan)
     assert (len(progress.answers), progress.running, progress.trouble) == (len(plan.points), False, "")
 
 
@@ -53,7 +54,7 @@ def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: H
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
     (home.path / checks.FOLDER / f"{planning.key(plan, plan.point)}.json").unlink()
-    progress = tpu_requests.progress(home, plan)
+    progress = checks.newest_progress(home, plan)
     assert (len(progress.answers), progress.first) == (len(plan.points) - 1, None)
 
 
@@ -62,7 +63,7 @@ def test_a_torn_answer_counts_as_none(home: Home) -> None:
     keep_all(home, plan)
     (kept,) = (home.path / checks.FOLDER).iterdir()
     kept.write_text('{"point": ')
-    assert tpu_requests.progress(home, plan).answers == ()
+    assert checks.newest_progress(home, plan).answers == ()
 
 
 def test_a_compiler_that_breaks_down_is_told_with_its_last_line(
@@ -70,10 +71,10 @@ def test_a_compiler_that_breaks_down_is_told_with_its_last_line(
 ) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "")
     broken = {**COMPILE_ONLY, "KERAS_BACKEND": "nonsense"}
-    monkeypatch.setitem(KINDS, tpu_requests.CHECK, replace(KINDS[tpu_requests.CHECK], environment=broken))
+    monkeypatch.setitem(jobs(), checks.CHECK, replace(jobs()[checks.CHECK], environment=broken))
     plan = planning.make(SMALL, "v3:2x2", sweep=False)
     commands.check_on_tpu(home, plan, asker=operator("a test"))
-    wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the job")
-    trouble = tpu_requests.progress(home, plan).trouble
+    wait_until(lambda: not checks.newest_progress(home, plan).running, "the end of the job")
+    trouble = checks.newest_progress(home, plan).trouble
     assert trouble.startswith("the compiler's process ended early: ")
     assert "nonsense" in trouble

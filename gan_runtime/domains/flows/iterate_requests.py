@@ -7,7 +7,6 @@ from dataclasses import asdict
 from gan_runtime.base.errors import CheckpointError, DatasetError, FieldError, GanRuntimeError, SpecError
 from gan_runtime.base.fields import Fields
 from gan_runtime.commands import checkpoint_requests
-from gan_runtime.commands.picture_requests import checkpoints_of
 from gan_runtime.data import loading, prepared
 from gan_runtime.domains.flows import films, rollout_request
 from gan_runtime.domains.flows.fields import SOURCE, TARGET
@@ -16,6 +15,7 @@ from gan_runtime.domains.flows.rollout_request import MOST_CORES, Wanted
 from gan_runtime.engines.tiling.ways import BLENDS, WAYS
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
+from gan_runtime.jobs.picture_job import checkpoints_of
 from gan_runtime.records.actors import Asker, for_operators
 from gan_runtime.records.flow import MOST_STEPS
 from gan_runtime.records.home import Home

@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, FieldError, GanRuntimeError, SpecError
 from gan_runtime.base.fields import Fields
-from gan_runtime.commands.picture_requests import checkpoints_of
 from gan_runtime.data import loading
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, Measured, Wanted
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
+from gan_runtime.jobs.picture_job import checkpoints_of
 from gan_runtime.records.actors import Asker, for_operators
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

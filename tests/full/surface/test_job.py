@@ -53,5 +53,5 @@ def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, 
     assert np.isfinite(generator.loss).all()
     assert np.ptp(generator.loss) > 0.0
     [job] = store.rows("SELECT kind, state, asked_by, run_id, message FROM jobs")
-    assert job == ("compute_surface", "finished", "command line", "run-0001", "done")
-    assert queries.events(store, "run-0001")["message"].iloc[-1] == "compute-surface-0001 is finished: done"
+    assert job == ("loss_surface", "finished", "command line", "run-0001", "done")
+    assert queries.events(store, "run-0001")["message"].iloc[-1] == "loss-surface-0001 is finished: done"

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.commands import commands, tpu_requests
+from gan_runtime.commands import commands
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
+from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.plan import Program
@@ -42,9 +43,9 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
             plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
         commands.check_on_tpu(home, plan, asker=operator("a test"))
         wait_until(
-            lambda: not tpu_requests.progress(home, plan).running, "the end of the check", COMPILE_SECONDS
+            lambda: not checks.newest_progress(home, plan).running, "the end of the check", COMPILE_SECONDS
         )
-        return tpu_requests.progress(home, plan)
+        return checks.newest_progress(home, plan)
 
     return to_its_end
 

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.jobs.picture_job import ARRAYS_FILE, PICTURE_FILE, Wanted
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample, Scalars

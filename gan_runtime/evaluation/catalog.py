@@ -1,0 +1,33 @@
+"""The evaluations that there are, by name. Loads no framework."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+from gan_runtime.base.errors import JobError, quoted
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.evaluation.surface_options import LOSS_SURFACE
+
+CORE: tuple[Evaluation, ...] = (LOSS_SURFACE,)
+OF_DOMAINS: tuple[str, ...] = ()  # "module:NAME" of each evaluation that a domain declares
+
+
+@cache
+def evaluations() -> dict[str, Evaluation]:
+    """Every evaluation by its name, the core's first."""
+    return {evaluation.name: evaluation for evaluation in (*CORE, *map(_declared, OF_DOMAINS))}
+
+
+def evaluation(name: str) -> Evaluation:
+    """By its name or one of its older names. Raises JobError for any other; the message lists them."""
+    for known in evaluations().values():
+        if name in (known.name, *known.aliases):
+            return known
+    raise JobError(f"{quoted(name)} is no evaluation: there are {', '.join(evaluations())}.")
+
+
+def _declared(place: str) -> Evaluation:
+    module, _, name = place.partition(":")
+    declared: Evaluation = getattr(importlib.import_module(module), name)
+    return declared
