@@ -39,7 +39,7 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
     keras.config.set_dtype_policy(spec.precision)
     workload, options = workload_of(spec), spec.of_workload
     fields = spec.entry.reads(options, flow_fields(frame_set.HEIGHT, frame_set.WIDTH))
-    name = spec.entry.averaged
+    name = spec.entry.averages[0]
     network = workload.networks(options, fields)[name]
     arrays = {variable.path: np.asarray(variable) for variable in network.variables}
     return Translator(workload, options, fields, name, spec.precision, arrays)  # type: ignore[arg-type]

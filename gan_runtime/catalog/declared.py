@@ -105,7 +105,7 @@ def of(workload: str) -> Declared:
     entry = catalog.WORKLOADS.get(workload)
     if entry is None:
         return Declared()
-    networks = sorted(entry.networks, key=lambda network: network.name != entry.averaged)
+    networks = sorted(entry.networks, key=lambda network: network.name != entry.averages[0])
     return Declared(tuple(networks), entry.metrics, entry.judgements, entry.panels)
 
 

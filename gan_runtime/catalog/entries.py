@@ -94,7 +94,7 @@ class WorkloadEntry:
     `tile(options)`: side in pixels of the square tiles that its network sees of a picture; None for a workload that sees all of it.
     `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
     `small_layers(options)`: whether splitting its operations over cores costs more than it brings, and several beside each other serve better.
-    `averaged`: the network of which a moving average may be kept; pictures come from it. `rules`: across its options and those
+    `averaged`: the network, or the networks, of which a moving average may be kept; the first one makes the pictures. `rules`: across its options and those
     of every run. `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
     `defaults`: options that all runs share, by name, whose default is another one with this workload. `published`: speeds that its
     authors measured, which stand beside studies of more devices.
@@ -109,7 +109,7 @@ class WorkloadEntry:
     metrics: tuple[Metric, ...]
     judgements: tuple[Judgement, ...]
     pictures: tuple[Picture, ...]
-    averaged: str
+    averaged: str | tuple[str, ...]
     reads: Callable[[Options, Fields], Fields]
     batches: Callable[[Options], int]
     size: Callable[[Options, Fields], Size]
@@ -120,6 +120,11 @@ class WorkloadEntry:
     rules: tuple[Rule, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     published: PublishedSpeeds | None = None
+
+    @property
+    def averages(self) -> tuple[str, ...]:
+        """The networks of which a moving average may be kept, the one that makes the pictures first."""
+        return (self.averaged,) if isinstance(self.averaged, str) else self.averaged
 
     @property
     def rates(self) -> tuple[str, ...]:

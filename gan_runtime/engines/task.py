@@ -14,6 +14,14 @@ from gan_runtime.engines.step_plan import StepPlan, step_plan
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Program, Workload
 
+AVERAGE = "average"  # owner of a moving average's arrays in a checkpoint
+
+
+def average_owners(entry: WorkloadEntry) -> dict[str, str]:
+    """By network that is averaged, the owner of its average's arrays: "average" of the first, "average_NETWORK" of others."""
+    first, *others = entry.averages
+    return {first: AVERAGE, **{name: f"{AVERAGE}_{name}" for name in others}}
+
 
 @dataclass(frozen=True)
 class Task:
@@ -26,6 +34,11 @@ class Task:
     fields: Fields
     program: Program
     plan: StepPlan
+
+    @property
+    def averages(self) -> dict[str, str]:
+        """See `average_owners`; empty in a run that keeps none."""
+        return average_owners(self.entry) if self.spec.ema_decay else {}
 
     @property
     def steps(self) -> int:

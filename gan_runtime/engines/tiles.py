@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.engines.contract import Arrays
+from gan_runtime.engines.task import AVERAGE
 from gan_runtime.engines.tiling.division import Division, Sides, divided
 from gan_runtime.engines.tiling.grouping import grouped, share, ungrouped
 from gan_runtime.engines.tiling.merging import Merging
@@ -32,7 +33,6 @@ Rounds = NDArray[np.int32]
 # Tiles of a round. The weights are read once for all of them, and as many operations are called as for one; 2 cores and 6 tiles, which cover a
 # frame of the vortex street, make one round each.
 ROUND = 3
-AVERAGE = "average"  # owner of the moving average's arrays in a checkpoint
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Translator:
 
 def translator_of(spec: RunSpec, workload: Translates, fields: Fields, arrays: Arrays) -> Translator:
     """Of a run, as one of its checkpoints has it. `fields`: those that the workload reads; with samples_from=ema it is the average."""
-    name = spec.entry.averaged
+    name = spec.entry.averages[0]
     begin = f"{AVERAGE if spec.samples_from == 'ema' else name}/"
     own = {path.removeprefix(begin): array for path, array in arrays.items() if path.startswith(begin)}
     return Translator(workload, spec.of_workload, fields, name, spec.precision, own)

@@ -20,7 +20,7 @@ Weights = dict[str, NDArray[np.float32]]
 FEWEST = 3  # a plane needs three points
 MOST = 60  # that are read again; of more, as many are taken evenly
 _NAME = re.compile(r"epoch-([0-9]{5}|[1-9][0-9]{5,8})\.safetensors")
-_NO_WEIGHTS = ("optimizer_", "average/")
+_NO_WEIGHTS = ("optimizer_", "average/", "average_")
 
 
 def save(folder: Path, state: Arrays, epoch: int) -> Path:

@@ -210,7 +210,7 @@ class Translates(Protocol):
     """A workload whose network makes a picture of a picture, tile by tile, beside `Workload`. For jobs after the training."""
 
     def networks(self, options: Options, fields: Fields) -> dict[str, Any]:
-        """As `Workload.networks`; the one that the entry calls `averaged` is the one that is asked."""
+        """As `Workload.networks`; the first that the entry calls `averaged` is the one that is asked."""
         ...
 
     def tile(self, options: Options, fields: Fields) -> int:

@@ -24,14 +24,13 @@ from gan_runtime.engines.step_plan import check_networks
 from gan_runtime.engines.task import Task
 
 RATE_FACTOR = "rate_factor"
-AVERAGE = "average"  # owner of the moving average's arrays
 State = dict[str, jax.Array]
 
 
 class Model:
     """`networks`, and `optimizers` of those that a step changes, by network; `variables` by name.
 
-    `average`: a network of its own with the moving average of the one that the catalog names; None without.
+    `averages`: networks of their own with the moving averages of those that the catalog names, by network; empty without.
     `trainable`: the names of what gradients move, by network. `statistics`: of what layers like batch norm store.
     """
 
@@ -45,7 +44,7 @@ class Model:
             self.networks = task.networks()
             check_networks(task.program, self.networks)
             refuse_seed_generators(self.networks)
-            self.average = self._copy(task.networks()) if spec.ema_decay else None
+            self.averages = self._copies()
             self.optimizers = {name: self._optimizer(name) for name in task.program.networks}
         self.trainable = {
             name: self._names(name, self.networks[name].trainable_variables) for name in self.optimizers
@@ -72,16 +71,16 @@ class Model:
         return keras.StatelessScope([(variable, state[name]) for name, variable in self.variables.items()])
 
     def in_average(self, names: list[str]) -> dict[str, str]:
-        """Of these arrays, those of the network that is averaged, each with its name in the average."""
-        if self.average is None:
-            return {}
-        own = f"{self.task.entry.averaged}/"
-        return {name: f"{AVERAGE}/{name.removeprefix(own)}" for name in names if name.startswith(own)}
+        """Of these arrays, those of networks that are averaged, each with its name in the average."""
+        split = ((name, *name.split("/", 1)) for name in names)
+        owners = self.task.averages
+        return {name: f"{owners[network]}/{path}" for name, network, path in split if network in owners}
 
-    def _copy(self, fresh: dict[str, Any]) -> Any:
-        average = fresh[self.task.entry.averaged]
-        average.set_weights(self.networks[self.task.entry.averaged].get_weights())
-        return average
+    def _copies(self) -> dict[str, Any]:
+        fresh = self.task.networks() if self.task.averages else {}
+        for name in self.task.averages:
+            fresh[name].set_weights(self.networks[name].get_weights())
+        return {name: fresh[name] for name in self.task.averages}
 
     def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
         spec, plan = self.task.spec, self.task.plan
@@ -97,11 +96,10 @@ class Model:
             variables |= dict(zip(self._names(name, network.variables), network.variables, strict=True))
         for name, optimizer in self.optimizers.items():
             variables |= dict(zip(self.slots[name], optimizer.variables, strict=True))
-        if (
-            self.average is not None
-        ):  # under the paths of the original: Keras numbers layers without a name anew
-            paths = self._names(AVERAGE, self.networks[self.task.entry.averaged].variables)
-            variables |= dict(zip(paths, self.average.variables, strict=True))
+        for name, owner in self.task.averages.items():
+            # Under the paths of the original: Keras numbers layers without a name anew.
+            paths = self._names(owner, self.networks[name].variables)
+            variables |= dict(zip(paths, self.averages[name].variables, strict=True))
         return variables
 
     @staticmethod

@@ -65,7 +65,7 @@ class Sampler:
     ) -> Numbers:
         task, networks = self._task, self._model.networks
         if task.spec.samples_from == "ema":
-            networks = {**networks, task.entry.averaged: self._model.average}
+            networks = {**networks, **self._model.averages}
         noise = RequestNoise(seed, jax.lax.axis_index(AXIS), first)
         with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
             shown = task.workload.show(task.options, networks, inputs, noise)

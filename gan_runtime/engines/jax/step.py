@@ -200,9 +200,9 @@ class ReplicaStep:
         return numbers
 
     def _followed(self, state: State) -> State:
-        """average ← decay · average + (1 - decay) · live, for every weight of the network that is averaged."""
+        """average ← decay · average + (1 - decay) · live, for every weight of each network that is averaged."""
         decay = self._spec.ema_decay
-        live = self._model.trainable.get(self._task.entry.averaged, [])
+        live = [name for network in self._task.averages for name in self._model.trainable.get(network, [])]
         return {
             average: state[average] * decay + state[name] * (1.0 - decay)
             for name, average in self._model.in_average(live).items()

@@ -71,7 +71,7 @@ class TfEngine:
             self.networks = self.task.networks()
             check_networks(self.task.program, self.networks)
             refuse_seed_generators(self.networks)
-            self._average = self._copied() if spec.ema_decay else None
+            self._averages = self._copied()
             # Read in every step on every replica, written by the host only.
             self._rate_factor = keras.Variable(
                 1.0, trainable=False, name="rate_factor", aggregation="only_first_replica"
@@ -84,7 +84,12 @@ class TfEngine:
         )
         local = spec.sync_every_steps > 1
         self._state = NetworkState(
-            self.strategy, self.networks, self.optimizers, self._average, self._rate_factor, local
+            self.strategy,
+            self.networks,
+            self.optimizers,
+            tuple(self._averages.values()),
+            self._rate_factor,
+            local,
         )
         self._probes = Probes(self.task, self.strategy, self.networks, self.step, data)
         self._sampler = Sampler(self.task, self.strategy, self._shown(), self.step, data)
@@ -224,19 +229,26 @@ class TfEngine:
         )  # variables cannot be made inside the traced call
         return optimizer
 
-    def _copied(self) -> Average:
-        """The averaged network as training begins: a copy of the one that it follows."""
-        name = self.task.entry.averaged
-        copy = self.task.networks()[name]
-        for variable, original in zip(copy.variables, self.networks[name].variables, strict=True):
-            variable.assign(original)
-        return Average(name, copy)
+    def _copied(self) -> dict[str, Average]:
+        """By network, the averages as training begins: copies of the networks that they follow."""
+        copies = self.task.networks() if self.task.averages else {}
+        averages = {
+            name: Average(owner, self.networks[name], copies[name])
+            for name, owner in self.task.averages.items()
+        }
+        for average in averages.values():
+            for variable, original in zip(average.network.variables, average.live.variables, strict=True):
+                variable.assign(original)
+        return averages
 
     def _shown(self) -> dict[str, Any]:
         """The networks that make the sample grids."""
-        if self._average is None or self.spec.samples_from != "ema":
+        if self.spec.samples_from != "ema":
             return self.networks
-        return {**self.networks, self._average.of: self._average.network}
+        return {
+            **self.networks,
+            **{name: average.network for name, average in self._averages.items()},
+        }
 
 
 ENGINE = TfEngine

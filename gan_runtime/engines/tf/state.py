@@ -17,9 +17,11 @@ RATE_FACTOR = "rate_factor"
 
 @dataclass(frozen=True)
 class Average:
-    """A moving average. `of`: the name of the network in training; `network`: one of the same shape, with the averaged weights."""
+    """A moving average. `owner`: of its arrays in a checkpoint; `live`: the network in training; `network`: one of the same shape,
+    with the averaged weights."""
 
-    of: str
+    owner: str
+    live: Any
     network: Any
 
 
@@ -31,12 +33,12 @@ class NetworkState:
         strategy: tf.distribute.Strategy,
         networks: dict[str, Any],
         optimizers: dict[str, Any],
-        average: Average | None,
+        averages: tuple[Average, ...],
         rate_factor: Any,
         local_steps: bool,
     ) -> None:
         self._strategy, self._networks, self._optimizers = strategy, networks, optimizers
-        self._average, self._rate_factor, self._local_steps = average, rate_factor, local_steps
+        self._averages, self._rate_factor, self._local_steps = averages, rate_factor, local_steps
         self._replicas = strategy.num_replicas_in_sync
         self._marked: dict[str, list[tf.Tensor]] = {}
         self._settle_call = tf.function(self._settle_replica, autograph=False)
@@ -58,7 +60,7 @@ class NetworkState:
 
     def settle(self) -> None:
         """Makes one model of what the replicas hold: batch-norm statistics drift apart, as each sees its own share; local steps end."""
-        if self._replicas > 1 or self._average is not None:
+        if self._replicas > 1 or self._averages:
             self._strategy.run(self._settle_call)
 
     def mark(self) -> None:
@@ -85,13 +87,11 @@ class NetworkState:
     # ---- on one replica -----------------------------------------------------------------------------------------
 
     def follow_average(self, decay: float) -> None:
-        """kept ← decay · kept + (1 - decay) · live, for every weight of the averaged network."""
-        assert self._average is not None
-        live_network = self._networks[self._average.of]
-        for kept, live in zip(
-            self._average.network.trainable_variables, live_network.trainable_variables, strict=True
-        ):
-            kept.assign(kept * decay + live * (1.0 - decay))
+        """kept ← decay · kept + (1 - decay) · live, for every weight of each network that is averaged."""
+        for average in self._averages:
+            pairs = zip(average.network.trainable_variables, average.live.trainable_variables, strict=True)
+            for kept, live in pairs:
+                kept.assign(kept * decay + live * (1.0 - decay))
 
     def average_everything(self) -> None:
         """Local steps end here: weights, slots and statistics of all replicas become their mean."""
@@ -102,9 +102,9 @@ class NetworkState:
             self.average_everything()
         elif self._replicas > 1:
             _average(statistics(self._networks))
-        if self._average is not None:
-            live = self._networks[self._average.of].non_trainable_variables
-            for kept, statistic in zip(self._average.network.non_trainable_variables, live, strict=True):
+        for average in self._averages:
+            stored = average.live.non_trainable_variables
+            for kept, statistic in zip(average.network.non_trainable_variables, stored, strict=True):
                 kept.assign(statistic)
 
     # ---- names --------------------------------------------------------------------------------------------------
@@ -116,9 +116,11 @@ class NetworkState:
             variables |= {f"{name}/{variable.path}": variable for variable in network.variables}
         for name, optimizer in self._optimizers.items():
             variables |= {f"optimizer_{name}/{variable.path}": variable for variable in optimizer.variables}
-        if self._average is not None:
-            averaged = self._average.network.variables
-            variables |= {f"average/{variable.path}": variable for variable in averaged}
+        for (
+            average
+        ) in self._averages:  # under the paths of the original: Keras numbers layers without a name anew
+            paths = [f"{average.owner}/{variable.path}" for variable in average.live.variables]
+            variables |= dict(zip(paths, average.network.variables, strict=True))
         return variables
 
 

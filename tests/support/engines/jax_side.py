@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import jax
@@ -129,6 +129,25 @@ def trained(
     """Numbers and state of a new engine after some calls."""
     engine = new_engine(workload, data, "own", **options)
     return _trained(engine, *calls), engine.state()
+
+
+def averaged(
+    images: np.ndarray, networks: tuple[str, ...], options: dict[str, Any], steps: int
+) -> list[Arrays]:
+    """States of the tiny workload before its first step and after each, with averages of these networks."""
+    name = RunSpec.parse({}).workload
+    entry = catalog.WORKLOADS[name]
+    catalog.WORKLOADS[name] = replace(entry, averaged=networks)  # type: ignore[index]
+    try:
+        engine = new_engine("tiny", images, "own", **options)
+        states = [engine.state()]
+        engine.trace()
+        for _ in range(steps):
+            engine.run(1)
+            states.append(engine.state())
+    finally:
+        catalog.WORKLOADS[name] = entry  # type: ignore[index]
+    return states
 
 
 def trained_and_shown(
