@@ -86,7 +86,7 @@ def epochs(records: Sequence[Record]) -> str:
     lines = [_epoch_line(record, one) for record, one in zip(found, estimates.estimated(found), strict=True)]
     columns = ["Program", "Machine", "Epoch, estimated", "Its authors measured", "Error", "Step", "Units at work", "Memory", "Exchanged"]  # fmt: skip
     return (
-        f"{estimates.WHAT} Estimated from the compiler's cycles, exchanges and 1 ms a host call added. Its authors trained their own "
+        f"{estimates.EPOCH.what} Estimated from the compiler's cycles, exchanges and 1 ms a host call added. Its authors trained their own "
         "program, of plain layers: only plain Keras can be held against it (benchmarks/keras_showers_on_jax.py; its step is compiled in three "
         "programs, whose cycles are added as often as a step runs each). "
         '"Units at work" counts the zeros with which kernels are filled up (decision 36) as arithmetic.\n\n'

@@ -14,12 +14,11 @@ import sys
 import time
 from typing import Any
 
-from gan_runtime.base.fields import Fields
-from gan_runtime.domains.flows.fields import pair_fields
+from gan_runtime.base.fields import Fields, pair_fields
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
-from gan_runtime.studies.estimates import EVENTS
+from gan_runtime.studies.estimates import EPOCH
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.chips import TOPOLOGIES
@@ -47,7 +46,7 @@ def pictures(topology: str, batch: dict[str, Any]) -> Plan:
 
 def showers(topology: str, batch: dict[str, Any]) -> Plan:
     """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit into a core."""
-    return _streamed({**SHOWERS, **batch}, topology, shower_fields(GRID), EVENTS)
+    return _streamed({**SHOWERS, **batch}, topology, shower_fields(GRID), EPOCH.published.images)
 
 
 def pairs(topology: str, batch: dict[str, Any]) -> Plan:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from benchmarks import bundle_command, markdown
 from gan_runtime.bundles.layout import KARMAN
-from gan_runtime.domains.flows import vorticity
+from gan_runtime.domains.flows import pictures as flow_pictures
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.journal import EpochDone, Flow, FlowScore
 from gan_runtime.records.run_folder import RunDir
@@ -57,7 +57,7 @@ def drawn(run: RunDir, flow: Flow) -> Image.Image:
     rows = []
     for place in places:
         both = [
-            vorticity.drawn(np.concatenate([frames[place], film.mask], axis=-1))
+            flow_pictures.drawn(np.concatenate([frames[place], film.mask], axis=-1))
             for frames in (film.truth, film.predicted)
         ]
         framed = [np.pad(image, ((RIM, 0), (RIM, 0), (0, 0)), constant_values=255) for image in both]

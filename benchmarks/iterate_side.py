@@ -17,8 +17,9 @@ import numpy as np
 from benchmarks import frame_set
 from benchmarks.step_timer import arguments, run_alone_or_serve
 from gan_runtime import catalog
+from gan_runtime.base.fields import SOURCE
 from gan_runtime.domains.flows import rollout
-from gan_runtime.domains.flows.fields import SOURCE, flow_fields
+from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, Picture, Translator
 from gan_runtime.engines.tiling.ways import WAYS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from dashboard import words
-from gan_runtime.base.fields import IMAGES, LABELS, Field, Fields
-from gan_runtime.domains.flows.fields import LATER, REYNOLDS, SOURCE, TARGET
+from gan_runtime.base.fields import IMAGES, LABELS, SOURCE, TARGET, Field, Fields
+from gan_runtime.catalog.domains import DOMAINS
 
 MOST_CLASSES = 6  # named in a line
 MOST_LETTERS = 24  # of a class
@@ -15,14 +15,13 @@ PAIR = "pair"  # what a row of two pictures is called
 
 
 def row(fields: Fields) -> str:
-    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 grey → 64 × 64 RGB"; "17 × 17 × 25 showers, energy"."""
+    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 grey → 64 × 64 RGB"."""
     field = fields.get(IMAGES)
     if field is not None:
         return f"{picture(field)} · {classes(fields)}"
-    if REYNOLDS in fields:
-        height, width, _ = fields[SOURCE].shape
-        after = 1 + (fields[LATER].shape[0] if LATER in fields else 0)
-        return f"{height} × {width}, each with the next {'one' if after == 1 else after} · Reynolds number"
+    for domain in DOMAINS:
+        if described := domain.describe(fields):
+            return described
     if SOURCE in fields:
         return f"{picture(fields[SOURCE])} → {picture(fields[TARGET])}"
     return ", ".join(f"{volume(field)} {name}".strip() for name, field in fields.items())
@@ -35,9 +34,13 @@ def volume(field: Field) -> str:
 
 
 def noun(fields: Collection[str]) -> str:
-    """What one row with such fields is called: picture, frame, pair, or row."""
+    """What one row with such fields is called: picture, pair, row, or as a domain calls it, such as frame."""
+    for domain in DOMAINS:
+        for name in fields:
+            if name in domain.nouns:
+                return domain.nouns[name]
     if SOURCE in fields:
-        return "frame" if REYNOLDS in fields else PAIR
+        return PAIR
     return "picture" if IMAGES in fields or not fields else "row"
 
 

@@ -62,7 +62,7 @@ def epochs(report: Report, answers: Answers) -> None:
 
 def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
     """Seconds. Raises NotMeasuredError."""
-    batch = estimates.BATCH_PER_CORE * estimates.CORES
+    batch = estimates.EPOCH.batch_per_core * estimates.EPOCH.cores
     plan = cycles_side.plan_of("showers", topology, batch, PRECISION)
     one = together(
         [

@@ -15,8 +15,9 @@ from dashboard import actions, option_words, words
 from dashboard.frame import access
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
+from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.data import host_files, prepared, preparing
-from gan_runtime.data.preparations import PREPARATIONS, Preparation
+from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.jobs import uploads
 from gan_runtime.jobs.uploads import Dropped

@@ -1,13 +1,13 @@
 """The colors of a flow: two scales, an obstacle and a few greys in ONE palette of 256, so that a frame is bytes, in the browser, in a
-GIF and in an MP4 alike. Those with a sign are the colors of all pictures of flows (domains/flows/vorticity.py)."""
+GIF and in an MP4 alike. Those with a sign are the colors of all pictures of flows (domains/flows/pictures.py)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.domains.flows.vorticity import ANCHORS as SIGNED
-from gan_runtime.domains.flows.vorticity import STONE
+from gan_runtime.domains.flows.pictures import ANCHORS as SIGNED
+from gan_runtime.domains.flows.pictures import STONE
 
 LEVELS = 113  # of each scale; an odd number, so that zero has the color in the middle
 GREYS = 28  # from white to ink, for words

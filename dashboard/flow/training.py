@@ -12,7 +12,7 @@ from dashboard import plots, run_words, tables, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import words as flow_words
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.domains.flows import published_speeds
+from gan_runtime.domains.flows import published as published_times
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -29,7 +29,7 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
     st.header("How long does training take?", anchor=False)
     left, right = st.columns(2)
     with left:
-        times = pd.DataFrame([vars(one) for one in published_speeds.TIMES])
+        times = pd.DataFrame([vars(one) for one in published_times.TIMES])
         plots.steady_chart(flow_charts.training_times, times, "flow.training_times")
     estimated = predicted(runtime, rows)
     with right:
@@ -37,7 +37,7 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
         tables.show(table, hide_index=True, key="flow.training", height=340)
     lacking = "" if estimated else f" {flow_words.NOT_ESTIMATED}"
     st.caption(
-        f"Dashed: {published_speeds.SOURCE}. {published_speeds.SETTING} {flow_words.OTHER_TIMES}{lacking}"
+        f"Dashed: {published_times.SOURCE}. {published_times.SETTING} {flow_words.OTHER_TIMES}{lacking}"
     )
 
 
@@ -45,7 +45,7 @@ def published() -> list[list[str]]:
     """A row of the table for each published time."""
     return [
         [flow_words.ELSEWHERE, "KIT, 45 epochs", one.device, str(one.batch_size), f"{words.count(one.seconds)} s"]
-        for one in published_speeds.TIMES
+        for one in published_times.TIMES
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from dashboard.flow import words as flow_words
 from dashboard.flow.shown import Shown
 from dashboard.frame import places
 from gan_runtime.domains.flows import iterate_requests
-from gan_runtime.domains.flows.lattice import DIAMETER
+from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.score_metrics import BY_NAME
 from gan_runtime.engines.tiling.ways import Way
 from gan_runtime.spec import nesting

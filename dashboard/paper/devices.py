@@ -14,6 +14,8 @@ from dashboard.paper import time_words, verdicts
 from dashboard.paper.view import Batches
 from dashboard.studies import condition_words
 from dashboard.studies import words as study_words
+from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.published import PublishedScaling, PublishedTimes
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -28,6 +30,8 @@ SHOWN = {
     "xla",
     "batch_size_global",
 }  # have columns
+SCALING = [domain.scaling for domain in DOMAINS if domain.scaling]
+TIMES = [domain.times for domain in DOMAINS if domain.times]
 BESIDE = [
     "dataset",
     "images",
@@ -97,7 +101,7 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scaling(rates: pd.DataFrame) -> None:
-    """Beside the tables that CERN and KIT have published."""
+    """Next to the tables that others have published."""
     st.header("Scaling, beside what others have published")
     lines = speed_ups(rates)
     ours = lines.loc[lines["ours"], "system"].nunique()
@@ -108,36 +112,49 @@ def _scaling(rates: pd.DataFrame) -> None:
         "Studies start some. "
     )
     st.caption(
-        f"{here}Dashed: {references.CERN}. Those are GPUs and TPU cores; simulated CPU cores share one processor and cannot get faster."
+        f"{here}Dashed: {_sources()}. Those are GPUs and TPU cores; simulated CPU cores share one processor and cannot get faster."
     )
     plots.steady_chart(speed_charts.speed_up, lines, "paper.scaling")
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**CERN, 3DGAN: seconds per epoch**")
-        table = [
-            (one.system, one.devices, one.batch_size_per_replica, one.seconds)
-            for one in references.CERN_EPOCHS
-        ]
-        tables.show(
-            pd.DataFrame(table, columns=["System", "Devices", "Batch per device", "Seconds per epoch"]),
-            hide_index=True,
-            key="paper.cern",
-        )
+        for scaling in SCALING:
+            _epochs(scaling)
     with right:
-        st.markdown("**KIT, Pix2Pix on flow: training time in seconds by batch size**")
-        kit = (
-            pd.DataFrame(references.KIT_SECONDS)
-            .map(lambda seconds: "–" if pd.isna(seconds) else f"{seconds:.0f}")
-            .rename_axis("Batch")
-            .reset_index()
-        )
-        tables.show(kit, hide_index=True, key="paper.kit")
-        st.caption(f"{references.KIT}. A dash: not published.")
+        for times in TIMES:
+            _times(times)
+
+
+def _sources() -> str:
+    return "; ".join(scaling.source for scaling in SCALING)
+
+
+def _epochs(scaling: PublishedScaling) -> None:
+    st.markdown(f"**{scaling.title}**")
+    table = [
+        (speed.system, speed.devices, speed.batch_size_per_replica, speed.seconds) for speed in scaling.speeds
+    ]
+    tables.show(
+        pd.DataFrame(table, columns=["System", "Devices", "Batch per device", "Seconds per epoch"]),
+        hide_index=True,
+        key=f"paper.{scaling.who.lower()}",
+    )
+
+
+def _times(times: PublishedTimes) -> None:
+    st.markdown(f"**{times.title}**")
+    table = (
+        pd.DataFrame(times.seconds)
+        .map(lambda seconds: "–" if pd.isna(seconds) else f"{seconds:.0f}")
+        .rename_axis("Batch")
+        .reset_index()
+    )
+    tables.show(table, hide_index=True, key=f"paper.{times.title.partition(',')[0].lower()}")
+    st.caption(f"{times.source}. A dash: not published.")
 
 
 def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
     """Steady rates by number of devices, each line against its own fewest devices: ours where runs differ in that alone, and
-    CERN's. Columns: system (the legend's), detail (all that the runs of a line share), devices, rate, ours, speed_up."""
+    published ones. Columns: system (the legend's), detail (all that the runs of a line share), devices, rate, ours, speed_up."""
     rows = []
     names: set[str] = set()
     for _, group in rates.groupby(BESIDE, dropna=False, sort=False):
@@ -150,13 +167,14 @@ def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
             ]
     rows += [
         (
-            f"CERN, {one.system}",
-            f"batch {one.batch_size_per_replica} per device",
-            one.devices,
-            1.0 / one.seconds,
+            f"{scaling.who}, {speed.system}",
+            f"batch {speed.batch_size_per_replica} per device",
+            speed.devices,
+            1.0 / speed.seconds,
             False,
         )
-        for one in references.CERN_EPOCHS
+        for scaling in SCALING
+        for speed in scaling.speeds
     ]
     frame = pd.DataFrame(rows, columns=["system", "detail", "devices", "rate", "ours"]).sort_values(
         ["system", "devices"]

@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard import words
-from gan_runtime.domains.showers.published import CONVERGENCE, SUBMISSIONS
-from gan_runtime.domains.showers.published_speeds import PUBLISHED
+from gan_runtime.domains.showers.published import CONVERGENCE, PUBLISHED, SUBMISSIONS
 from gan_runtime.domains.showers.score_metrics import SCORES, Score, value_words
 from gan_runtime.store.queries import RunRow
 

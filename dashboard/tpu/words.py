@@ -14,7 +14,7 @@ WHAT_IS_COMPILED = (
 )
 HOW_GOOD = (
     "**Not checked with a program of this project:** its steps have not run on a TPU. The compiler's estimate is checked against what the "
-    f"authors of another program measured. {estimates.WHAT} Written in plain Keras on JAX, with the layers of their program, it is "
+    f"authors of another program measured. {estimates.EPOCH.what} Written in plain Keras on JAX, with the layers of their program, it is "
     f"compiled for the machines on which they trained (`{estimates.COMMAND}`); the error is that of the estimate. Beside it stands this "
     "project's own step of the same networks, made for the TPU, which nobody has measured. For a small step the host's overhead and the exchange "
     "come on top, as the slider assumes."

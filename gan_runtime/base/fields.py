@@ -48,6 +48,8 @@ Fields = Mapping[str, Field]
 
 IMAGES = "images"  # the field that holds pictures
 LABELS = "labels"  # the field that holds the number of each row's class
+SOURCE = "source"  # of pictures in pairs, the one to start from: (height, width, channels)
+TARGET = "target"  # the one to make of it: (height, width, channels), no more of them than the source has
 
 
 def pictures(height: int, width: int, channels: int) -> Field:
@@ -58,6 +60,14 @@ def pictures(height: int, width: int, channels: int) -> Field:
 def labels(classes: tuple[str, ...]) -> Field:
     """The number of each row's class, 0 to len(classes) - 1."""
     return Field((), dtype="int32", classes=classes)
+
+
+def pair_fields(height: int, width: int, source_channels: int = 3, target_channels: int = 3) -> Fields:
+    """The fields of a data set of picture pairs. Channels: 1 is grey, 3 is red, green, blue."""
+    return {
+        SOURCE: pictures(height, width, source_channels),
+        TARGET: pictures(height, width, target_channels),
+    }
 
 
 def class_names(fields: Fields) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from gan_runtime.base.fields import IMAGES, LABELS, labels, pictures
 from gan_runtime.catalog import dcgan, pairs
+from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
-from gan_runtime.domains.flows import entry as pix2pix
-from gan_runtime.domains.showers import entry as shower_3dgan
 
 __all__ = ["DATASETS", "ENGINES", "WORKLOADS", "DatasetEntry", "EngineEntry", "WorkloadEntry", "engine"]
 
@@ -59,8 +58,7 @@ WORKLOADS: dict[str, WorkloadEntry] = {
         reads=pairs.reads_digits,
         size=lambda _options, _fields: Size(205_969, 4_300),
     ),
-    "shower_3dgan": shower_3dgan.ENTRY,
-    "pix2pix": pix2pix.ENTRY,
+    **{name: entry for domain in DOMAINS for name, entry in domain.workloads.items()},
 }
 
 DATASETS: dict[str, DatasetEntry] = {

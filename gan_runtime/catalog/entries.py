@@ -74,13 +74,24 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Picture:
-    """One kind of picture of each epoch. `renderer`: its name in gan_runtime/pictures. `arrays`: those of `Workload.show` that
+    """One kind of picture of each epoch. `renderer`: its name in the table of gan_runtime/pictures. `arrays`: those of `Workload.show` that
     it draws, in the renderer's order. `title`: above the player."""
 
     name: str
     title: str
     renderer: str
     arrays: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """One way to draw arrays as a picture. `takes`: what the arrays hold, in their order.
+
+    `draw`: "module:function", which gets (arrays, names of classes, Room) and returns a Pillow image.
+    """
+
+    takes: tuple[str, ...]
+    draw: str
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Evaluation:
 
     `name`: as stored and as the command line calls it, such as "rollout"; `aliases`: names of older commands for it;
     `earlier_jobs`: names that its jobs had in earlier versions. `title`, `summary`: on its page and in `evaluate --help`;
-    `verb`: on the button that starts it, "Measure showers"; `busy`: of a run {run_id} that is being evaluated already.
+    `verb`: on the button that starts it, such as "Measure"; `busy`: of a run {run_id} that is being evaluated already.
     `options`: its form, command-line options and errors come from this record, as a workload's options do. Of an option
     `checkpoint` (newest, best, every) or `epoch` that is not there the request is refused, in the same words for all.
     `usual(home, run)`: values of options where nobody says them, by name, such as as many steps as a data set has.

@@ -99,14 +99,6 @@ class Availability:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Promised:
-    """What a set will hold once it is made: fields of a row, and rows to train on."""
-
-    fields: Fields
-    rows: int
-
-
 def picture_fields(images: Array, classes: tuple[str, ...] = ()) -> Fields:
     """The fields of pictures uint8 (N, height, width, channels), with labels where there are classes."""
     height, width, channels = images.shape[1:]

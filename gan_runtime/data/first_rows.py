@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Mapping
 from typing import Any
@@ -10,17 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gan_runtime import pictures
-from gan_runtime.base.fields import IMAGES
-from gan_runtime.domains.flows import vorticity
-from gan_runtime.domains.flows.fields import REYNOLDS, SOURCE, TARGET
-from gan_runtime.domains.showers.fields import SHOWERS
+from gan_runtime.base.fields import IMAGES, SOURCE, TARGET
+from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.pictures import grids, sheet
 from gan_runtime.pictures.sheet import EVERYTHING, OF_AN_EPOCH, Room
 
 SHOWN = 16  # rows that are asked for, of which all pictures are drawn
-SHOWERS_SHOWN = 5
-FRAMES_SHOWN = 4  # of a flow, as far from each other as can be
 PAIRS_SHOWN = 6  # two side by side
 WIDEST = 1_056  # pixels; pairs of large pictures are drawn smaller
 
@@ -39,16 +35,25 @@ def of_pairs(pairs: NDArray[np.uint8]) -> bytes:
 
 
 def of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
-    """The first rows of a set as stored: its pictures, its pairs, its flow or its showers; None where it has none of them."""
+    """The first rows of a set as stored: its pictures, its pairs, or what a domain draws of them; None where nothing is drawn."""
     if IMAGES in rows:
         return png(rows[IMAGES])
-    if REYNOLDS in rows:
-        return png(vorticity.drawn(rows[SOURCE][:: SHOWN // FRAMES_SHOWN]), Room(columns=FRAMES_SHOWN // 2))
+    for domain in DOMAINS:
+        picture = _of_domain(domain.first_rows, rows)
+        if picture is not None:
+            return _encoded(picture)
     if SOURCE in rows:
         return of_pairs(np.concatenate([rows[SOURCE], rows[TARGET]], axis=2))
-    if SHOWERS not in rows:
+    return None
+
+
+def _of_domain(drawer: str, rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
+    """`drawer`: "module:function"; "" of a domain that draws none."""
+    if not drawer:
         return None
-    return _encoded(pictures.render("shower_projections", (rows[SHOWERS][:SHOWERS_SHOWN],)))
+    module, _, function = drawer.partition(":")
+    picture: Image.Image | None = getattr(importlib.import_module(module), function)(rows)
+    return picture
 
 
 def _encoded(picture: Image.Image) -> bytes:

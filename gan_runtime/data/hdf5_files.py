@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError, quoted
+from gan_runtime.catalog.preparation import HDF5_SUFFIXES
 from gan_runtime.data import hdf5_problems
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_files import readable
-from gan_runtime.data.preparations import HDF5_SUFFIXES
 from gan_runtime.data.summary import Skip, Skipped
 
 READ_BYTES = 1 << 24  # at once, for the hash

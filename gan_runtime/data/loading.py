@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, GanRuntimeError, HomeError, quoted
 from gan_runtime.base.fields import Fields
+from gan_runtime.catalog.preparation import Promised
 from gan_runtime.data import digits, mnist, prepared, stacked_digits
-from gan_runtime.data.contract import ArraySet, Availability, DataSet, Promised
+from gan_runtime.data.contract import ArraySet, Availability, DataSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.sharded import row_bytes
 from gan_runtime.data.summary import Summary

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError, quoted
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields, pair_fields
 from gan_runtime.data import picture_places, picture_sources
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import Converted, Target, converted, halves
@@ -37,7 +37,6 @@ from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter, row_bytes
 from gan_runtime.data.summary import Skip
 from gan_runtime.data.survey import Survey
-from gan_runtime.domains.flows.fields import SOURCE, TARGET, pair_fields
 
 __all__ = ["content", "prepare", "survey"]
 Stem = tuple[str, str]

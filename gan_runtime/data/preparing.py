@@ -19,9 +19,10 @@ from typing import Any
 from gan_runtime.base import disk, options
 from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.base.options import Option, OptionRecord
+from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.data import keras_sets, live_picture, picture_files, prepared
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.preparations import PREPARATIONS, Preparation
+from gan_runtime.data.preparations import PREPARATIONS, maker_of
 from gan_runtime.data.prepared import FieldRecord, Manifest, Stored
 from gan_runtime.data.survey import Survey
 from gan_runtime.records.entry import now
@@ -98,7 +99,7 @@ def survey(asked: Asked, progress: Progress) -> Survey:
     known = PREPARATIONS[asked.preparation]
     if not known.has_preview or asked.source is None:
         raise DatasetError(f"{asked.preparation} has no preview: prepare it.")
-    return known.load().survey(asked.source, chosen, progress)
+    return maker_of(known).survey(asked.source, chosen, progress)
 
 
 def prepare(
@@ -124,7 +125,7 @@ def prepare(
     if not known.makes_files:
         keras_sets.prepare(asked.preparation, progress)
         return None
-    maker = known.load()
+    maker = maker_of(known)
     source = maker.content(asked.source, progress) if asked.source is not None else ""
     content = _content(asked, chosen, source)
     if prepared.is_there(home, asked.set_name):

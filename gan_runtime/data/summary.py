@@ -48,7 +48,7 @@ class Skipped(BaseModel):
 
 
 class Quantity(BaseModel):
-    """A number that was measured of the rows, such as the sampling fraction of showers."""
+    """A number that was measured of the rows, such as a sampling fraction."""
 
     model_config = ConfigDict(frozen=True)
     name: str
@@ -61,7 +61,7 @@ class Quantity(BaseModel):
 
 
 class Curve(BaseModel):
-    """A small curve of the rows, such as the longitudinal profile of showers: `y` over `x`, at most some hundred points."""
+    """A small curve of the rows, such as a mean profile: `y` over `x`, at most some hundred points."""
 
     model_config = ConfigDict(frozen=True)
     title: str
@@ -74,7 +74,7 @@ class Curve(BaseModel):
 class Summary(BaseModel):
     """What came of the files, or of a simulation.
 
-    `held_out`: rows that no run trains on. `counts`: rows of each class or flow, in the order of the
+    `held_out`: rows that no run trains on. `counts`: rows of each class, or of each film of a simulation, in the order of the
     classes; `held_out_counts`: those of them that are held out. `held_out_splits`: rows of each folder that is held out as a whole, such
     as test. `converted`: how many files were changed in which way, such as "color profile to sRGB". `quantities`, `curve`: measured of
     the rows. `warnings`: sentences about what a person should look at before training. `note`: the same for each run on the set, which

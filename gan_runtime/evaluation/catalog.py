@@ -6,17 +6,18 @@ import importlib
 from functools import cache
 
 from gan_runtime.base.errors import JobError, quoted
+from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.evaluation.surface_options import LOSS_SURFACE
 
 CORE: tuple[Evaluation, ...] = (LOSS_SURFACE,)
-OF_DOMAINS: tuple[str, ...] = ()  # "module:NAME" of each evaluation that a domain declares
 
 
 @cache
 def evaluations() -> dict[str, Evaluation]:
     """Every evaluation by its name, the core's first."""
-    return {evaluation.name: evaluation for evaluation in (*CORE, *map(_declared, OF_DOMAINS))}
+    of_domains = (_declared(place) for domain in DOMAINS for place in domain.evaluations)
+    return {evaluation.name: evaluation for evaluation in (*CORE, *of_domains)}
 
 
 def evaluation(name: str) -> Evaluation:

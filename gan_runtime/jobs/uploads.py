@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gan_runtime.base.errors import DatasetError, HomeError
+from gan_runtime.catalog.preparation import HDF5_SUFFIXES
 from gan_runtime.data import file_kinds
-from gan_runtime.data.preparations import HDF5_SUFFIXES
 from gan_runtime.records.home import Home
 
 FOLDER = ".uploads"

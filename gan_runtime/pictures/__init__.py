@@ -1,13 +1,12 @@
 """Pictures drawn from arrays, by the name of their renderer. NumPy and Pillow alone: no framework, no run, no store.
 
 A workload's catalog entry says which arrays are drawn by which renderer (catalog.entries.Picture). Values of images are from
--1 to 1, those of showers as in domains/showers/cell_values.py; NaN, of networks that have gone wrong, is black.
+-1 to 1, those of a domain as its own renderers say; NaN, of networks that have gone wrong, is black.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -15,32 +14,21 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime.base import disk
-from gan_runtime.domains.flows import triplets
-from gan_runtime.domains.showers import pictures
-from gan_runtime.pictures import filmstrips, grids, labelled
+from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.entries import Renderer
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, Room, whole
 
-__all__ = ["LABELS", "RENDERERS", "Renderer", "Room", "render", "save", "whole"]
+__all__ = ["LABELS", "RENDERERS", "Room", "render", "save", "whole"]
 
 LABELS = "labels"  # what a renderer takes that tells classes apart
 
 
-@dataclass(frozen=True)
-class Renderer:
-    """One way to draw. `takes`: what its arrays hold, in their order."""
-
-    takes: tuple[str, ...]
-    draw: Callable[[tuple[NDArray[np.generic], ...], tuple[str, ...], Room], Image.Image]
-
-
 RENDERERS: dict[str, Renderer] = {
-    "grey_grid": Renderer(("images",), grids.grey_grid),
-    "rgb_grid": Renderer(("images",), grids.rgb_grid),
-    "labelled_grid": Renderer(("images", LABELS), labelled.labelled_grid),
-    "triplets": Renderer(("inputs", "outputs", "targets"), triplets.triplets),
-    "filmstrip": Renderer(("sequences",), filmstrips.filmstrip),
-    "shower_projections": Renderer(("showers",), pictures.shower_projections),
-    "shower_slices": Renderer(("showers",), pictures.shower_slices),
+    "grey_grid": Renderer(("images",), "gan_runtime.pictures.grids:grey_grid"),
+    "rgb_grid": Renderer(("images",), "gan_runtime.pictures.grids:rgb_grid"),
+    "labelled_grid": Renderer(("images", LABELS), "gan_runtime.pictures.labelled:labelled_grid"),
+    "filmstrip": Renderer(("sequences",), "gan_runtime.pictures.filmstrips:filmstrip"),
+    **{name: renderer for domain in DOMAINS for name, renderer in domain.renderers.items()},
 }
 
 
@@ -52,8 +40,7 @@ def render(
 ) -> Image.Image:
     """A picture of the arrays. `classes`: what the numbers 0, 1, 2, … of labels are called; `room`: how large it may become.
 
-    Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,), showers
-    (N, x, y, z, 1), frames of a flow (N, height, width, 3, or 4 with the obstacle).
+    Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,).
 
     Raises:
         ValueError: no such renderer, or arrays that it does not draw.
@@ -66,7 +53,9 @@ def render(
         raise ValueError(
             f"{name} draws {len(renderer.takes)} arrays ({wanted}), but was given {len(arrays)}."
         )
-    return renderer.draw(arrays, classes, room)
+    module, _, function = renderer.draw.partition(":")
+    picture: Image.Image = getattr(importlib.import_module(module), function)(arrays, classes, room)
+    return picture
 
 
 def save(picture: Image.Image, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the compiler's cycles say of CERN's 3DGAN at full size, beside what its authors measured.
+"""What the compiler's cycles say of a published GAN at full size, next to what its authors measured.
 
 Read from the newest results of `make bench ONLY=cycles` (benchmarks/rows/cycles.py); nothing of it is typed here.
 """
@@ -11,22 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.published import Speed
-from gan_runtime.domains.showers.published_speeds import PUBLISHED
 from gan_runtime.records.home import REPOSITORY
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "latest.jsonl"
 ROW, KIND = "cycles", "epoch"
 COMMAND = "make bench ONLY=cycles"
-EVENTS, BATCH_PER_CORE, CORES = PUBLISHED.images, 128, 8  # of an epoch of the authors, and how they trained
-WHAT = (
-    "CERN's 3DGAN at full size: 51 × 51 × 25 cells, four updates a step with RMSprop, mixed bfloat16, batch 128 a core on 8 cores, "
-    "122 steps an epoch of 124,987 showers."
-)
+EPOCH = next(domain.compiled_epoch for domain in DOMAINS if domain.compiled_epoch)  # the one that is compiled
 PLAIN, OWN = "keras", "ours"
-PROGRAMS = {PLAIN: "3DGAN in plain Keras on JAX", OWN: "3DGAN of this project"}
-# By topology: the machine, and what its authors call its devices.
-MACHINES = {"v2:2x2": ("TPU v2-8", "TPU v2 cores"), "v3:2x2": ("TPU v3-8", "TPU v3 cores")}
+PROGRAMS = {PLAIN: EPOCH.plain, OWN: EPOCH.own}
+MACHINES = {machine.topology: machine for machine in EPOCH.machines}
 
 
 @dataclass(frozen=True)
@@ -70,12 +65,12 @@ def by_machine(found: Iterable[Estimated]) -> tuple[OnMachine, ...]:
     seconds = {(one.program, one.machine): one.estimated_s for one in found}
     machines = [
         OnMachine(
-            machine,
-            _measured(system).seconds,
-            seconds.get((PROGRAMS[PLAIN], machine)),
-            seconds.get((PROGRAMS[OWN], machine)),
+            machine.title,
+            EPOCH.measured(machine.system).seconds,
+            seconds.get((PROGRAMS[PLAIN], machine.title)),
+            seconds.get((PROGRAMS[OWN], machine.title)),
         )
-        for machine, system in MACHINES.values()
+        for machine in EPOCH.machines
     ]
     return tuple(one for one in machines if (one.plain_s, one.own_s) != (None, None))
 
@@ -96,13 +91,9 @@ def estimated(records: Iterable[Mapping[str, Any]]) -> tuple[Estimated, ...]:
     return tuple(
         Estimated(
             PROGRAMS[record["side"]],
-            MACHINES[record["topology"]][0],
+            MACHINES[record["topology"]].title,
             record["epoch_s"],
-            _measured(MACHINES[record["topology"]][1]) if record["side"] == PLAIN else None,
+            EPOCH.measured(MACHINES[record["topology"]].system) if record["side"] == PLAIN else None,
         )
         for record in records
     )
-
-
-def _measured(system: str) -> Speed:
-    return next(one for one in PUBLISHED.speeds if (one.system, one.devices) == (system, CORES))

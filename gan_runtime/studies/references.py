@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from gan_runtime.domains.flows.published_speeds import TIMES
-from gan_runtime.domains.showers.published_speeds import SPEEDS
-
 PAPER = "Ravikumar and Sriraman 2023"
-CERN = "CERN 3DGAN on Google Cloud (Cardoso), seconds per epoch of 124 987 events, best input pipeline"
-KIT = "KIT, Pix2Pix flow simulation (Lehmann et al. 2024), average training time over 45 epochs"
 
 # The paper's setting: Table 1, sections 4 and 5, Figs. 5 to 10. A TPU compiles every step with XLA.
 PAPER_DATASET, PAPER_IMAGES = "mnist", 60_000
@@ -25,11 +20,3 @@ PAPER_FASTER_THAN = {
     "GPU": 0.197,
     "TPU, serial": 0.246,
 }  # eight TPU cores at batch 32, share of time
-
-
-CERN_EPOCHS = SPEEDS
-# Batch size → seconds, by device; what is not published is missing.
-KIT_SECONDS = {
-    device: {one.batch_size: one.seconds for one in TIMES if one.device == device}
-    for device in dict.fromkeys(one.device for one in TIMES)
-}

@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 from gan_runtime.base.errors import JournalError
-from gan_runtime.domains.flows.iterate_requests import ITERATE
 from gan_runtime.jobs import job_queue, uploads
 from gan_runtime.records import flow_frames, processes
 from gan_runtime.records.home import Home
@@ -52,7 +51,7 @@ def _of_films(home: Home) -> None:
     """Films of iterations that no record names: a job writes them before the record, and a kill may come between."""
     runs = [run for run in home.run_dirs() if run.flow.is_dir()]
     # Before any record is read: a job that ends meanwhile counts as alive.
-    looks = job_queue.looks(home, ITERATE) if runs else []
+    looks = job_queue.looks(home) if runs else []
     iterated = {look.asked.options.get("run_id") for look in looks if look.is_live}
     for run in runs:
         if run.run_id not in iterated:

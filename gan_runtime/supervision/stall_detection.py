@@ -18,7 +18,7 @@ from gan_runtime.store.store import Store
 
 LEAST_SECONDS = 120.0
 USUAL_CALLS = 20.0
-# The work at the end of an epoch is no call: a run is not taken for hung while it scores thousands of showers.
+# The work at the end of an epoch is no call: a run is not taken for hung while it scores thousands of rows.
 LONGEST_PROBES = 3.0
 TOPIC, GOES_ON = queries.STANDS_STILL, "goes_on"
 _NEXT = {

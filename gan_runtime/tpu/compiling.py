@@ -15,7 +15,7 @@ import numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh
 
-from gan_runtime.domains.flows.fields import SOURCE
+from gan_runtime.base.fields import SOURCE
 from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.call import most_steps, training_call
 from gan_runtime.engines.jax.tiles import TileCall

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gan_runtime.base.errors import AcceleratorError, DatasetError, quoted
-from gan_runtime.base.fields import Field, Fields
+from gan_runtime.base.fields import SOURCE, Field, Fields
 from gan_runtime.data import door, loading
-from gan_runtime.domains.flows.fields import SOURCE
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology

@@ -5,7 +5,7 @@ changes one or more networks, each following one of these losses. That covers:
 
 * DCGAN: one phase, generator and discriminator updated from the same forward pass;
 * equations 4 and 5 of the paper: k discriminator phases, each on a batch of real rows of its own, then one generator phase;
-* WGAN-GP: five critic phases on batches of their own, then the generator's; Pix2Pix: two.
+* WGAN-GP: five critic phases on batches of their own, then the generator's.
 
 The engine turns each update into gradients, all-reduce and apply, and scales the losses for the replicas, once.
 """

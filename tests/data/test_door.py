@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import DatasetError, RunStateError
-from gan_runtime.base.fields import IMAGES, LABELS, labels, needed, pictures
+from gan_runtime.base.fields import IMAGES, LABELS, labels, needed, pair_fields, pictures
 from gan_runtime.commands import commands
 from gan_runtime.data import door, prepared, preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.domains.flows.fields import pair_fields
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home

@@ -11,7 +11,7 @@ import pytest
 from numpy.lib import format as npy
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, Fields, pair_fields
 from gan_runtime.data import prepared
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.data.sharded import ShardedSet, row_bytes, shard_file
@@ -21,9 +21,7 @@ from gan_runtime.domains.flows.fields import (
     OBSTACLE_SHIFT,
     OBSTACLE_WIDTH,
     REYNOLDS,
-    SOURCE,
     flow_fields,
-    pair_fields,
 )
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.records.home import Home

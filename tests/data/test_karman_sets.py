@@ -12,6 +12,7 @@ from PIL import Image
 
 from dashboard import data_words
 from gan_runtime.base.errors import DatasetError, SpecError
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import first_rows, live_picture, loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.live_picture import LivePicture
@@ -19,15 +20,7 @@ from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.domains.flows import films, preparation_options
 from gan_runtime.domains.flows import solver_frames as flow_frames
-from gan_runtime.domains.flows.fields import (
-    LATER,
-    LATTICE_STEP,
-    OBSTACLE_SHIFT,
-    OBSTACLE_WIDTH,
-    REYNOLDS,
-    SOURCE,
-    TARGET,
-)
+from gan_runtime.domains.flows.fields import LATER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
 from gan_runtime.domains.flows.lattice import Lattice, square
 from gan_runtime.records.home import Home
 

@@ -14,11 +14,11 @@ from PIL import Image
 
 from dashboard import data_words
 from gan_runtime.base.errors import DatasetError, HomeError
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import first_rows, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.survey import Survey
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
 

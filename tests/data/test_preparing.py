@@ -108,7 +108,7 @@ def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
 def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
     assert (
         sentence(Asked("digits").check)
-        == "'digits' is no preparation: there are pictures, showers, showers_tiny, showers_hdf5, calochallenge, picture_pairs, karman, karman_small, mnist, fashion_mnist."
+        == "'digits' is no preparation: there are pictures, picture_pairs, showers, showers_tiny, showers_hdf5, calochallenge, karman, karman_small, mnist, fashion_mnist."
     )
     assert (
         sentence(Asked("pictures", "photos").check)

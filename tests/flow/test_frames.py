@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from gan_runtime.domains.flows import solver_frames
-from gan_runtime.domains.flows.fields import FLOW_CHANNELS, OBSTACLE, ODD_CHANNELS, UX, UY, VORTICITY
-from gan_runtime.domains.flows.lattice import DIAMETER, INFLOW, Lattice, circle, square
+from gan_runtime.domains.flows.fields import (
+    DIAMETER,
+    FLOW_CHANNELS,
+    OBSTACLE,
+    ODD_CHANNELS,
+    UX,
+    UY,
+    VORTICITY,
+)
+from gan_runtime.domains.flows.lattice import INFLOW, Lattice, circle, square
 
 
 def test_values_go_there_and_back_by_fixed_scales() -> None:

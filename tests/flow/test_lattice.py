@@ -12,7 +12,8 @@ import pytest
 
 from gan_runtime.domains.flows import measures
 from gan_runtime.domains.flows import solver_frames as flow_frames
-from gan_runtime.domains.flows.lattice import DIAMETER, INFLOW, OBSTACLES, Lattice, Shape, Walls, square
+from gan_runtime.domains.flows.fields import DIAMETER
+from gan_runtime.domains.flows.lattice import INFLOW, OBSTACLES, Lattice, Shape, Walls, square
 from tests.flow.wakes import EVERY, swing
 
 # Of a square at Re 100, as this program found it: no published value for these walls is known.

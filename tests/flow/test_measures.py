@@ -9,7 +9,8 @@ import pytest
 
 from gan_runtime.domains.flows import measures
 from gan_runtime.domains.flows import solver_frames as flow_frames
-from gan_runtime.domains.flows.lattice import DIAMETER, INFLOW
+from gan_runtime.domains.flows.fields import DIAMETER
+from gan_runtime.domains.flows.lattice import INFLOW
 from gan_runtime.domains.flows.rollout_request import USUAL_STEPS
 
 FREE = np.zeros((40, 96), bool)

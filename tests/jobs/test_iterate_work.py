@@ -19,6 +19,7 @@ from gan_runtime.cli.app import app
 from gan_runtime.commands import commands
 from gan_runtime.domains.flows import iterate_requests, lattice, rollout, rollout_request
 from gan_runtime.domains.flows import solver_frames as of_flow
+from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import Given, Model
 from gan_runtime.domains.flows.rollout_request import USUAL_STEPS, Wanted, usual_steps
@@ -188,7 +189,7 @@ def test_the_solver_is_timed_at_the_viscosity_of_a_wider_obstacle() -> None:
     assert not np.array_equal(of_flow.of(solver), of_flow.of(usual))
 
 
-def given_past(mask: np.ndarray, width: float = lattice.DIAMETER) -> Given:
+def given_past(mask: np.ndarray, width: float = DIAMETER) -> Given:
     """Two frames at rest. `mask`: (height, width, 1) float32; `width`: of the obstacle."""
     source = np.pad(mask, [(0, 0), (0, 0), (3, 0)])
     truth = np.zeros((3, *mask.shape[:2], 3), np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gan_runtime import pictures
-from gan_runtime.domains.flows import vorticity
+from gan_runtime.domains.flows import pictures as flow_pictures
 from gan_runtime.domains.flows.fields import OBSTACLE, VORTICITY
 from gan_runtime.pictures import sheet
 
@@ -22,7 +22,7 @@ def frames(*turning: float, obstacle: bool = False) -> np.ndarray:
 
 
 def test_what_turns_neither_way_is_white_and_the_ends_of_the_scale_are_dark_on_both_sides() -> None:
-    colors = vorticity.drawn(frames(-1.0, 0.0, 1.0, 7.0))
+    colors = flow_pictures.drawn(frames(-1.0, 0.0, 1.0, 7.0))
     assert colors.shape == (4, 8, 8, 3)
     assert [tuple(frame[0, 0].tolist()) for frame in colors] == [BLUEST, WHITE, REDDEST, REDDEST]
 
@@ -30,7 +30,7 @@ def test_what_turns_neither_way_is_white_and_the_ends_of_the_scale_are_dark_on_b
 def test_an_obstacle_is_grey_and_what_is_no_number_is_black() -> None:
     values = frames(0.5, obstacle=True)
     values[0, 7, 7, VORTICITY] = np.nan
-    (colors,) = vorticity.drawn(values)
+    (colors,) = flow_pictures.drawn(values)
     assert tuple(colors[0, 0].tolist()) == STONE
     assert tuple(colors[7, 7].tolist()) == (0, 0, 0)
     assert colors[7, 0, 0] > colors[7, 0, 2], "against the clock's hands: red"
@@ -47,4 +47,4 @@ def test_a_triplet_of_a_flow_shows_the_obstacle_of_its_source_in_all_three() -> 
 @pytest.mark.parametrize("shape", [(1, 8, 8, 2), (0, 8, 8, 3), ()])
 def test_frames_of_other_channels_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"cannot be drawn: give \(…, 3\), or \(…, 4\) with the obstacle\."):
-        vorticity.drawn(np.zeros(shape, np.float32))
+        flow_pictures.drawn(np.zeros(shape, np.float32))

@@ -13,12 +13,13 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.base import options
 from gan_runtime.base.options import GROUPS, OF_WORKLOAD, Option
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declared, domains
 from gan_runtime.pictures import RENDERERS
 from gan_runtime.records.journal import Sample
 from gan_runtime.spec import RunSpec
 from tests.support.sources import (
     imported,
+    imported_on_loading,
     loaded_with,
     nodes,
     packages,
@@ -75,7 +76,13 @@ def test_charts_are_drawn_without_streamlit() -> None:
     assert "streamlit" not in loaded_with(files)
 
 
-@pytest.mark.parametrize("path", python_files("gan_runtime/workloads"), ids=str)
+OF_WORKLOADS = [
+    *python_files("gan_runtime/workloads"),
+    *(path for path in python_files("gan_runtime/domains") if "keras" in packages(imported_on_loading(path))),
+]
+
+
+@pytest.mark.parametrize("path", OF_WORKLOADS, ids=str)
 def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path) -> None:
     """Fields and options are declared without a framework; NumPy makes what is asked of it on the host."""
     modules = imported(path)
@@ -83,9 +90,8 @@ def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path)
     known = (
         "gan_runtime.workloads",
         "gan_runtime.base.fields",
-        "gan_runtime.domains.showers.fields",
-        "gan_runtime.domains.flows.fields",
         "gan_runtime.catalog",
+        f"gan_runtime.domains.{path.parent.name}",
     )
     own = {module for module in modules if module.startswith("gan_runtime") and not module.startswith(known)}
     assert (strangers, own) == (set(), set())
@@ -112,10 +118,11 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     modules = imported(path)
     assert packages(modules) - {"numpy", "PIL", "gan_runtime", *sys.stdlib_module_names} == set()
     ours = {module for module in modules if module.startswith("gan_runtime.")}
-    # The others say what a cell of a shower is, and a channel of a flow; a file is written whole or not at all.
+    # The catalog lists the renderers of domains; a file is written whole or not at all.
     known = (
         "gan_runtime.pictures",
-        "gan_runtime.domains",
+        "gan_runtime.catalog.domains",
+        "gan_runtime.catalog.entries",
         "gan_runtime.base",
     )
     assert {module for module in ours if not module.startswith(known)} == set()
@@ -125,6 +132,7 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     "path",
     [
         "catalog/__init__.py",
+        *(f"{module.removeprefix('gan_runtime.').replace('.', '/')}.py" for module in domains.MODULES),
         "base/fields.py",
         "base/metrics.py",
         "spec/run_spec.py",

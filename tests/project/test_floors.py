@@ -25,25 +25,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("domains",),
     ("cli", "__main__"),
 )
-# Imports that go up until the domains plug in by a table and all changes lie below the supervision: only fewer of them, never others.
-STILL_UPWARD = {
-    *(
-        ("catalog/__init__.py", "domains"),
-        ("data/first_rows.py", "domains"),
-        ("data/picture_pairs.py", "domains"),
-    ),
-    *(
-        ("data/preparations.py", "domains"),
-        ("pictures/__init__.py", "domains"),
-        ("studies/estimates.py", "domains"),
-    ),
-    *(
-        ("studies/references.py", "domains"),
-        ("supervision/crash_cleanup.py", "domains"),
-        ("tpu/plan.py", "domains"),
-    ),
-    *(("tpu/compiling.py", "domains"), ("commands/commands.py", "domains"), ("records/flow.py", "engines")),
-}
+# Imports that go up until a run is evaluated through one command: only fewer of them, never others.
+STILL_UPWARD = {("commands/commands.py", "domains"), ("records/flow.py", "engines")}
 STILL_CIRCLES = {("commands", "supervision")}
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields, pair_fields
 from gan_runtime.data import prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter
@@ -13,10 +13,7 @@ from gan_runtime.domains.flows.fields import (
     OBSTACLE_SHIFT,
     OBSTACLE_WIDTH,
     REYNOLDS,
-    SOURCE,
-    TARGET,
     flow_fields,
-    pair_fields,
 )
 from gan_runtime.records.entry import now
 from gan_runtime.records.home import Home

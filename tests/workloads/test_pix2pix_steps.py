@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from gan_runtime import pictures
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.domains.flows import score_metrics, workload
 from gan_runtime.domains.flows.entry import ENTRY, Pix2pixOptions
-from gan_runtime.domains.flows.fields import LATER, SOURCE, TARGET
+from gan_runtime.domains.flows.fields import LATER
 from gan_runtime.engines.drawn_inputs import HostNoise
 from gan_runtime.engines.values import host_values
 from gan_runtime.workloads.contract import Forward

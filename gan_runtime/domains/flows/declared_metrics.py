@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 from gan_runtime.catalog.entries import Judgement, Picture
 from gan_runtime.domains.flows import score_metrics
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 
 G, D = "generator", "discriminator"
 NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))

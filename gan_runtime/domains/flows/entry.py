@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gan_runtime.base.errors import FieldError
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Size, WorkloadEntry
 from gan_runtime.domains.flows.declared_metrics import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.domains.flows.offered_fields import LEAST_TILE, MOST_TILE, fitted, reads
 
 NetworkSize = Literal["small", "full"]

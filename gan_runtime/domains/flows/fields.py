@@ -1,16 +1,14 @@
-"""What a row of pictures in pairs holds: one to start from, the one to make of it, and of films the frames after that.
+"""What a row of a flow holds: a frame, the next one, the frames after that, and numbers of the flow.
 
-Two kinds of sets have these fields. Frames of a flow past an obstacle: the source is (ux, uy, vorticity, obstacle), the target the same
-flow a moment later, without the obstacle, which stays where it is. So a target with the source's channels beyond its own is the next
-source. Pairs of pictures: both are bytes. Frames become values and back in domains/flows/solver_frames.py, which needs NumPy; the catalog does not.
+The source is (ux, uy, vorticity, obstacle), the target the same flow a moment later, without the obstacle, which stays where
+it is. So a target with the source's channels beyond its own is the next source. Frames become values and back in
+domains/flows/solver_frames.py, which needs NumPy; the catalog does not.
 """
 
 from __future__ import annotations
 
-from gan_runtime.base.fields import Field, Fields, pictures
+from gan_runtime.base.fields import SOURCE, TARGET, Field, Fields
 
-SOURCE = "source"  # (height, width, channels)
-TARGET = "target"  # (height, width, channels), no more of them than the source has
 LATER = "later"  # (count, height, width, channels of the target): the frames after the target, oldest first; may be missing
 REYNOLDS = "reynolds"  # of the flow, on the obstacle's diameter; the same for all rows of a trajectory
 LATTICE_STEP = "lattice_step"  # of the solver, of the source
@@ -20,6 +18,8 @@ OBSTACLE_SHIFT = "obstacle_shift"  # so many cells lower than the middle; likewi
 FLOW_CHANNELS = ("ux", "uy", "vorticity")  # of a target; a source has the obstacle too, 0 or 1
 UX, UY, VORTICITY = range(len(FLOW_CHANNELS))  # their places
 OBSTACLE = len(FLOW_CHANNELS)  # its place in a source
+HEIGHT, WIDTH = 80, 192  # cells of the solver, and pixels of a frame on its full grid
+DIAMETER = 10.0  # of the obstacle, or its side: 1/8 of the height
 # Upside down, a flow goes down where it went up, and turns the other way round.
 ODD_CHANNELS = (UY, VORTICITY)
 
@@ -38,13 +38,16 @@ def flow_fields(height: int, width: int, later: int = 0) -> Fields:
     return {**rows, LATER: _flow(later, height, width, channels)} if later else rows
 
 
-def pair_fields(height: int, width: int, source_channels: int = 3, target_channels: int = 3) -> Fields:
-    """The fields of a data set of picture pairs. Channels: 1 is grey, 3 is red, green, blue."""
-    return {
-        SOURCE: pictures(height, width, source_channels),
-        TARGET: pictures(height, width, target_channels),
-    }
-
-
 def _flow(*shape: int) -> Field:
     return Field(shape, dtype="float16", odd_channels=ODD_CHANNELS)
+
+
+def describe(fields: Fields) -> str:
+    """A row of a flow in words: "80 × 192, each with the next 3 · Reynolds number"; "" for a row of something else."""
+    if REYNOLDS not in fields:
+        return ""
+    height, width, _ = fields[SOURCE].shape
+    following = 1 + (fields[LATER].shape[0] if LATER in fields else 0)
+    return (
+        f"{height} × {width}, each with the next {'one' if following == 1 else following} · Reynolds number"
+    )

@@ -15,17 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.data.contract import DataSet
-from gan_runtime.domains.flows.fields import (
-    LATTICE_STEP,
-    OBSTACLE_SHIFT,
-    OBSTACLE_WIDTH,
-    REYNOLDS,
-    SOURCE,
-    TARGET,
-)
-from gan_runtime.domains.flows.lattice import DIAMETER
+from gan_runtime.domains.flows.fields import DIAMETER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
 from gan_runtime.domains.flows.preparation_options import title
 
 

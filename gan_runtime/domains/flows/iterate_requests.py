@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, FieldError, GanRuntimeError, SpecError
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.commands import checkpoint_requests
 from gan_runtime.data import loading, prepared
 from gan_runtime.domains.flows import films, rollout_request
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout_request import MOST_CORES, Wanted
 from gan_runtime.engines.tiling.ways import BLENDS, WAYS

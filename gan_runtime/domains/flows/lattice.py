@@ -23,8 +23,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-HEIGHT, WIDTH = 80, 192  # cells
-DIAMETER = 10.0  # of the obstacle, or its side: 1/8 of the height
+from gan_runtime.domains.flows.fields import DIAMETER, HEIGHT, WIDTH
+
 CENTER = (
     38.0  # of the obstacle, cells from the left, a fifth of the width; across the stream it is in the middle
 )

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.domains.flows import solver_frames as flow_frames
-from gan_runtime.domains.flows.fields import UX, UY, VORTICITY
-from gan_runtime.domains.flows.lattice import CENTER, DIAMETER, INFLOW, WIDTH
+from gan_runtime.domains.flows.fields import DIAMETER, UX, UY, VORTICITY, WIDTH
+from gan_runtime.domains.flows.lattice import CENTER, INFLOW
 
 Numbers = NDArray[np.float64]
 Frames = NDArray[np.floating]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.base.fields import Field, Fields, needed
-from gan_runtime.domains.flows.fields import LATER, SOURCE, TARGET
+from gan_runtime.base.fields import SOURCE, TARGET, Field, Fields, needed
+from gan_runtime.domains.flows.fields import LATER
 
 if TYPE_CHECKING:
     from gan_runtime.domains.flows.entry import Pix2pixOptions

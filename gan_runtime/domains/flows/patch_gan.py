@@ -13,9 +13,8 @@ from typing import Any
 import keras
 from keras import layers
 
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.domains.flows.entry import KERNEL, Pix2pixOptions, plan
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.domains.flows.unet import LEAK, new_weights, norm
 from gan_runtime.workloads.layers import Convolution
 

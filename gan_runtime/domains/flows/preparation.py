@@ -14,22 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data.contract import Arrays, Progress
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
+from gan_runtime.domains.flows import pictures
 from gan_runtime.domains.flows import solver_frames as flow_frames
-from gan_runtime.domains.flows import vorticity
-from gan_runtime.domains.flows.fields import (
-    LATER,
-    LATTICE_STEP,
-    OBSTACLE_SHIFT,
-    OBSTACLE_WIDTH,
-    REYNOLDS,
-    SOURCE,
-    TARGET,
-)
+from gan_runtime.domains.flows.fields import LATER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
 from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice
 from gan_runtime.domains.flows.preparation_options import (
     FlowCase,
@@ -62,7 +55,7 @@ class FlowProgress:
             part = min(AT_ONCE, steps - begin)
             flow.advance(part)
             self._done += part
-            self._picture.renew(lambda: vorticity.drawn(_with_obstacle(flow, flow_frames.of(flow))))
+            self._picture.renew(lambda: pictures.drawn(_with_obstacle(flow, flow_frames.of(flow))))
 
 
 def prepare(_source: None, options: FlowOptions, folder: Path, progress: Progress) -> Stored:

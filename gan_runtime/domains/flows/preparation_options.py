@@ -10,9 +10,8 @@ from pydantic import field_validator
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.data.contract import Promised
-from gan_runtime.domains.flows.fields import flow_fields
-from gan_runtime.domains.flows.lattice import DIAMETER, HEIGHT, WIDTH
+from gan_runtime.catalog.preparation import Promised
+from gan_runtime.domains.flows.fields import DIAMETER, HEIGHT, WIDTH, flow_fields
 
 Obstacle = Literal["square", "circle"]
 Grid = Literal["full", "half"]

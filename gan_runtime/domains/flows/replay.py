@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.data.sharded import row_bytes
 from gan_runtime.domains.flows import films
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.engines.values import host_value
 

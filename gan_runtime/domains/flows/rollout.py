@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from gan_runtime import catalog
 from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.errors import CheckpointError, DatasetError, FieldError, SpecError
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.domains.flows import films, measures, rollout_request
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
+from gan_runtime.domains.flows.fields import WIDTH
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.domains.flows.lattice import WIDTH, Lattice
+from gan_runtime.domains.flows.lattice import Lattice
 from gan_runtime.domains.flows.replay import Replay, nearest
 from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.domains.flows.scoring import Scored, Times, scored

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.domains.flows.fields import FLOW_CHANNELS
-from gan_runtime.domains.flows.lattice import DIAMETER, INFLOW, WIDTH, Lattice
+from gan_runtime.domains.flows.fields import DIAMETER, FLOW_CHANNELS, WIDTH
+from gan_runtime.domains.flows.lattice import INFLOW, Lattice
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]

@@ -11,9 +11,8 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.domains.flows.entry import DROPPED_BLOCKS, KERNEL, Pix2pixOptions, plan
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.workloads.contract import Tensor
 from gan_runtime.workloads.layers import BatchNorm, Convolution, ReplicaDropout, TransposedConvolution
 

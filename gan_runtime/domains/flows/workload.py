@@ -16,11 +16,11 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from gan_runtime.base.fields import Fields
+from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.domains.flows import training_tiles
 from gan_runtime.domains.flows.declared_metrics import GENERATED
 from gan_runtime.domains.flows.entry import Pix2pixOptions
-from gan_runtime.domains.flows.fields import LATER, SOURCE, TARGET
+from gan_runtime.domains.flows.fields import LATER
 from gan_runtime.domains.flows.patch_gan import discriminator
 from gan_runtime.domains.flows.unet import generator
 from gan_runtime.workloads.contract import (

@@ -12,7 +12,7 @@ from gan_runtime.catalog.entries import Size, WorkloadEntry
 from gan_runtime.domains.showers.declared_metrics import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
 from gan_runtime.domains.showers.fields import ANGLE, AUTHORS_GRID, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.domains.showers.layer_tables import Plan, plan
-from gan_runtime.domains.showers.published_speeds import PUBLISHED
+from gan_runtime.domains.showers.published import PUBLISHED
 
 NetworkSize = Literal["full", "tiny"]
 # Grids that the full networks are for: the authors', and data sets 2 and 3 of the CaloChallenge (alpha, r, layer).

@@ -7,16 +7,19 @@ dark pages; an empty cell is a shade lighter than the gaps, which shows where a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gan_runtime.domains.showers.fields import SHOWERS
 from gan_runtime.domains.showers.projections import VIEWS, cells_in_gev, seen
 from gan_runtime.pictures import sheet
 from gan_runtime.pictures.filmstrips import shown_frames
-from gan_runtime.pictures.sheet import GAP, LINE, Room
+from gan_runtime.pictures.sheet import GAP, LINE, OF_AN_EPOCH, Room
 
 _STOPS = (
     (0, 0, 4),
@@ -34,6 +37,7 @@ FAINTEST = 0.16  # of the way through the colors: what is before that cannot be 
 BETWEEN = 10  # pixels between two showers beside each other
 LAYER_PIXELS = 48  # the least width of a layer, so that its number fits above it
 BAR_PIXELS = 96
+FIRST_ROWS = 5  # showers of a set that are drawn before any training
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,13 @@ def shower_slices(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], r
             place = (column * (width + GAP), LINE + row * (height + GAP))
             picture.paste(sheet.image(drawn[row]), place)
     return _explained(picture, CELLS, rows, len(cells))
+
+
+def first_rows(rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
+    """The first showers of a data set, as stored; None where its rows are no showers."""
+    if SHOWERS not in rows:
+        return None
+    return shower_projections((rows[SHOWERS][:FIRST_ROWS],), (), OF_AN_EPOCH)
 
 
 def _enlarged(colors: NDArray[np.uint8], cell: int) -> NDArray[np.uint8]:

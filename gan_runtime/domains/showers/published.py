@@ -1,11 +1,16 @@
-"""Numbers that others have published, for beside one's own. None of them was measured with this program or on its data.
-
-The authors' speeds stand in gan_runtime/domains/showers/published_speeds.py, where the workload declares them.
-"""
+"""Numbers that others have published, for comparison. None of them was measured with this program or on its data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from gan_runtime.catalog.published import (
+    CompiledEpoch,
+    CompiledMachine,
+    PublishedScaling,
+    PublishedSpeeds,
+    Speed,
+)
 
 CHALLENGE = "CaloChallenge, data set 2: 45 × 16 × 9 cells, electrons of 1 GeV to 1 TeV, 100,000 showers (arXiv:2410.21611)"
 
@@ -53,4 +58,39 @@ CONVERGENCE = (
     Convergence("128 V100, batch 96 each", 12_288, 20, 25.3, 0.201, 15.5),
     Convergence("128 V100, batch 96 each", 12_288, 60, 116.0, 0.120, 26.1),
     Convergence("128 V100, batch 96 each", 12_288, 120, 6.7, 0.072, 11.0),
+)
+
+# What the authors of 3DGAN measured on GPUs and TPUs: seconds of an epoch with the best of their input pipelines.
+SPEEDS = (
+    *(
+        Speed("V100 GPUs", devices, 96, seconds)
+        for devices, seconds in ((2, 1779.3), (4, 899.0), (8, 453.1), (16, 227.6), (32, 115.0), (64, 59.4), (128, 34.9))
+    ),
+    *(Speed("TPU v2 cores", cores, 128, seconds) for cores, seconds in ((8, 1058.9), (32, 261.3))),
+    *(Speed("TPU v3 cores", cores, 128, seconds) for cores, seconds in ((8, 416.3), (32, 103.2))),
+)  # fmt: skip
+PUBLISHED = PublishedSpeeds(
+    source="R. Cardoso, 3DGAN on Google Cloud, tfjobs_runs_reduced.csv (github.com/recardoso/ISC_HPC_3DGAN)",
+    setting="Their networks have full size, on 51 × 51 × 25 cells, and each device its own batch, so that the global batch grows with the devices.",
+    images=124_987,
+    speeds=SPEEDS,
+)
+SCALING = PublishedScaling(
+    who="CERN",
+    title="CERN, 3DGAN: seconds per epoch",
+    source="CERN 3DGAN on Google Cloud (Cardoso), seconds per epoch of 124 987 events, best input pipeline",
+    speeds=SPEEDS,
+)
+COMPILED_EPOCH = CompiledEpoch(
+    what="CERN's 3DGAN at full size: 51 × 51 × 25 cells, four updates a step with RMSprop, mixed bfloat16, batch 128 a core on "
+    "8 cores, 122 steps an epoch of 124,987 showers.",
+    published=PUBLISHED,
+    batch_per_core=128,
+    cores=8,
+    plain="3DGAN in plain Keras on JAX",
+    own="3DGAN of this project",
+    machines=(
+        CompiledMachine("v2:2x2", "TPU v2-8", "TPU v2 cores"),
+        CompiledMachine("v3:2x2", "TPU v3-8", "TPU v3 cores"),
+    ),
 )

@@ -1,7 +1,7 @@
 """Keeps in the process what TensorFlow frees on the CPU within a step, for the next step to take.
 
 glibc gives a thread's memory back to the system as soon as a region of 64 MB is free, and the next step asks for it again, page by page,
-each one cleared by the kernel. A step of Pix2Pix (small, tiles of 64 pixels, batch 16) took 5,250 such pages in float32, and a fifth of
+each one cleared by the kernel. A step of a small U-Net (tiles of 64 pixels, batch 16) took 5,250 such pages in float32, and a fifth of
 its processor time was the system's. Peak memory stays as it is; only the memory between two peaks is no longer given back.
 """
 

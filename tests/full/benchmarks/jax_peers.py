@@ -11,9 +11,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from benchmarks import keras_pix2pix_on_jax
 from benchmarks.keras_pix2pix_on_jax import PairPeer, State
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data.contract import DataSet
 from gan_runtime.domains.flows import workload
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.spec import RunSpec
 from tests.support.engines import jax_side
 from tests.support.engines.jax_side import Numbers

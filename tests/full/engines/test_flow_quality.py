@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import prepared, preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.domains.flows import frame_errors, measures, rollout_request, workload
-from gan_runtime.domains.flows.fields import SOURCE, TARGET
 from gan_runtime.domains.flows.rollout import rolled_out
 from gan_runtime.engines.tf.tiles import TileProgram
 from gan_runtime.engines.tiles import Painter, translator_of

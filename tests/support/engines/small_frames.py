@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gan_runtime.base.fields import SOURCE, TARGET, pair_fields
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.flows.fields import (
     LATER,
@@ -11,10 +12,7 @@ from gan_runtime.domains.flows.fields import (
     OBSTACLE_SHIFT,
     OBSTACLE_WIDTH,
     REYNOLDS,
-    SOURCE,
-    TARGET,
     flow_fields,
-    pair_fields,
 )
 
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gan_runtime.catalog.published import PublishedTimes, TrainingTime
 
 SOURCE = "R. Lehmann, P. Schaarschmidt, W. Karl, PARS-Mitteilungen 2024 (dl.gi.de, 20.500.12116/44645), and the talk of 15 September 2023"
 SETTING = (
     "Average training time over 45 epochs, PyTorch with XLA, data parallel over the cores of a TPU. How many frames an epoch has is not "
     "published, so that these times cannot be turned into images per second."
 )
-
-
-@dataclass(frozen=True)
-class TrainingTime:
-    """Seconds on a device, or on all cores of one. `batch_size`: as the table has it."""
-
-    device: str
-    batch_size: int
-    seconds: float
 
 
 TIMES = tuple(
@@ -29,4 +20,10 @@ TIMES = tuple(
         ("TPU v4-8", {8: 2130.0, 16: 1369.0, 32: 1092.0, 64: 1077.0}),
     )
     for batch_size, seconds in by_batch.items()
+)
+KIT = PublishedTimes(
+    title="KIT, Pix2Pix on flow: training time in seconds by batch size",
+    source="KIT, Pix2Pix flow simulation (Lehmann et al. 2024), average training time over 45 epochs",
+    setting=SETTING,
+    times=TIMES,
 )

@@ -1,0 +1,80 @@
+"""A flow past an obstacle, and images out of images: everything that they declare to the core."""
+
+from __future__ import annotations
+
+from gan_runtime.catalog.domain import Domain
+from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.preparation import Preparation
+from gan_runtime.catalog.preset import Preset
+from gan_runtime.domains.flows import entry, fields, published
+from gan_runtime.domains.flows.preparation_options import (
+    FlowOptions,
+    SmallFlowOptions,
+    enough_frames,
+    held_out_is_not_trained_on,
+    promised,
+)
+
+RULES = (held_out_is_not_trained_on, enough_frames)
+PREPARATIONS = {
+    "karman": Preparation(
+        "Simulated flow",
+        "Frames of a Kármán vortex street behind an obstacle, simulated here. A run that needs them has them made.",
+        FlowOptions,
+        maker="gan_runtime.domains.flows.preparation",
+        name="karman",
+        rules=RULES,
+        promises=promised,
+    ),
+    "karman_small": Preparation(
+        "Simulated flow, small",
+        "The same flows in 40 × 96 pixels: for two cores. A run that needs them has them made.",
+        SmallFlowOptions,
+        maker="gan_runtime.domains.flows.preparation",
+        name="karman_small",
+        rules=RULES,
+        promises=promised,
+    ),
+}
+PRESETS = {
+    "karman": Preset(
+        title="Kármán street: KIT's Pix2Pix, cut down for two cores",
+        summary="A small U-Net learns the next frame of a flow past an obstacle, 40 × 96 pixels, which is simulated here first: minutes of "
+        "training. Fed back into itself it makes a film (docs/pix2pix.md).",
+        values={
+            "workload": "pix2pix",
+            "dataset": "karman_small",
+            "size": "small",
+            "tile": 32,  # of 40 × 96 pixels
+            "replicas": 1,
+            "batch_size_global": 32,
+            "epochs": 90,
+            "learning_rate_generator": 1e-3,
+            "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
+            "restart_epochs": 90,
+            "output": "change",  # from frame to frame little changes
+            "weight_l1": 4000.0,  # a frame has one right successor: D may only sharpen it
+            "dropout": 0.0,  # noise without use
+            "norm_momentum": 0.99,  # films are made by the stored statistics
+            "flip": "vertical",
+            "input_noise": 0.02,  # films are fed with their own errors
+            "unrolled": 3,
+            "steps_per_loop": 10,
+            "weight_snapshots": "yes",  # to iterate epoch by epoch
+        },
+    ),
+}
+DOMAIN = Domain(
+    name="flows",
+    title="Flows past an obstacle",
+    workloads={"pix2pix": entry.ENTRY},
+    preparations=PREPARATIONS,
+    renderers={
+        "triplets": Renderer(("inputs", "outputs", "targets"), "gan_runtime.domains.flows.pictures:triplets")
+    },
+    presets=PRESETS,
+    first_rows="gan_runtime.domains.flows.pictures:first_rows",
+    nouns={fields.REYNOLDS: "frame"},
+    describe=fields.describe,
+    times=published.KIT,
+)

@@ -1,0 +1,139 @@
+"""Frames of a flow in colors, and the source, output and target of a network next to each other.
+
+The color of a pixel says which way the flow turns: red counterclockwise, blue clockwise, white not at all; the obstacle is grey.
+
+The colors are those of "RdBu" (C. Brewer, colorbrewer2.org, Apache 2.0), which color-blind people tell apart, between fixed ends, so
+that pictures of different flows, epochs and runs can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime.base.fields import SOURCE
+from gan_runtime.domains.flows.fields import OBSTACLE, REYNOLDS, VORTICITY
+from gan_runtime.pictures import grids, sheet
+from gan_runtime.pictures.sheet import GAP, LINE, Room
+
+CHANNELS = (OBSTACLE, OBSTACLE + 1)  # of a frame: without the obstacle and with it
+# From -1 to 1, evenly spread.
+ANCHORS = (
+    "#053061",
+    "#2166AC",
+    "#4393C3",
+    "#92C5DE",
+    "#D1E5F0",
+    "#F7F7F7",
+    "#FDDBC7",
+    "#F4A582",
+    "#D6604D",
+    "#B2182B",
+    "#67001F",
+)
+STONE = "#4B5058"  # of an obstacle
+NOWHERE = "#000000"  # of what is no number
+TITLES = ("input", "output", "target")
+BETWEEN = 10  # pixels between two triplets
+AROUND_TITLE = 2  # on both sides
+ACROSS = 2  # triplets at most, so that their titles can be read on a phone
+FRAMES_SHOWN = 4  # of the first rows of a set, as far from each other as can be
+
+
+def drawn(frames: NDArray[np.generic], obstacle: NDArray[np.generic] | None = None) -> NDArray[np.uint8]:
+    """(…, 3) colors of frames (…, 3 or 4) with values from -1 to 1; what is beyond is cut.
+
+    `obstacle`: (…), 1 where it is; without it the frames' own, if they have a fourth channel.
+
+    Raises:
+        ValueError: no frames, or of other channels.
+    """
+    if 0 in frames.shape or frames.shape[-1:] not in [(number,) for number in CHANNELS]:
+        raise ValueError(
+            f"a flow of {frames.shape} cannot be drawn: give (…, 3), or (…, 4) with the obstacle."
+        )
+    if obstacle is None and frames.shape[-1] > OBSTACLE:
+        obstacle = frames[..., OBSTACLE]
+    values = frames[..., VORTICITY].astype(np.float32)
+    colors = diverging(values)
+    if obstacle is not None:
+        stone = np.asarray(obstacle, np.float32) > 0.5
+        colors = np.where(stone[..., np.newaxis], _levels(STONE), colors)
+    return colors
+
+
+def diverging(values: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """(…, 3) colors of values (…) from -1 to 1, straight lines between the anchors; NaN is black."""
+    anchors = np.stack([_levels(anchor) for anchor in ANCHORS])
+    places = np.linspace(-1.0, 1.0, len(anchors))
+    colors = np.stack([np.interp(values, places, anchors[:, channel]) for channel in range(3)], axis=-1)
+    known = np.isfinite(values)[..., np.newaxis]
+    return np.where(known, np.rint(np.where(known, colors, 0.0)), _levels(NOWHERE)).astype(np.uint8)
+
+
+def _levels(color: str) -> NDArray[np.uint8]:
+    """ "#FF8000" → (255, 128, 0)."""
+    return np.frombuffer(bytes.fromhex(color.removeprefix("#")), np.uint8)
+
+
+def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room) -> Image.Image:
+    """Three arrays (N, height, width, 1 or 3) of as many rows; two triplets stand beside each other where there is room.
+
+    Where an input has four channels, all three are frames of a flow, and the fourth is the obstacle of its row.
+
+    Raises:
+        ValueError: their numbers of images differ.
+    """
+    counts = [len(array) for array in arrays]
+    if len(set(counts)) > 1:
+        given = " and ".join(f"{count} {title}s" for count, title in zip(counts, TITLES, strict=True))
+        raise ValueError(f"triplets was given {given}: give as many of each.")
+    height = max(array.shape[1] for array in arrays)
+    lefts, width = _columns([array.shape[2] for array in arrays])
+    across = min(ACROSS, counts[0], sheet.fitting(width, room.widest, BETWEEN))
+    rows = min(-(-counts[0] // across), sheet.fitting(height, room.tallest))
+    parts = _parts(tuple(array[: rows * across] for array in arrays))
+    channels = max(part.shape[-1] for part in parts)
+    picture = sheet.canvas(across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, channels)
+    for group in range(across):
+        for title, left in zip(TITLES, lefts, strict=True):
+            sheet.write(picture, group * (width + BETWEEN) + left + AROUND_TITLE, LINE // 2, title)
+    for index in range(len(parts[0])):
+        top = LINE + index // across * (height + GAP)
+        for part, left in zip(parts, lefts, strict=True):
+            picture.paste(_as(part[index], channels), (index % across * (width + BETWEEN) + left, top))
+    return picture
+
+
+def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
+    """Of each the pixels, (N, height, width, 1 or 3)."""
+    if arrays[0].shape[-1] <= OBSTACLE:
+        return [sheet.pixels(array) for array in arrays]
+    obstacle = arrays[0][..., OBSTACLE]
+    return [drawn(array, obstacle) for array in arrays]
+
+
+def _columns(of_images: list[int]) -> tuple[list[int], int]:
+    """Where the three columns of a triplet begin, and how wide it is: a column is as wide as its images and its title."""
+    titled = [sheet.length(title) + 2 * AROUND_TITLE for title in TITLES]
+    widths = [max(image, title) for image, title in zip(of_images, titled, strict=True)]
+    lefts = [sum(widths[:place]) + place * GAP for place in range(len(widths))]
+    return lefts, lefts[-1] + widths[-1]
+
+
+def _as(levels: NDArray[np.uint8], channels: int) -> Image.Image:
+    """Grey images beside color ones are three equal channels."""
+    return sheet.image(np.broadcast_to(levels, (*levels.shape[:2], channels)).copy())
+
+
+def first_rows(rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
+    """Four frames of the first rows of a data set, as stored; None where they are of no flow."""
+    if REYNOLDS not in rows:
+        return None
+    source = rows[SOURCE]
+    frames = drawn(source[:: -(-len(source) // FRAMES_SHOWN)])
+    return sheet.image(grids.tiled(frames, Room(columns=FRAMES_SHOWN // 2)))

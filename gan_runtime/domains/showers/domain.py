@@ -1,0 +1,96 @@
+"""Showers of particles in a calorimeter: everything that they declare to the core."""
+
+from __future__ import annotations
+
+from gan_runtime.catalog.domain import Domain
+from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.preparation import HDF5_SUFFIXES, Preparation
+from gan_runtime.catalog.preset import Preset
+from gan_runtime.domains.showers import entry, published
+from gan_runtime.domains.showers.preparation_options import (
+    AuthorsOptions,
+    CaloChallengeOptions,
+    ShowerOptions,
+    TinyShowerOptions,
+    angles_in_order,
+    energies_in_order,
+    promised,
+)
+
+PREPARATIONS = {
+    "showers": Preparation(
+        "Simulated showers",
+        "Electrons in 25 layers of tungsten and silicon, simulated here: no files and no network needed.",
+        ShowerOptions,
+        maker="gan_runtime.domains.showers.simulated_preparation",
+        name="showers",
+        rules=(energies_in_order, angles_in_order),
+        promises=promised,
+    ),
+    "showers_tiny": Preparation(
+        "Simulated showers, small",
+        "The same in 17 × 17 × 25 cells, 4,000 of them: for two cores. A run that needs them has them made.",
+        TinyShowerOptions,
+        maker="gan_runtime.domains.showers.simulated_preparation",
+        name="showers_tiny",
+        rules=(energies_in_order, angles_in_order),
+        promises=promised,
+    ),
+    "showers_hdf5": Preparation(
+        "Showers of the 3DGAN's authors",
+        "Their HDF5 files: cells of 51 × 51 × 25, energy, measured angle.",
+        AuthorsOptions,
+        maker="gan_runtime.domains.showers.hdf5_preparation",
+        source="an HDF5 file, or a folder of them",
+        suffixes=HDF5_SUFFIXES,
+        name="showers_hdf5",
+    ),
+    "calochallenge": Preparation(
+        "Showers of the CaloChallenge",
+        "HDF5 files of data set 2 or 3: 16 × 9 × 45 or 50 × 18 × 45 voxels, and the energy.",
+        CaloChallengeOptions,
+        maker="gan_runtime.domains.showers.calochallenge_preparation",
+        source="an HDF5 file, or a folder of them",
+        suffixes=HDF5_SUFFIXES,
+        name="calochallenge",
+    ),
+}
+PRESETS = {
+    "showers": Preset(
+        title="Showers: CERN's 3DGAN, cut down for two cores",
+        summary="Networks with 4 channels on showers of 17 × 17 × 25 cells, which are simulated here first: small batches, rates that fall, and "
+        "few random numbers a shower give showers within minutes (docs/3dgan.md).",
+        values={
+            "workload": "shower_3dgan",
+            "dataset": "showers_tiny",
+            "size": "tiny",
+            "replicas": 1,
+            "latent_size": 16,  # decision 42; with 254 random numbers the mean shower drowns in noise for a thousand steps
+            "angle_gain": 6.0,  # measured angles of the tiny grid differ by 0.17 rad, so now by 1
+            "norm_momentum": 0.9,  # else D judges what G made a hundred updates ago
+            "batch_size_global": 8,  # nearly as many showers a second as with 64, and eight times the updates
+            "epochs": 6,
+            "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
+            "restart_epochs": 6,
+            "steps_per_loop": 25,
+            "profile_steps": 5,
+            "weight_snapshots": "yes",  # for the Physics page, epoch by epoch
+        },
+    ),
+}
+DOMAIN = Domain(
+    name="showers",
+    title="Showers in a calorimeter",
+    workloads={"shower_3dgan": entry.ENTRY},
+    preparations=PREPARATIONS,
+    renderers={
+        "shower_projections": Renderer(
+            ("showers",), "gan_runtime.domains.showers.pictures:shower_projections"
+        ),
+        "shower_slices": Renderer(("showers",), "gan_runtime.domains.showers.pictures:shower_slices"),
+    },
+    presets=PRESETS,
+    first_rows="gan_runtime.domains.showers.pictures:first_rows",
+    compiled_epoch=published.COMPILED_EPOCH,
+    scaling=published.SCALING,
+)
