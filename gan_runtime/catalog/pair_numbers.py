@@ -118,13 +118,15 @@ METRICS = (
         label=_GENERATED,
     ),
     Metric("r1_penalty", "R1 penalty, before its weight", "Half the squared slope", "Penalty", network=D),
+    Metric("r2_penalty", "R2 penalty, before its weight", "Half the squared slope", "Penalty", network=D),
+    Metric("penalty_factor", "Factor on the weights of the penalties", "Factor", NOT_DRAWN, network=D),
 )
 PANELS = (
     Panel(
         LOSSES,
         "Generator and discriminator loss",
         series="Network",
-        help="Binary cross-entropy of the newest step, in nats: generator, then discriminator.",
+        help="Losses of the newest step: generator, then discriminator. In nats where they are cross-entropies.",
     ),
     Panel(
         SCORES,
@@ -149,8 +151,8 @@ PANELS = (
     ),
     Panel(
         "Penalty",
-        "How steep is the discriminator at real images?",
-        "What the R1 penalty keeps small.",
+        "How steep is the discriminator?",
+        "At real images (R1) and generated ones (R2): what the penalties keep small.",
     ),
 )
 JUDGEMENTS = (

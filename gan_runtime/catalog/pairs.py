@@ -7,12 +7,14 @@ from typing import Literal, get_args
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import IMAGES, Fields, needed
-from gan_runtime.base.options import OneOf, OptionRecord, option
+from gan_runtime.base.options import Above, OneOf, OptionRecord, option
 from gan_runtime.catalog.entries import Options, Picture, Size, WorkloadEntry
 from gan_runtime.catalog.pair_numbers import JUDGEMENTS, METRICS, NETWORKS, PANELS, G
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
+Loss = Literal["cross_entropy", "hinge", "relativistic"]
 Updates = Literal["together", "in_turn"]
+CROSS_ENTROPY = OneOf("loss", ("cross_entropy",), "cross-entropy")
 TABLE_1_RATE = "paper, Table 1: Adam(1e-4)"
 
 
@@ -39,6 +41,16 @@ class PairOptions(OptionRecord):
         error="use a positive rate, such as 1e-4.",
         phrase="rate of D {}",
     )
+    loss: Loss = option(
+        "cross_entropy",
+        label="Loss",
+        choices=get_args(Loss),
+        help="'cross_entropy' is the usual one. 'hinge' stops pushing D beyond a margin. 'relativistic' compares each real "
+        "image with a generated one, as R3GAN does, with both penalties.",
+        source="Goodfellow et al. 2014; Lim and Ye 2017 (hinge); Huang et al. 2024, R3GAN (relativistic)",
+        error="pick one of the listed losses.",
+        phrase="{} loss",
+    )
     generator_loss: GeneratorLoss = option(
         "non_saturating",
         label="Generator loss",
@@ -47,6 +59,7 @@ class PairOptions(OptionRecord):
         source="Goodfellow et al. 2014; paper, equations 3 to 5",
         error="pick one of the listed losses.",
         phrase="{} loss",
+        needs=CROSS_ENTROPY,
     )
     updates: Updates = option(
         "together",
@@ -77,6 +90,7 @@ class PairOptions(OptionRecord):
         source="Salimans et al. 2016, section 3.4: 0.1",
         error="use 0, or about 0.1.",
         phrase="label smoothing {}",
+        needs=CROSS_ENTROPY,
     )
     r1_weight: float = option(
         0.0,
@@ -86,6 +100,26 @@ class PairOptions(OptionRecord):
         help="Weight gamma of the penalty on D's slope at real images. 0 leaves it out; it costs about half a step more.",
         source="Mescheder et al. 2018, equation 9: 10",
         error="use 0, or about 1 to 10.",
+    )
+    r2_weight: float = option(
+        0.0,
+        label="R2 penalty",
+        ge=0,
+        le=1000.0,
+        help="Weight gamma of the penalty on D's slope at generated images. 0 leaves it out; it costs about half a step more.",
+        source="Mescheder et al. 2018, section 4.1; Huang et al. 2024, R3GAN: as R1",
+        error="use 0, or the weight of R1.",
+    )
+    penalty_end: float = option(
+        1.0,
+        label="Penalties at the end",
+        unit="of their weights",
+        ge=0,
+        le=1,
+        help="Both penalties fall along a cosine from their weights to this share of them at the end of the training. 1: they stay.",
+        source="Huang et al. 2024, R3GAN: a tenth",
+        error="use 1, or about 0.1.",
+        needs=Above(("r1_weight", "r2_weight"), 0.0, "a penalty"),
     )
 
 
@@ -102,7 +136,37 @@ def one_pass_has_one_discriminator_step(updates: str, discriminator_steps: int) 
     )
 
 
-RULES = (one_pass_has_one_discriminator_step,)
+def cross_entropy_has_its_own_options(
+    loss: str, generator_loss: str, label_smoothing: float
+) -> FieldError | None:
+    """A smoothed target and a saturating generator loss are of cross-entropy alone."""
+    if loss == "cross_entropy" or (generator_loss == "non_saturating" and label_smoothing == 0.0):
+        return None
+    name, value, use = (
+        ("generator_loss", generator_loss, "non_saturating")
+        if generator_loss != "non_saturating"
+        else ("label_smoothing", f"{label_smoothing:g}", "0")
+    )
+    return FieldError(
+        name, f"{name} is {value}, but loss={loss} has none: use {name}={use}, or loss=cross_entropy."
+    )
+
+
+def a_schedule_needs_a_penalty(penalty_end: float, r1_weight: float, r2_weight: float) -> FieldError | None:
+    """Nothing falls where nothing is."""
+    if penalty_end == 1.0 or r1_weight > 0.0 or r2_weight > 0.0:
+        return None
+    return FieldError(
+        "penalty_end",
+        f"penalty_end is {penalty_end:g}, but r1_weight and r2_weight are 0: set one of them, or penalty_end=1.",
+    )
+
+
+RULES = (
+    one_pass_has_one_discriminator_step,
+    cross_entropy_has_its_own_options,
+    a_schedule_needs_a_penalty,
+)
 
 
 def batches(options: PairOptions) -> int:

@@ -7,8 +7,9 @@ pictures (, y) → logits (B, 1).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,15 +31,8 @@ from gan_runtime.workloads.contract import (
     Tensor,
     Update,
 )
-from gan_runtime.workloads.losses import (
-    bce_fake,
-    bce_fake_for_both,
-    bce_real,
-    generator_over_discriminator,
-    minimax_generator,
-    probability_real,
-    r1_penalty,
-)
+from gan_runtime.workloads.losses import r1_penalty
+from gan_runtime.workloads.pair_losses import LOSSES, PairLoss
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 LOSS_GENERATOR, LOSS_DISCRIMINATOR = "loss_generator", "loss_discriminator"
@@ -73,6 +67,10 @@ class Pair:
         Then both losses can share one backward pass through D: their gradients differ by a factor for each picture.
         """
         raise NotImplementedError
+
+    def loss_of(self, options: PairOptions) -> PairLoss:
+        """What both networks are trained towards."""
+        return LOSSES[options.loss]
 
     def program(self, options: PairOptions, fields: Fields) -> Program:  # noqa: ARG002
         """One phase that updates both networks, or k for the discriminator and one for the generator."""
@@ -116,7 +114,7 @@ class Pair:
         images = _pictures(networks, inputs)
         return {CLASS_IMAGES: images, LABELS: inputs[LABELS]} if LABELS in inputs else {IMAGES: images}
 
-    def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
+    def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
         """D's scores, the share that it judges rightly, and how far pictures differ from each other.
 
         The spread of generated pictures is taken in training mode: stored batch-norm statistics lag behind at first and
@@ -124,10 +122,10 @@ class Pair:
         """
         fake, varied = _pictures(networks, inputs), _pictures(networks, inputs, training=True)
         discriminator = networks[DISCRIMINATOR]
-        scores = {
-            "real": probability_real(discriminator(_with_labels(rows[IMAGES], rows), training=False)),
-            "fake": probability_real(discriminator(_with_labels(fake, rows), training=False)),
-        }
+        logits = [
+            discriminator(_with_labels(images, rows), training=False) for images in (rows[IMAGES], fake)
+        ]
+        scores = dict(zip(("real", "fake"), self.loss_of(options).scores(*logits), strict=True))
         right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
         return Judged(
             scores,
@@ -139,38 +137,47 @@ class Pair:
     # ---- the phases -----------------------------------------------------------------------------------------------
 
     def _both(self, options: PairOptions) -> Phase:
-        alone = self.judges_each_alone(options)
+        """Both networks from one forward pass; from one way back too where the loss and D allow it."""
+        loss = self.loss_of(options)
+        one_pass = loss.one_pass if self.judges_each_alone(options) else None
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
             generated = self._generated(options, networks, batch, noise)
-            context, fake_loss = step_context.current(), bce_fake
-            if alone and not context.loss_scaling:
-                fake_loss = bce_fake_for_both
-                logits = context.weighted_gradient(
+            context, of_discriminator = step_context.current(), loss.discriminator
+            if one_pass and not context.loss_scaling:
+                of_discriminator = one_pass.discriminator
+                fake = context.weighted_gradient(
                     lambda images: _logits(networks, images, batch),
                     generated,
-                    lambda logits: generator_over_discriminator(logits, options.generator_loss),
+                    lambda logits: one_pass.ratio(logits, options),
                 )
             else:
-                logits = _logits(networks, generated, batch)
-            critic = _critic(networks, batch, logits, options, fake_loss)
-            return Forward(
-                {LOSS_GENERATOR: _generator_loss(logits, options), **critic.losses}, critic.scalars
-            )
+                fake = _logits(networks, generated, batch)
+            real = _logits(networks, batch[IMAGES], batch)
+            critic = _critic(networks, batch, generated, options, of_discriminator(real, fake, options))
+            losses = {LOSS_GENERATOR: loss.generator(real, fake, options), **critic.losses}
+            return Forward(losses, {**_mean_scores(loss, real, fake), **critic.scalars})
 
-        return Phase("both", forward, (OPPOSE_D if alone else FOLLOW_G, FOLLOW_D))
+        return Phase("both", forward, (OPPOSE_D if one_pass else FOLLOW_G, FOLLOW_D))
 
     def _discriminator(self, options: PairOptions, batch_number: int) -> Phase:
+        loss = self.loss_of(options)
+
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
             generated = ops.stop_gradient(self._generated(options, networks, batch, noise))
-            return _critic(networks, batch, _logits(networks, generated, batch), options)
+            fake, real = (_logits(networks, images, batch) for images in (generated, batch[IMAGES]))
+            critic = _critic(networks, batch, generated, options, loss.discriminator(real, fake, options))
+            return Forward(critic.losses, {**_mean_scores(loss, real, fake), **critic.scalars})
 
         return Phase(f"discriminator_{batch_number + 1}", forward, (FOLLOW_D,), batch_number)
 
     def _generator(self, options: PairOptions) -> Phase:
+        loss = self.loss_of(options)
+
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            logits = _logits(networks, self._generated(options, networks, batch, noise), batch)
-            return Forward({LOSS_GENERATOR: _generator_loss(logits, options)})
+            fake = _logits(networks, self._generated(options, networks, batch, noise), batch)
+            real = _logits(networks, batch[IMAGES], batch) if loss.reads_real else fake
+            return Forward({LOSS_GENERATOR: loss.generator(real, fake, options)})
 
         return Phase("generator", forward, (FOLLOW_G,))
 
@@ -190,10 +197,15 @@ class UnconditionalPair(Pair):
     latent_size: int
     make_networks: Callable[[], dict[str, Any]]
     each_image_alone: bool = False
+    losses: Mapping[str, PairLoss] = field(default_factory=lambda: LOSSES)
 
     def networks(self, options: PairOptions, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
         """{"generator": …, "discriminator": …}, new and untrained."""
         return self.make_networks()
+
+    def loss_of(self, options: PairOptions) -> PairLoss:
+        """By name, of the workload's own table."""
+        return self.losses[options.loss]
 
     def latent_size_of(self, options: PairOptions) -> int:  # noqa: ARG002
         """That of the workload."""
@@ -227,28 +239,36 @@ def spread(images: Tensor) -> Tensor:
     return ops.mean(mean_square - ops.square(mean))
 
 
+def _mean_scores(loss: PairLoss, real: Tensor, fake: Tensor) -> dict[str, Tensor]:
+    of_real, of_fake = loss.scores(real, fake)
+    return {"d_real": ops.mean(of_real), "d_fake": ops.mean(of_fake)}
+
+
 def _critic(
-    networks: Networks,
-    batch: Batch,
-    fake: Tensor,
-    options: PairOptions,
-    fake_loss: Callable[[Tensor], Tensor] = bce_fake,
+    networks: Networks, batch: Batch, generated: Tensor, options: PairOptions, loss: Tensor
 ) -> Forward:
-    """D's loss and mean scores, from its logits of the generated pictures and a pass over the real ones."""
-    real = _logits(networks, batch[IMAGES], batch)
-    loss = bce_real(real, 1.0 - options.label_smoothing) + fake_loss(fake)
-    scalars = {"d_real": ops.mean(probability_real(real)), "d_fake": ops.mean(probability_real(fake))}
-    if options.r1_weight > 0.0:
+    """D's loss with the penalties on its slope that the options ask for, and these as numbers, before their weights."""
+    penalties: dict[str, Tensor] = {}
+    asked = (
+        ("r1", options.r1_weight, batch[IMAGES]),
+        ("r2", options.r2_weight, ops.stop_gradient(generated)),
+    )
+    for name, weight, images in asked:
+        if weight == 0.0:
+            continue
         # Without dropout: the penalty is about the slope of D itself, not of one random thinning of it.
         slope = step_context.current().input_gradient(
-            lambda images: networks[DISCRIMINATOR](_with_labels(images, batch), training=False), batch[IMAGES]
+            lambda images: networks[DISCRIMINATOR](_with_labels(images, batch), training=False), images
         )
-        scalars["r1_penalty"] = r1_penalty(slope)
-        loss = loss + options.r1_weight * scalars["r1_penalty"]
-    return Forward({LOSS_DISCRIMINATOR: loss}, scalars)
+        penalties[f"{name}_penalty"] = penalty = r1_penalty(slope)
+        if options.penalty_end != 1.0:
+            penalties["penalty_factor"] = factor = penalty_factor(options)
+            penalty = factor * penalty
+        loss = loss + weight * penalty
+    return Forward({LOSS_DISCRIMINATOR: loss}, penalties)
 
 
-def _generator_loss(logits_fake: Tensor, options: PairOptions) -> Tensor:
-    if options.generator_loss == "non_saturating":
-        return bce_real(logits_fake)
-    return minimax_generator(logits_fake)
+def penalty_factor(options: PairOptions) -> Tensor:
+    """Of the weights of both penalties in this step, float32 scalar: along half a cosine from 1 to `penalty_end`."""
+    share = step_context.current().progress.share
+    return options.penalty_end + (1.0 - options.penalty_end) * 0.5 * (1.0 + ops.cos(math.pi * share))

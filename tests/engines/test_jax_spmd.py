@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.engines.claims import assert_eight_devices_compute_what_one_does
 from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.parity import HINGE, R3GAN
 from tests.support.engines.showers import random_showers
 from tests.support.engines.small_engines import (
     Streamed,
@@ -89,6 +90,14 @@ def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
     straight, resumed = jax("resumed", "short_conditional", Streamed(whole), options, 4, 3)
     assert_equal(straight, resident)
     assert_equal(resumed, resident)
+
+
+@pytest.mark.parametrize(("workload", "options"), [("tiny", R3GAN), ("spectral", HINGE)])
+def test_other_losses_go_on_bit_by_bit_where_the_state_stood(
+    jax: JaxProcess, workload: str, options: dict[str, Any]
+) -> None:
+    straight, resumed = jax("resumed", workload, random_images(24, 8), options, 2, 1)
+    assert_equal(resumed, straight)
 
 
 def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: JaxProcess) -> None:

@@ -10,12 +10,13 @@ import pytest
 from gan_runtime.workloads import mlp_gan
 from gan_runtime.workloads.contract import Workload
 from tests.support.engines.claims import assert_goes_on_where_the_state_stood
+from tests.support.engines.parity import HINGE, R3GAN
 from tests.support.engines.small_engines import (
     MakeEngine,
     assert_equal,
     copies_by_name,
 )
-from tests.support.engines.tiny_gan import TINY_GAN
+from tests.support.engines.tiny_gan import SPECTRAL_GAN, TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 # In bfloat16, and together with what takes long to trace: tests/full/engines/test_tf_resume.py.
@@ -41,6 +42,14 @@ def test_a_new_engine_goes_on_where_the_state_stood(
 ) -> None:
     first, second = (make(replicas, workload, **options) for _ in range(2))
     assert_goes_on_where_the_state_stood(first, second, tolerance)
+
+
+@pytest.mark.parametrize(("workload", "options"), [(TINY_GAN, R3GAN), (SPECTRAL_GAN, HINGE)])
+def test_other_losses_go_on_where_the_state_stood(
+    make: MakeEngine, workload: Workload, options: dict[str, Any]
+) -> None:
+    first, second = (make(1, workload, **options) for _ in range(2))
+    assert_goes_on_where_the_state_stood(first, second, 0.0)
 
 
 def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(make: MakeEngine) -> None:

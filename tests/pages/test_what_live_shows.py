@@ -189,6 +189,6 @@ def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: 
         numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values=values)
         journal.append(run.trainer_journal(), 1, numbers)
     drawn = {"How large are the learning rates?", "How far are float16 gradients scaled up?"}
-    drawn.add("How steep is the discriminator at real images?")
+    drawn.add("How steep is the discriminator?")
     assert drawn & set(titles(show("live", run="quick-0001"))) == set()
     assert drawn <= set(titles(show("live", run="quick-0002")))

@@ -122,6 +122,21 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             "discriminator_steps is 2, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
         ),
         (
+            {"loss": "hinge", "generator_loss": "minimax"},
+            "generator_loss",
+            "generator_loss is minimax, but loss=hinge has none: use generator_loss=non_saturating, or loss=cross_entropy.",
+        ),
+        (
+            {"loss": "relativistic", "label_smoothing": 0.1},
+            "label_smoothing",
+            "Label smoothing, real side (label_smoothing) is 0.1, but loss=relativistic has none: use label_smoothing=0, or loss=cross_entropy.",
+        ),
+        (
+            {"penalty_end": 0.1},
+            "penalty_end",
+            "Penalties at the end (penalty_end) is 0.1, but r1_weight and r2_weight are 0: set one of them, or penalty_end=1.",
+        ),
+        (
             {"momentum": 0.9},
             "momentum",
             "Momentum (SGD) (momentum) is 0.9, but only optimizer=sgd has one: use momentum=0, or optimizer=sgd.",

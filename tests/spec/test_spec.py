@@ -46,7 +46,7 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
 def test_an_unknown_option_lists_the_options_there_are() -> None:
     with pytest.raises(
         SpecError,
-        match=r"zzz is not an option of a run: the options are workload, dataset, .*, r1_weight\.$",
+        match=r"zzz is not an option of a run: the options are workload, dataset, .*, penalty_end\.$",
     ):
         RunSpec.parse({"zzz": 1})
 
@@ -98,11 +98,14 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "clip_norm": 0.0,
         "seed": 1,
         "dcgan_mnist": {
+            "loss": "cross_entropy",
             "generator_loss": "non_saturating",
             "updates": "together",
             "discriminator_steps": 1,
             "label_smoothing": 0.0,
             "r1_weight": 0.0,
+            "r2_weight": 0.0,
+            "penalty_end": 1.0,
             "learning_rate_generator": 0.0001,
             "learning_rate_discriminator": 0.0001,
         },

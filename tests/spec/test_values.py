@@ -238,6 +238,21 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "R1 penalty (r1_weight) is -1, but allowed is at least 0 and at most 1000: use 0, or about 1 to 10.",
     ),
     (
+        "r2_weight",
+        -1,
+        "R2 penalty (r2_weight) is -1, but allowed is at least 0 and at most 1000: use 0, or the weight of R1.",
+    ),
+    (
+        "penalty_end",
+        2,
+        "Penalties at the end (penalty_end) is 2, but allowed is at least 0 and at most 1: use 1, or about 0.1.",
+    ),
+    (
+        "loss",
+        "least_squares",
+        "loss is 'least_squares', but allowed is cross_entropy, hinge, relativistic: pick one of the listed losses.",
+    ),
+    (
         "ema_decay",
         1,
         "Moving average (EMA) (ema_decay) is 1, but allowed is at least 0 and below 1: use 0, or about 0.99 to 0.9999.",

@@ -6,7 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from keras import ops
 
+from gan_runtime.catalog.pairs import PairOptions
+from gan_runtime.engines.drawn_inputs import HostNoise
 from gan_runtime.workloads.losses import (
     bce_fake,
     bce_real,
@@ -15,6 +18,10 @@ from gan_runtime.workloads.losses import (
     probability_real,
     r1_penalty,
 )
+from gan_runtime.workloads.pair import UnconditionalPair
+from gan_runtime.workloads.pair_losses import LOSSES, PairLoss
+from gan_runtime.workloads.step_context import step_scope
+from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 LN_2 = 0.6931471805599453
@@ -121,3 +128,51 @@ def test_the_generators_gradient_is_so_many_times_the_discriminators(
     kind: str, logit: float, expected: float
 ) -> None:
     assert float(generator_over_discriminator(logits(logit), kind)[0, 0]) == pytest.approx(expected, rel=1e-5)
+
+
+def both(name: str, real: np.ndarray, fake: np.ndarray) -> tuple[float, float]:
+    """Of the table: the discriminator's loss and the generator's."""
+    loss, options = LOSSES[name], PairOptions()
+    return float(loss.discriminator(real, fake, options)), float(loss.generator(real, fake, options))
+
+
+def test_a_hinge_stops_at_its_margin() -> None:
+    of_d, of_g = both("hinge", logits(2.0, 0.5), logits(-3.0, 0.25))
+    assert of_d == pytest.approx((0.0 + 0.5) / 2 + (0.0 + 1.25) / 2)
+    assert of_g == pytest.approx((3.0 - 0.25) / 2)
+
+
+def test_a_relativistic_loss_compares_each_real_picture_with_its_generated_one() -> None:
+    of_d, of_g = both("relativistic", logits(1.0, 0.0), logits(0.0, 2.0))
+    assert of_d == pytest.approx((0.3132617 + 2.126928) / 2, abs=1e-6)
+    assert of_g == pytest.approx((1.3132617 + 0.126928) / 2, abs=1e-6)
+    shifted = both("relativistic", logits(101.0, 100.0), logits(100.0, 102.0))
+    assert shifted == pytest.approx((of_d, of_g), abs=1e-5), "a number added to all logits changes nothing"
+    real, fake = (np.asarray(scores) for scores in LOSSES["relativistic"].scores(logits(1.0), logits(0.0)))
+    assert (real[0], fake[0]) == pytest.approx((0.7310586, 0.2689414))
+
+
+def test_the_usual_loss_is_the_only_one_with_one_way_back_for_both_networks() -> None:
+    assert [name for name, loss in LOSSES.items() if loss.one_pass] == ["cross_entropy"]
+
+
+def test_a_loss_of_ones_own_is_a_row_of_the_table() -> None:
+    """Least squares (Mao et al. 2017), with an options record whose choice is wider."""
+
+    class Wider(PairOptions):
+        loss: str = "least_squares"  # type: ignore[assignment]
+
+    squares = PairLoss(
+        lambda real, fake, _: ops.mean((real - 1.0) ** 2) + ops.mean(fake**2),
+        lambda _, fake, __: ops.mean((fake - 1.0) ** 2),
+    )
+    pair = UnconditionalPair(2, dict, losses={**LOSSES, "least_squares": squares})
+    (phase,) = pair.program(Wider(), {}).phases
+    networks = {
+        "generator": lambda latents, training: 0.0 * latents + 0.5,  # noqa: ARG005
+        "discriminator": lambda images, training: ops.reshape(images[:, 0], (-1, 1)),  # noqa: ARG005
+    }
+    with step_scope(alone(HostNoise(0))):
+        losses = phase.forward(networks, {"images": np.full((3, 2), 0.25, np.float32)}, HostNoise(0)).losses
+    assert float(losses["loss_discriminator"]) == pytest.approx(0.75**2 + 0.5**2)
+    assert float(losses["loss_generator"]) == pytest.approx(0.25)

@@ -33,6 +33,14 @@ EVERY_TERM = {
     **{**SLOWLY, "momentum": 0.5, "updates": "in_turn", "discriminator_steps": 2},
     **{"generator_loss": "minimax", "r1_weight": 1.0, "label_smoothing": 0.1, "accumulation_steps": 2},
 }
+# R3GAN's loss (Huang et al. 2024) on a schedule: pairs of pictures, R1 and R2, Adam without momentum; and a hinge with spectral norms.
+R3GAN = {
+    **{"loss": "relativistic", "r1_weight": 2.0, "r2_weight": 2.0, "penalty_end": 0.1, "epochs": 1},
+    **{"adam_beta_1": 0.0, "adam_beta_2": 0.9, "updates": "in_turn"},
+}
+# A number added to all logits changes no difference of them, and within the margins of a hinge both halves cancel.
+BIAS = ("discriminator/discriminator/logit/bias",)
+HINGE = {**SLOWLY, "loss": "hinge"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Case:
     workload: str
     options: dict[str, Any]
     steps: int
+    still: tuple[str, ...] = ()
 
     @property
     def spec_options(self) -> dict[str, Any]:
@@ -51,7 +60,7 @@ class Case:
     @property
     def unmoved(self) -> tuple[str, ...]:
         """The weights that no gradient moves."""
-        return THREE[self.workload].unmoved if self.workload in THREE else ()
+        return THREE[self.workload].unmoved if self.workload in THREE else self.still
 
 
 # On networks of a few hundred weights, which are compiled in a second.
@@ -66,6 +75,12 @@ SMALL: dict[str, Case] = {
     "adam, schedule, clipping, average": Case("tiny", SCHEDULED, 7),
     "layers that store something in each pass, and two phases of D": Case(
         "spectral", {**SLOWLY, "updates": "in_turn", "discriminator_steps": 2, "replicas": 2}, 3
+    ),
+    "relativistic pairs, with both penalties on a schedule": Case(
+        "tiny", {**R3GAN, "optimizer": "sgd", **rates(0.1, *PAIR)}, 3, BIAS
+    ),
+    "hinge with spectral norms, both networks from one pass": Case(
+        "spectral", {**HINGE, "replicas": 2}, 3, BIAS
     ),
     "rmsprop": Case("tiny", {"optimizer": "rmsprop"}, 3),
     "rmsprop of TensorFlow 2": Case("tiny", {"optimizer": "rmsprop", "rmsprop_epsilon": "outside"}, 3),
