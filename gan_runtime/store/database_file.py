@@ -29,7 +29,7 @@ from gan_runtime.base.errors import (
 from gan_runtime.records.home import command_line
 from gan_runtime.store import metric_table
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 12
 MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {

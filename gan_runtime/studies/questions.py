@@ -7,7 +7,7 @@ from typing import Any
 
 from gan_runtime.catalog import WorkloadEntry
 
-RATES = ("learning_rates",)
+RATES = ("learning rates",)
 
 
 @dataclass(frozen=True)

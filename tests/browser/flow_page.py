@@ -13,9 +13,7 @@ from tests.browser.dashboard_process import settled
 from tests.support.measured_flows import frames, iteration
 
 STEPS = 20
-DRAWN = (
-    2 + 2 + 3 + 2 + 1
-)  # errors, probe and its spectrum, enstrophy, divergence, seams, times, training times
+DRAWN = {"Errors": 2 + 3, "Wake": 2, "Time": 2, "Speed and literature": 1}
 FIRST_PIXELS = (
     """canvas => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
 )
@@ -34,7 +32,10 @@ def played(page: Page, address: str, run: RunDir) -> None:
     page.goto(f"{address}/flow?runs={run.run_id}")
     settled(page)
     charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True).locator("svg, canvas")
-    expect(charts).to_have_count(DRAWN)
+    for tab, count in DRAWN.items():
+        page.get_by_role("tab", name=tab).click()
+        expect(charts).to_have_count(count)
+    page.get_by_role("tab", name="Film").click()
     slider, told = page.get_by_role("slider", name="Step"), page.locator(".player output")
     prediction = page.locator(".player canvas").nth(1)
     expect(page.locator(".player canvas")).to_have_count(3)

@@ -6,6 +6,7 @@ import base64
 import inspect
 import io
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,21 +14,24 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dashboard.flow import charts as flow_charts
-from dashboard.flow import colors, movie, panels, player, quantities
-from dashboard.flow import frames as flow_frames
-from dashboard.flow import words as flow_words
+from dashboard.domains.flows import charts as flow_charts
+from dashboard.domains.flows import curves as flow_curves
+from dashboard.domains.flows import film as flow_film
+from dashboard.domains.flows import movie, panels
+from dashboard.domains.flows import words as flow_words
+from dashboard.evaluation.answers import AnswerRow
+from dashboard.evaluation.shown import told_apart
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows import solver_frames as of_flow
 from gan_runtime.engines.tiling.ways import STAGES
-from gan_runtime.store.queries import FlowNumber, FlowRow
+from gan_runtime.store.queries import FlowRow
 from tests.support.measured_flows import frames
 
-VORTICITY = quantities.of_name("vorticity")
+VORTICITY = panels.quantity_of("vorticity")
 STEPS = 6
 
 
-def films(quantity: quantities.Quantity = VORTICITY) -> tuple[panels.Panel, ...]:
+def films(quantity: panels.Quantity = VORTICITY) -> tuple[panels.Panel, ...]:
     """Those of a small iteration."""
     made = frames(STEPS)
     return panels.panels(made.truth, made.predicted, made.mask[..., 0] > 0.5, quantity)
@@ -41,13 +45,13 @@ def rgb(data_address: str) -> np.ndarray:
 
 
 def test_a_number_has_the_color_of_its_place_between_the_ends_and_zero_that_of_the_middle() -> None:
-    found = colors.places(np.array([-9.0, -5.0, 0.0, 5.0, 9.0, np.nan]), -5.0, 5.0, signed=True)
-    middle = colors.LEVELS // 2
-    assert found.tolist() == [0, 0, middle, colors.LEVELS - 1, colors.LEVELS - 1, middle]
-    assert colors.PALETTE[middle].tolist() == [0xF7, 0xF7, 0xF7]
-    unsigned = colors.places(np.array([0.0, 2.0]), 0.0, 2.0, signed=False)
-    assert unsigned.tolist() == [colors.LEVELS, 2 * colors.LEVELS - 1]
-    assert colors.PALETTE[unsigned].tolist() == [[0x44, 0x01, 0x54], [0xFD, 0xE7, 0x25]]
+    found = panels.palette_places(np.array([-9.0, -5.0, 0.0, 5.0, 9.0, np.nan]), -5.0, 5.0, signed=True)
+    middle = panels.LEVELS // 2
+    assert found.tolist() == [0, 0, middle, panels.LEVELS - 1, panels.LEVELS - 1, middle]
+    assert panels.PALETTE[middle].tolist() == [0xF7, 0xF7, 0xF7]
+    unsigned = panels.palette_places(np.array([0.0, 2.0]), 0.0, 2.0, signed=False)
+    assert unsigned.tolist() == [panels.LEVELS, 2 * panels.LEVELS - 1]
+    assert panels.PALETTE[unsigned].tolist() == [[0x44, 0x01, 0x54], [0xFD, 0xE7, 0x25]]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +66,7 @@ def test_a_number_has_the_color_of_its_place_between_the_ends_and_zero_that_of_t
 def test_a_quantity_is_in_the_units_of_the_flow(
     name: str, values: tuple[float, ...], expected: float
 ) -> None:
-    found = quantities.of_name(name).of(np.array([[values]], np.float32))
+    found = panels.quantity_of(name).of(np.array([[values]], np.float32))
     assert found.shape == (1, 1)
     assert found[0, 0] == pytest.approx(expected, abs=1e-6)
 
@@ -72,7 +76,7 @@ def test_the_difference_is_the_prediction_less_the_flow_on_a_scale_of_its_own() 
     predicted = truth.copy()
     predicted[1, 2, 3, 2] = 0.125  # ω D / U = 0.625 where the flow has 0
     flow, made, less = panels.panels(truth, predicted, np.zeros((3, 4), bool), VORTICITY)
-    middle = colors.LEVELS // 2  # 56
+    middle = panels.LEVELS // 2  # 56
     assert (flow.places == middle).all()
     assert made.places[1, 2, 3] == middle + 7  # 0.625 of 5, of 56 levels
     assert less.places[1, 2, 3] == middle + 28  # 0.625 of 1.25
@@ -82,8 +86,8 @@ def test_the_difference_is_the_prediction_less_the_flow_on_a_scale_of_its_own() 
 
 def test_the_obstacle_is_grey_in_every_frame_of_every_film() -> None:
     for panel in films():
-        assert (panel.places[:, 5:7, 8:10] == colors.OF_OBSTACLE).all()
-        assert (panel.places == colors.OF_OBSTACLE).sum() == (STEPS + 1) * 4
+        assert (panel.places[:, 5:7, 8:10] == panels.OF_OBSTACLE).all()
+        assert (panel.places == panels.OF_OBSTACLE).sum() == (STEPS + 1) * 4
 
 
 def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
@@ -95,12 +99,12 @@ def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
     for step in range(count):
         top, left = step // across * height, step % across * width
         own = whole[top : top + height, left : left + width]
-        np.testing.assert_array_equal(own, colors.PALETTE[panel.places[step]])
+        np.testing.assert_array_equal(own, panels.PALETTE[panel.places[step]])
 
 
 def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() -> None:
     steps = [flow_words.step(step, 4.0) for step in range(STEPS + 1)]
-    film = player.film(films(), steps, 4, "a")
+    film = flow_film.made_film(films(), steps, 4, "a")
     assert [panel["title"] for panel in film["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
     assert film["panels"][0]["ticks"] == ["−5", "ω D / U", "5"]
     assert (film["height"], film["width"], film["across"], film["first"]) == (12, 40, 2, 4)
@@ -125,7 +129,7 @@ def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
     assert all((picture[top + 12 * zoom :] == below).all() for picture in pictures), "scales stay as they are"
     for step, picture in enumerate(pictures):
         own = picture[top : top + 12 * zoom : zoom, movie.MARGIN : movie.MARGIN + 40 * zoom : zoom]
-        np.testing.assert_array_equal(own, colors.PALETTE[films()[0].places[step]])
+        np.testing.assert_array_equal(own, panels.PALETTE[films()[0].places[step]])
     assert all((one != other).any() for one, other in pairwise(pictures))
 
 
@@ -150,7 +154,7 @@ def test_an_mp4_has_a_frame_a_step_and_leaves_nothing_behind(
     middles = pictures[2][
         top + 5 : top + 12 * zoom : zoom, movie.MARGIN + 5 : movie.MARGIN + 40 * zoom : zoom
     ]
-    wanted = colors.PALETTE[films()[0].places[2]].astype(int)
+    wanted = panels.PALETTE[films()[0].places[2]].astype(int)
     # H.264 loses a little; another frame is off by 40 levels and more.
     assert np.abs(middles - wanted).mean() < 8.0
     reader.close()
@@ -195,14 +199,14 @@ def test_the_numbers_of_a_step_stand_beside_those_of_the_first_iterations_refere
         {"score": ["a", "a", "b"], "step": [1, 2, 1], "value": [0.1, 0.2, 9.0], "persistence": [0.3, 0.4, None], "truth": None, "replay": [0.2, None, None]}
     )  # fmt: skip
     other = one.assign(value=[0.5, 0.6, 9.0], persistence=[7.0, 7.0, 7.0])
-    rows = flow_frames.by_step({"x": one, "y": other}, "a")
+    rows = flow_curves.by_step({"x": one, "y": other}, "a")
     assert rows.groupby("series", sort=False)["value"].apply(list).to_dict() == {
         flow_charts.COPIED: [0.3, 0.4],
         flow_charts.REPLAYED: [0.2],  # as far as it goes
         "x": [0.1, 0.2],
         "y": [0.5, 0.6],
     }
-    assert flow_frames.by_step({"x": one}, "gone").empty
+    assert flow_curves.by_step({"x": one}, "gone").empty
 
 
 def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
@@ -210,15 +214,15 @@ def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
     strouhal, solver_steps = 0.17, 24
     per_frame = strouhal * solver_steps * 0.1 / 10.0  # f = St U / D
     probe = pd.DataFrame({"series": "x", "step": step, "value": 0.7 * np.sin(2 * np.pi * per_frame * step)})
-    rows = flow_frames.spectra(probe, solver_steps, 10.0)
+    rows = flow_curves.spectra(probe, solver_steps, 10.0)
     peak = rows.loc[rows["share"].idxmax()]
     assert peak["share"] == 1.0
     assert peak["frequency"] == pytest.approx(strouhal, abs=0.005)
-    assert rows["frequency"].max() <= flow_frames.MOST_STROUHAL
+    assert rows["frequency"].max() <= flow_curves.MOST_STROUHAL
     torn = probe[probe["step"] != 7]
-    wider = flow_frames.spectra(probe, solver_steps, 14.0)
+    wider = flow_curves.spectra(probe, solver_steps, 14.0)
     assert wider.loc[wider["share"].idxmax(), "frequency"] == pytest.approx(1.4 * strouhal, abs=0.007)
-    assert flow_frames.spectra(torn, solver_steps, 10.0).empty, (
+    assert flow_curves.spectra(torn, solver_steps, 10.0).empty, (
         "a model that ran away has numbers that are none"
     )
 
@@ -227,12 +231,12 @@ def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
     stages = pd.DataFrame(
         {"stage": STAGES, "number": range(7), "seconds": 0.5, "times": 10, "median_s": 0.05}
     )
-    whole, each = flow_frames.whole_times({"way": stages}), flow_frames.frame_times({"way": stages})
+    whole, each = flow_curves.whole_times({"way": stages}), flow_curves.frame_times({"way": stages})
     assert whole["stage"].tolist() == [stage.replace("_", " ").capitalize() for stage in STAGES]
     assert whole["amount"].sum() == pytest.approx(3.5)
     assert each["stage"].tolist() == ["Preparation", "Transfer in", "Execute", "Transfer out", "Merge"]
     assert each["amount"].unique().tolist() == [pytest.approx(50.0)]
-    assert flow_frames.whole_times({}).empty
+    assert flow_curves.whole_times({}).empty
 
 
 def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
@@ -268,48 +272,42 @@ def row(**changes: object) -> FlowRow:
     return FlowRow(**{**values, **own, **changes})  # type: ignore[arg-type]
 
 
-def test_iterations_are_called_by_what_tells_them_apart() -> None:
-    assert flow_words.series([("a", row())]) == ["a"]
-    assert flow_words.series([("a", row()), ("b", row())]) == ["a", "b"]
-    assert flow_words.series([("a", row()), ("a", row(way="whole", tile=[80, 192]))]) == [
+def answer(key: str = "iterate-0001.map_reduce", **changes: object) -> AnswerRow:
+    """A rollout, as the page of an evaluation has it."""
+    facts = vars(row(**changes))
+    known = AnswerRow("a", key, 1, 10, "newest", facts=facts)
+    return replace(known, about=flow_words.parts(FlowRow(**facts)))
+
+
+def names(*rows: AnswerRow) -> list[str]:
+    """In charts, all of the run "a"."""
+    return told_apart(["a"] * len(rows), [own.about for own in rows], [own.key for own in rows])
+
+
+def test_rollouts_are_called_by_what_tells_them_apart() -> None:
+    assert names(answer()) == ["a"]
+    assert names(answer(), answer(way="whole", tile=[80, 192])) == [
         "a · map-reduce · 32 px tiles, 1 px overlap",
         "a · whole image · uncut",
     ]
-    ways = [("a", row()), ("a", row(way="naive"))]
-    assert flow_words.bars(ways) == ["map-reduce", "one core, in turn"]
-    assert flow_words.bars([("a", row()), ("b", row())]) == ["a", "b"]
-    twice = [("a", row()), ("a", row(iteration="iterate-0002"))]
-    assert flow_words.series(twice) == ["a · iterate-0001", "a · iterate-0002"]
-    kept = row(checkpoint="epoch 1")
-    assert flow_words.series([("a", row()), ("a", kept)]) == ["a · epoch 1", "a · weights of epoch 1"]
-    assert [flow_words.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
+    assert flow_curves.bars_of([answer(), answer(way="naive")], {}) == ["map-reduce", "one core, in turn"]
+    twice = [answer(), answer("iterate-0002.map_reduce")]
+    assert names(*twice) == ["a · iterate-0001.map_reduce", "a · iterate-0002.map_reduce"]
+    kept = answer(checkpoint="epoch 1")
+    assert names(answer(), kept) == ["a", "a · kept weights"]
+    film_row = FlowRow(**kept.facts)
+    assert [flow_words.film_title(name, film_row) for name in ("a", "a · weights of epoch 1")] == (
         ["a · weights of epoch 1"] * 2
     )
-    assert flow_words.label(row(overlap=8, blend="hann", cores=2, start=0, steps=50), "a") == (
-        "a · epoch 1 · Re 120, width 14 · 50 steps · map-reduce on 2 cores · 32 px tiles, 8 px overlap (Hann)"
-    )
-
-
-def test_how_many_times_lower_an_error_is_than_that_of_the_replay_or_else_of_the_copied_frame() -> None:
-    pairs = [(0.024, 0.184), (0.3, 0.15), (None, 0.2), (0.1, None), (0.0, 0.2)]
-    copied, replayed = (
-        [FlowNumber(*pair) for pair in pairs],
-        [FlowNumber(error, 9.0, other) for error, other in pairs if other],
-    )
-    assert [flow_words.times_lower(number) for number in copied] == ["7.7", "0.5", "–", "–", "–"]
-    assert [flow_words.times_lower(number) for number in replayed] == ["7.7", "0.5", "–", "–"]
-    assert flow_words.over_a_period(FlowNumber(0.02, 0.2, 0.03)) == "0.020; replay 0.030, copy 0.200"
-
-
-def test_a_replay_that_is_better_than_the_model_is_said_to_be() -> None:
-    worse = FlowNumber(0.05, 0.2, 0.03)
-    assert "it beats the model." in flow_words.replay(worse, "Re 100 from frame 7")
-    assert flow_words.replay(FlowNumber(0.05, 0.2), "Re 100 from frame 7") == ""
+    many = answer(overlap=8, blend="hann", cores=2, start=0, steps=50)
+    assert list(many.about.values()) == [
+        "Re 120, width 14", "50 steps", "map-reduce on 2 cores", "32 px tiles, 8 px overlap (Hann)"
+    ]  # fmt: skip
 
 
 def test_the_scales_of_the_page_hold_all_that_a_frame_can_say() -> None:
     ends = of_flow.physical(np.array([[-1.0] * 3, [1.0] * 3], np.float32))
     for place, name in enumerate(("along", "across", "vorticity")):
-        quantity = quantities.of_name(name)
+        quantity = panels.quantity_of(name)
         assert quantity.low <= ends[0, place]
         assert ends[1, place] <= quantity.high

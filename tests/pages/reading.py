@@ -53,3 +53,10 @@ def titles(app: AppTest) -> list[str]:
     """The titles of the charts on the page, without their subtitles; some stand under a name and have none."""
     found = [chart["title"] for chart in charts(app) if "title" in chart]
     return [str(title["text"]) if isinstance(title, dict) else str(title) for title in found]
+
+
+def open_tab(app: AppTest, title: str) -> AppTest:
+    """The evaluation with another tab open, as a press on it and the address that it writes leave the page."""
+    app.query_params["view"] = title
+    app.session_state["view"] = title
+    return app.run()

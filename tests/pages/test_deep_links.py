@@ -87,19 +87,15 @@ def test_a_page_opened_by_a_hostile_address_shows_text(
 
 def picker_of(page: str) -> None:
     """A page that is slow to draw, as far as it reads the address."""
-    from dashboard.flow import view as flow_view
+    from dashboard.evaluation import view as evaluation_view
     from dashboard.frame import session
-    from dashboard.physics import view as physics_view
     from dashboard.variants import view as variants_view
-    from gan_runtime.store import queries
 
     runtime = session.runtime()
     if page == "xla":
         variants_view.pick_set(runtime.store, "xla")
-    elif page == "physics":
-        physics_view.runs(runtime, queries.runs_with_physics(runtime.store))
     else:
-        flow_view.runs(runtime)
+        evaluation_view.pick(runtime, {"physics": "physics", "flow": "rollout"}[page])
 
 
 @pytest.mark.parametrize("page", ["xla", "physics", "flow"])

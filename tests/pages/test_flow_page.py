@@ -1,4 +1,4 @@
-"""The Flow page on stored iterations: empty states, film, numbers by step, the wake, times, training times, the form."""
+"""The evaluation of flows on stored rollouts: empty states, its sentence, film, numbers by step, the wake, times, the form."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.flow import charts as flow_charts
-from dashboard.flow import movie
-from dashboard.flow import words as flow_words
+from dashboard.domains.flows import charts as flow_charts
+from dashboard.domains.flows import movie
+from dashboard.domains.flows import words as flow_words
 from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.engines.tiling.ways import Way
 from gan_runtime.jobs import job_queue
@@ -25,7 +25,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.tpu import plan as planning
 from gan_runtime.training import checkpoints, snapshots
-from tests.pages.reading import texts
+from tests.pages.reading import open_tab, texts
 from tests.pages.test_physics_page import charts
 from tests.support.measured_flows import frames, iteration
 from tests.support.stored_films import stored_flows
@@ -34,6 +34,7 @@ from tests.tpu.examples import keep_all
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 STEPS = 20
+WAYS: tuple[Way, ...] = ("map_reduce", "naive", "whole")
 
 
 def iterated(run: RunDir, way: Way = "map_reduce", number: int = 1, error: float = 0.02) -> None:
@@ -57,56 +58,57 @@ def test_without_a_run_that_makes_frames_the_page_says_what_to_do(show: Show, tr
     assert not app.get("vega_lite_chart")
 
 
-def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
-    show: Show, home: Home, trained: Make
-) -> None:
+def test_the_summary_compares_with_replay_copied_frame_and_solver(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
-    for way in ("map_reduce", "naive", "whole"):
+    for way in WAYS:
+        iterated(run, way)
+    app = show("flow", runs="gone,quick-0001,,quick-0001")
+    assert not app.exception
+    assert app.multiselect(key="evaluation.runs.rollout").value == ["quick-0001"]
+    assert {metric.label: (metric.value, metric.delta) for metric in app.metric} == {
+        "RMSE over a period": ("0.0500", "replay 0.1500"),
+        "Replay horizon (steps)": ("7", ""),
+        "SSIM over a period": ("0.9500", "copied frame 0.7000"),
+        "Error of the Strouhal number": ("5.9\u2009%", ""),
+        "Time of a frame (ms)": ("5.00", "solver 18.00"),
+    }
+    assert app.metric[0].label == "RMSE over a period", "what is read first"
+    assert flow_words.HORIZON_HELP in app.metric[1].help
+    better = "**Better than the copied frame (5 of 5 scores), level with the replay (1 of 2 scores).**"
+    assert f"{better} RMSE over a period: 0.0500, replay 0.1500, copied frame 0.2500." in texts(app)
+    assert charts(app) == ["How far is each score from the replay?"], "only the open tab draws"
+    assert not app.get("bidi_component")
+
+
+def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> None:
+    run = trained("quick-0001")
+    for way in WAYS:
         iterated(run, way)
     plan = planning.make({"batch_size_global": 32, "epochs": 2}, "v3:2x2", sweep=False, home=home)
     keep_all(home, plan)
-    app = show("flow", runs="gone,quick-0001,,quick-0001")
-    assert not app.exception
-    assert app.multiselect(key="flow.runs").value == ["quick-0001"]
-    assert {metric.label: metric.value for metric in app.metric} == {
-        "Replay's error ÷ model's": "3.0",
-        "Replay horizon (steps)": "7",
-        "SSIM over a period": "0.9500",
-        "Error of the Strouhal number": "5.9\u2009%",
-        "Time of a frame (ms)": "5.00",
-    }
-    assert app.metric[0].label == "Replay's error ÷ model's", "what is read first"
-    assert flow_words.HORIZON_HELP in app.metric[1].help
-    assert [metric.delta for metric in app.metric] == [
-        "0.050; replay 0.150, copy 0.250",
-        "",
-        "copy 0.7000",
-        "",
-        "solver 18.00",
-    ]
+    app = show("flow", view="Errors")
+    drawn = ["Root mean square error", "SSIM", "Enstrophy", "Divergence", "Seams"]
+    assert charts(app) == drawn
     assert "Replay: Re 100 from frame 7 of the training films" in texts(app)
-    assert "the model beats it." in texts(app)
+    assert charts(open_tab(app, "Wake")) == ["Velocity across, at the probe", "Spectrum at the probe"]
+    assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
+    assert charts(open_tab(app, "Time")) == ["Time of all steps", "Time of a frame"]
+    bars = json.loads(app.get("vega_lite_chart")[0].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
+    assert sorted(bars) == ["map-reduce on 2 cores", "one core, in turn", "whole image"]
+    assert charts(open_tab(app, "Speed and literature")) == ["Training time by batch, as published"]
+    training_times(app.dataframe[-1].value)
+    assert "is not compiled yet" not in texts(app)
+    assert "Only one epoch of these runs is measured" in texts(open_tab(app, "Epochs"))
+    assert flow_words.NO_CHECKPOINT in texts(open_tab(app, "Measure again"))
+    assert not app.exception
+
+
+def test_the_film_shows_another_quantity_at_the_same_steps(show: Show, trained: Make) -> None:
+    iterated(trained("quick-0001"))
+    app = show("flow", view="Film")
     vorticity = film(app)
     assert [panel["title"] for panel in vorticity["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
     assert len(vorticity["steps"]) == STEPS + 1
-    assert charts(app) == [
-        "Root mean square error",
-        "SSIM",
-        "Velocity across, at the probe",
-        "Spectrum at the probe",
-        "Enstrophy",
-        "Divergence",
-        "Seams",
-        "Time of all steps",
-        "Time of a frame",
-        "Training time by batch, as published",
-    ]
-    assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
-    bars = json.loads(app.get("vega_lite_chart")[7].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
-    assert sorted(bars) == ["map-reduce on 2 cores", "one core, in turn", "whole image"]
-    training_times(app.dataframe[-1].value)
-    assert "is not compiled yet" not in texts(app)
-    assert flow_words.NO_CHECKPOINT in texts(app)
     app = app.segmented_control(key="flow.quantity").set_value("speed").run()
     assert not app.exception
     speed = film(app)
@@ -115,7 +117,7 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert speed["panels"][0]["ticks"] == ["0", "|u| / U", "2"]
 
 
-def test_an_iteration_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_with(
+def test_a_rollout_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_with(
     show: Show, trained: Make
 ) -> None:
     run, record = trained("quick-0001"), iteration(2, steps=STEPS, error=0.02, is_replayed=False)
@@ -123,33 +125,38 @@ def test_an_iteration_of_version_0_2_0_has_no_replay_and_says_what_it_was_compar
     app = show("flow")
     assert not app.exception
     known = {metric.label: (metric.value, metric.delta) for metric in app.metric}
-    assert known["Copy's error ÷ model's"] == ("5.0", "0.050; copy 0.250")
+    assert known["RMSE over a period"] == ("0.0500", "copied frame 0.2500")
     assert known["Horizon (steps)"][0] == "15"
+    assert "Re 110 from frame 4" in texts(app)
+    assert charts(app) == ["How far is each score from the copied frame?"]
+    assert flow_charts.REPLAYED not in legend(open_tab(app, "Errors"), 0)
     assert "Replay:" not in texts(app)
-    assert flow_charts.REPLAYED not in legend(app, 0)
-    assert "Re 110" in app.multiselect(key=app.multiselect[1].key).options[0]
 
 
-def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_why(
-    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Steps too few for a frequency; a machine without ffmpeg."""
-    monkeypatch.setattr(movie, "missing_encoder", lambda: movie.NO_ENCODER)
-    run, record = trained("quick-0001"), iteration(2, steps=STEPS)
+def test_what_could_not_be_measured_is_a_dash(show: Show, trained: Make) -> None:
+    """Steps too few for a frequency."""
+    record = iteration(2, steps=STEPS)
     scores = [
         score.model_copy(update={"value": math.nan, "reference": math.nan, "replay": math.nan})
         if score.name in ("strouhal_error", "rmse_period")
         else score
         for score in record.scores
     ]
-    file = flow_frames.write(run, f"{record.iteration}-map_reduce", frames(STEPS))
-    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": file, "scores": scores}))
+    journal.append(trained("quick-0001").flow_journal, 1, record.model_copy(update={"scores": scores}))
     app = show("flow")
     assert not app.exception
     shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert shown["Error of the Strouhal number"] == ("–", "")
-    assert shown["Replay's error ÷ model's"] == ("–", ""), "of less than a period"
-    gif, mp4 = (button.proto for button in app.get("download_button"))
+    assert shown["RMSE over a period"] == ("–", ""), "of less than a period"
+
+
+def test_an_mp4_that_cannot_be_made_says_why(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine without ffmpeg."""
+    monkeypatch.setattr(movie, "missing_encoder", lambda: movie.NO_ENCODER)
+    iterated(trained("quick-0001"))
+    gif, mp4 = (button.proto for button in show("flow", view="Film").get("download_button"))
     assert (gif.disabled, mp4.disabled) == (False, True)
     assert mp4.help == movie.NO_ENCODER
 
@@ -169,7 +176,7 @@ def training_times(table: pd.DataFrame) -> None:
     assert elsewhere["Time"].tolist()[0] == "3\u2009451 s"
 
 
-def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_leaves_the_numbers(
+def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_the_numbers(
     show: Show, trained: Make
 ) -> None:
     iterated(trained("quick-0001"), error=0.02)
@@ -177,18 +184,18 @@ def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_
     iterated(newest, error=0.01)
     for file in newest.flow.iterdir():
         file.write_bytes(b"torn")
-    app = show("flow", runs="quick-0001,quick-0002")
+    app = show("flow", runs="quick-0002,quick-0001", view="Errors")
     assert not app.exception
     assert sorted(legend(app, 0)) == sorted(
         ["quick-0001", "quick-0002", flow_charts.COPIED, flow_charts.REPLAYED]
     )
-    assert flow_words.NO_FRAMES in texts(app)
-    assert flow_words.NOT_ESTIMATED in texts(app), "no compiler was asked"
+    assert flow_words.NO_FRAMES in texts(open_tab(app, "Film"))
     assert not app.get("bidi_component")
     flow_frames.write(newest, next(newest.flow.iterdir()).stem, frames(STEPS, height=10))
     app.run()
     assert not app.exception
     assert flow_words.NO_FRAMES in texts(app), "a film of another grid than the record's"
+    assert flow_words.NOT_ESTIMATED in texts(open_tab(app, "Speed and literature")), "no compiler was asked"
 
 
 def test_charts_call_runs_by_their_names_and_by_their_ids_only_where_names_are_the_same(
@@ -196,11 +203,13 @@ def test_charts_call_runs_by_their_names_and_by_their_ids_only_where_names_are_t
 ) -> None:
     for run_id, name in (("quick-0001", "seed 1"), ("quick-0002", "seed 2"), ("quick-0003", "seed 2")):
         iterated(trained(run_id, name=name))
-    two = show("flow", runs="quick-0001,quick-0002")
+    two = show("flow", runs="quick-0001,quick-0002", view="Errors")
     assert not two.exception
     assert {"seed 1", "seed 2"} < set(legend(two, 0))
-    assert {"seed 1, an epoch", "seed 2, an epoch"} < set(two.dataframe[-1].value["What"])
-    three = show("flow", runs="quick-0001,quick-0002,quick-0003")
+    assert {"seed 1, an epoch", "seed 2, an epoch"} < set(
+        open_tab(two, "Speed and literature").dataframe[-1].value["What"]
+    )
+    three = show("flow", runs="quick-0001,quick-0002,quick-0003", view="Errors")
     assert {"seed 1", "seed 2 (quick-0002)", "seed 2 (quick-0003)"} < set(legend(three, 0))
 
 
@@ -217,11 +226,11 @@ def test_a_run_whose_folder_was_deleted_by_hand_leaves_the_page_to_the_others(
     for run_id in ("flow-0001", "flow-0002"):
         trained(run_id, workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     app = show("flow")
-    assert app.multiselect(key="flow.runs").options == ["flow-0001", "flow-0002"]
+    assert app.multiselect(key="evaluation.runs.rollout").options == ["flow-0001", "flow-0002"]
     shutil.rmtree(home.run_dir("flow-0001").path)
     app.run()
     assert not app.exception
-    assert app.multiselect(key="flow.runs").options == ["flow-0002"]
+    assert app.multiselect(key="evaluation.runs.rollout").options == ["flow-0002"]
 
 
 def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_set(
@@ -233,7 +242,7 @@ def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_se
     trained("flow-0002", seconds=10, workload="pix2pix", dataset="street", **{"pix2pix.tile": 64})
     app = show("flow")
     assert not app.exception
-    assert app.multiselect(key="flow.runs").options == ["flow-0001"]
+    assert app.multiselect(key="evaluation.runs.rollout").options == ["flow-0001"]
 
 
 @pytest.mark.usefixtures("held")
@@ -291,11 +300,11 @@ def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> 
     kept = iteration(1, steps=STEPS, number=2).model_copy(update={"checkpoint": "epoch 1"})
     file = flow_frames.write(run, "iterate-0002-map_reduce", frames(STEPS))
     journal.append(run.flow_journal, 1, kept.model_copy(update={"frames": file}))
-    app = show("flow")
+    app = show("flow", view="Film")
     assert not app.exception
-    picker = app.multiselect(key="flow.iterations.quick-0001")
-    assert any("· weights of epoch 1 ·" in option for option in picker.options)
-    assert any("· epoch 2 ·" in option for option in picker.options)
+    picker = app.multiselect(key="evaluation.answers.quick-0001")
+    assert any("· epoch 1 · kept weights ·" in option for option in picker.options)
+    assert any("· epoch 2 · Re" in option for option in picker.options)
     shown = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights kept after epoch 1)"}
     seen = [texts(picker.set_value([f"quick-0001.iterate-000{n}.map_reduce"]).run()) for n in (1, 2)]
     for text, state in zip(seen, shown.values(), strict=True):

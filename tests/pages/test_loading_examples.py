@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from dashboard.flow import words as flow_words
+from dashboard.domains.flows import words as flow_words
 from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
@@ -48,11 +48,11 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     assert [path.name for path in flow_frames.named(small)] == ["iterate-0002-map_reduce.npz"]
     bundles.pack([small], tmp_path / "flows.zip", "example-")
     bundles.unpack(tmp_path / "flows.zip", Home(page_home.parent.parent))
-    app = show("flow", runs="example-karman-0001")
+    app = show("flow", runs="example-karman-0001", view="Film")
     assert not app.exception
     assert app.get("bidi_component"), "the film of the first iteration"
     assert flow_words.NO_FRAMES not in texts(app)
-    app = app.multiselect(key="flow.iterations.example-karman-0001").set_value(
+    app = app.multiselect(key="evaluation.answers.example-karman-0001").set_value(
         ["example-karman-0001.iterate-0002.naive"]
     )
     assert flow_words.NO_FRAMES in texts(app.run())

@@ -28,8 +28,7 @@ def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
 
 
 def with_tpu(host: Host, reason: str) -> Host:
-    is_coreless = reason == NO_CORE
-    absent = Device(available=False, count=0, name="", reason=reason, is_coreless=is_coreless)
+    absent = Device(available=False, count=0, name="", reason=reason)
     return host.model_copy(update={"devices": {**host.devices, "tpu": absent}})
 
 

@@ -46,7 +46,7 @@ def train(
         place.rank,
     )
     print(place.says(f"{outcome.reason}; {watcher.counts}"), flush=True)
-    writer.write(StatusChange.of(outcome.status, outcome.cause))
+    writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
 
 
 if __name__ == "__main__":

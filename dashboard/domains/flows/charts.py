@@ -1,4 +1,4 @@
-"""Charts of the Flow page: numbers by step, spectra, where the time goes, published training times. A frame in, an Altair chart out."""
+"""Charts of rollouts: numbers by step, spectra, where the time goes, published training times. A frame in, an Altair chart out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard import palette
 from dashboard.chart_style import ink
 from dashboard.charts import heading, layered, legend, scale_of
 
@@ -188,10 +187,3 @@ def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     title = "Training time by batch, as published"
     what = f"{title}. Seconds over the batch size: {', '.join(devices)}."
     return layered(rows, lines, points, title=heading(title), description=what, height=height)
-
-
-def colors_of(names: list[str], indices: list[int]) -> dict[str, str]:
-    """Series → color: the flow grey, one prediction the color of what is generated, several the colors of runs. `indices`: stored with
-    their runs."""
-    own = [palette.SIDES["generated"]] if len(names) == 1 else palette.distinct(indices)
-    return {FLOW: palette.REAL, **dict(zip(names, own, strict=True))}

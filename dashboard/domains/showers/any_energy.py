@@ -1,4 +1,4 @@
-"""Showers of an energy and an angle that a person chooses, on the Physics page: a short form, the job, and what it made."""
+"""The tab Any energy: a short form for an energy and an angle, the job, and the showers that it made."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from dashboard import actions, change_buttons, job_bar, plots, words
+from dashboard import actions, change_buttons, job_bar, palette, plots, words
+from dashboard.domains.showers import charts as shower_charts
+from dashboard.domains.showers import side_by_side
+from dashboard.domains.showers import words as shower_words
+from dashboard.evaluation.shown import Shown
 from dashboard.job_bar import EndButton
-from dashboard.physics import charts as physics_charts
-from dashboard.physics import showers as physics_showers
-from dashboard.physics import words as physics_words
-from dashboard.physics.shown import Shown
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands import commands
 from gan_runtime.domains.showers import physics_requests
@@ -25,26 +25,24 @@ from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.records.physics import ChosenShowers
 from gan_runtime.store import queries
-from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.runtime import Runtime
 
-CANCEL = EndButton("physics.chosen.cancel")
+CANCEL = EndButton("showers.chosen.cancel")
 DRAWN = ("along_z", "along_y", "along_x")
 
 
-def show(runtime: Runtime, found: Shown) -> None:
-    """Nothing but a sentence where no run has a checkpoint here; the pairs that were kept stand above meanwhile."""
-    st.header("Any energy and angle", anchor=False)
+def draw(runtime: Runtime, shown: Shown) -> None:
+    """The tab; nothing but a sentence where no run has a checkpoint here."""
     names = {
         row.run_id: name
-        for name, row in found.rows.items()
+        for name, row in shown.answers.items()
         if physics_requests.measurable(runtime.home, row.run_id)
     }
     if not names:
-        st.caption(physics_words.NO_CHECKPOINT)
+        st.info(shower_words.NO_CHECKPOINT)
         return
-    st.caption(physics_words.CHOSEN)
-    wanted, pressed = _form(runtime, found, names)
+    st.caption(shower_words.CHOSEN)
+    wanted, pressed = _form(runtime, shown, names)
     newest = physics_requests.newest_made(runtime.home, wanted.run_id)
     before = physics_requests.made_before(runtime.home, wanted)
     if pressed and before is None:
@@ -55,33 +53,35 @@ def show(runtime: Runtime, found: Shown) -> None:
     if look.is_live:
         job_bar.show(runtime, look, partial(_told, names[wanted.run_id]), CANCEL)
     elif look.state == "finished":
-        _made(look, names[wanted.run_id], found.rows[names[wanted.run_id]])
+        _made(look, names[wanted.run_id], shown.colors[names[wanted.run_id]])
     elif look.end is not None:
         st.warning(f"Not generated: {words.plain(look.end.reason)}", icon=":material/warning:")
 
 
-def _form(runtime: Runtime, found: Shown, names: dict[str, str]) -> tuple[Chosen, bool]:
+def _form(runtime: Runtime, shown: Shown, names: dict[str, str]) -> tuple[Chosen, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run_id = next(iter(names))
         if len(names) > 1:
             run_id = st.selectbox(
-                "Run", list(names), format_func=names.__getitem__, key="physics.chosen.run", width=220
+                "Run", list(names), format_func=names.__getitem__, key="showers.chosen.run", width=220
             )
-        low, high = limits([end for ends in found.energies for end in ends], ENERGIES)
+        _, answer = shown.first
+        energies, angles = queries.physics_bins(runtime.store, answer.run_id, answer.epoch)
+        low, high = limits([end for ends in energies for end in ends], ENERGIES)
         energy = st.number_input(
-            "Energy (GeV)", low, high, float(round((low + high) / 2)), 1.0, "%.4g", key=f"physics.chosen.energy.{low}.{high}", width=150,
+            "Energy (GeV)", low, high, float(round((low + high) / 2)), 1.0, "%.4g", key=f"showers.chosen.energy.{low}.{high}", width=150,
             help=f"{low:g} to {high:g} GeV, as in the data.",
         )  # fmt: skip
         angle = None
-        if found.angles and physics_requests.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
-            least, most = limits([math.degrees(end) for ends in found.angles for end in ends], ANGLES)
+        if angles and physics_requests.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
+            least, most = limits([math.degrees(end) for ends in angles for end in ends], ANGLES)
             angle = st.number_input(
-                "Measured angle (°)", least, most, float(round((least + most) / 2)), 1.0, "%.4g", key=f"physics.chosen.angle.{least}.{most}", width=150,
+                "Measured angle (°)", least, most, float(round((least + most) / 2)), 1.0, "%.4g", key=f"showers.chosen.angle.{least}.{most}", width=150,
                 help=f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is straight in.",
             )  # fmt: skip
         there = physics_requests.measurable(runtime.home, run_id)
         pressed = change_buttons.button(
-            "Generate showers", key="physics.chosen.start", icon=":material/auto_awesome:"
+            "Generate showers", key="showers.chosen.start", icon=":material/auto_awesome:"
         )
     return Chosen(run_id, energy, angle, "best" if "best" in there else "newest"), pressed
 
@@ -103,14 +103,14 @@ def _told(name: str, look: JobLook) -> str:
     return f"Showers by {words.plain(name)}: {job_bar.now(look)}"
 
 
-def _made(look: JobLook, name: str, row: RunRow) -> None:
+def _made(look: JobLook, name: str, color: str) -> None:
     """Numbers of both sides, profiles, and a pair of showers."""
     made = _read(look)
     if made is None:
         st.caption("What was made last is gone: press Generate showers again.")
         return
     beside = "simulated" if made.simulated else "held-out"
-    st.markdown(physics_words.chosen(made, name, beside))
+    st.markdown(shower_words.chosen(made, name, beside))
     frame = pd.DataFrame(
         [
             {"curve": one.name, "x": x, "y": math.nan, "real": real, "real_error": real_error, "generated": own, "generated_error": error}
@@ -119,15 +119,15 @@ def _made(look: JobLook, name: str, row: RunRow) -> None:
         ]
     )  # fmt: skip
     title = beside.capitalize()
-    rows = physics_charts.together({name: frame}).replace({"series": {physics_charts.REAL: title}})
-    colors = dict(zip((title, name), physics_charts.colors_of({name: row.color}).values(), strict=True))
+    rows = shower_charts.together({name: frame}).replace({"series": {shower_charts.REAL: title}})
+    colors = {title: palette.REAL, name: color}
     drawn = [told for told in CURVES if told.name in DRAWN]
     for column, told in zip(st.columns(len(drawn)), drawn, strict=True):
         with column:
-            chart = physics_charts.curve(rows[rows["curve"] == told.name], told, colors)
-            plots.chart(chart, key=f"physics.chosen.{told.name}")
+            chart = shower_charts.curve(rows[rows["curve"] == told.name], told, colors)
+            plots.chart(chart, key=f"showers.chosen.{told.name}")
     sides = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
-    physics_showers.from_three_sides(
+    side_by_side.from_three_sides(
         {sides[picture.side]: queries.shower_of(picture, made.grid) for picture in made.pictures}
     )
 

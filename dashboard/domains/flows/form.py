@@ -1,4 +1,4 @@
-"""Asking for an iteration on the Flow page, and how far it is."""
+"""Asking for a rollout, and how far it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from dashboard import actions, change_buttons, job_bar, widgets, words
-from dashboard.flow import words as flow_words
+from dashboard.domains.flows import words as flow_words
 from dashboard.job_bar import EndButton
 from gan_runtime.commands import commands
 from gan_runtime.domains.flows import iterate_requests
@@ -27,7 +27,7 @@ STATES: dict[str, str] = {"newest": "Newest checkpoint", "best": "Best checkpoin
 BLENDING = {"none": "Mean", "hann": "Hann"}
 
 
-def iterate(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
+def measure(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
     """A short form, the job under way, or why the last one failed. `is_first`: nothing is shown yet, so its button is the page's."""
     there = {row.run_id: iterate_requests.iterable(runtime.home, row.run_id) for row in rows}
     names = {row.run_id: widgets.title(row) for row in rows if there[row.run_id]}
@@ -73,7 +73,7 @@ def _form(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = _division(begun, iterate_requests.tile_of(runtime.home.run_dir(run_id)))
         pressed = change_buttons.button(
-            "Iterate",
+            "Run rollout",
             key="flow.start",
             type="primary" if is_first else "secondary",
             icon=":material/repeat:",

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from dashboard.flow import colors
-from dashboard.flow.colors import Bytes
-from dashboard.flow.panels import FRAMES_PER_S, Panel
+from dashboard.domains.flows import panels as flow_panels
+from dashboard.domains.flows.panels import FRAMES_PER_S, Bytes, Panel
 from gan_runtime.base.errors import PictureError
 
 LAST_SECONDS = 1.5  # of the last frame, so that the end can be looked at
@@ -36,7 +35,7 @@ def gif(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
     """An animated GIF. All frames have the same palette, so that no color changes from frame to frame."""
     frames = [Image.fromarray(pixels) for pixels in _frames(panels, steps, name)]
     for frame in frames:
-        frame.putpalette(colors.PALETTE.tobytes())
+        frame.putpalette(flow_panels.PALETTE.tobytes())
     durations = [1000 // FRAMES_PER_S] * (len(frames) - 1) + [round(1000 * LAST_SECONDS)]
     file = io.BytesIO()
     frames[0].save(
@@ -77,7 +76,7 @@ def mp4(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
             try:
                 writer.send(None)
                 for frame in frames:
-                    writer.send(np.ascontiguousarray(colors.PALETTE[frame]))
+                    writer.send(np.ascontiguousarray(flow_panels.PALETTE[frame]))
             except OSError as error:
                 reason = error.strerror or str(error).splitlines()[0]
                 raise PictureError(f"the MP4 cannot be made: {reason}.") from error
@@ -96,7 +95,7 @@ def missing_encoder() -> str:
 
 
 def _frames(panels: tuple[Panel, ...], steps: list[str], name: str) -> Iterator[Bytes]:
-    """Each step as (height, width) places in the palette: a line of text above, the panels beside each other, and their colors."""
+    """Each step as (height, width) places in the palette: a line of text above, the panels beside each other, and their flow_panels."""
     _, rows, columns = panels[0].places.shape
     zoom = -(-WIDE // columns)
     ground = _ground(panels, rows * zoom, columns * zoom)
@@ -119,13 +118,13 @@ def _corner(number: int, width: int) -> tuple[int, int]:
 def _ground(panels: tuple[Panel, ...], height: int, width: int) -> Bytes:
     """What all frames have in common: titles, and the colors with their ends. Both sides are even, as H.264 wants them."""
     whole = (2 * MARGIN + 3 * LINE + height + BAR, MARGIN + len(panels) * (width + MARGIN))
-    ground = np.full([side + side % 2 for side in whole], colors.OF_WHITE, np.uint8)
+    ground = np.full([side + side % 2 for side in whole], flow_panels.OF_WHITE, np.uint8)
     for number, panel in enumerate(panels):
         top, left = _corner(number, width)
         _write(ground, panel.title, (left, top - LINE))
         scale, below = panel.scale, top + height + BAR // 2
         shown = np.linspace(scale.low, scale.high, width)
-        ground[below : below + BAR, left : left + width] = colors.places(
+        ground[below : below + BAR, left : left + width] = flow_panels.palette_places(
             shown, scale.low, scale.high, scale.signed
         )
         told = f"{scale.low:g} to {scale.high:g}: {scale.plain}"
@@ -139,7 +138,7 @@ def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
     text = text.replace("\u2212", "-")  # Pillow's own font has no minus
     ink = Image.new("L", (pixels.shape[1] - left, LINE))
     ImageDraw.Draw(ink).text((0, 0), text, fill=255, font=ImageFont.load_default(size=LETTER), anchor="la")
-    greys = np.asarray(ink).astype(np.float32) * ((colors.GREYS - 1) / 255.0)
+    greys = np.asarray(ink).astype(np.float32) * ((flow_panels.GREYS - 1) / 255.0)
     letters: NDArray[np.bool_] = greys >= 0.5
     line = pixels[top : top + LINE, left:]
-    line[letters] = colors.OF_WHITE + np.rint(greys[letters]).astype(np.uint8)
+    line[letters] = flow_panels.OF_WHITE + np.rint(greys[letters]).astype(np.uint8)

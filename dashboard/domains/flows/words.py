@@ -1,21 +1,21 @@
-"""What the Flow page says in words: iterations, ways, what to do next."""
+"""What the evaluation of flows says in words: rollouts, ways, what to do next."""
 
 from __future__ import annotations
 
-from dashboard import words
-from gan_runtime.domains.flows.score_metrics import FlowScore
-from gan_runtime.store.queries import FlowNumber, FlowRow
+from typing import TYPE_CHECKING
 
-WHAT = (
-    "A model that makes the next frame of a flow is fed with its own frames, again and again, from one true frame of a flow that it was not "
-    "trained on. The flow itself runs beside it."
-)
+from dashboard import words
+from gan_runtime.store.queries import FlowRow
+
+if TYPE_CHECKING:
+    from dashboard.evaluation.answers import AnswerRow
+
 NO_RUN = (
     "No run here makes frames of a flow. Prepare the data set karman on the Data page, then start a run that reads it: workload pix2pix "
     "on Launch."
 )
 NOTHING_YET = (
-    "Nothing is iterated of this choice yet. Press Iterate below: the flow beside its prediction, errors by step, the rate at which the wake "
+    "No rollout of this run yet. Press Run rollout: the flow next to its prediction, errors by step, the rate at which the wake "
     "beats, and where the time goes appear here after about a minute, and stay."
 )
 NO_CHECKPOINT = "There is no checkpoint of these runs here to iterate: a run saves one after each epoch, and bundles hold none."
@@ -47,11 +47,6 @@ HORIZON = (
     "Dashed: the first frame, copied; after each shedding period it is right again. Dotted: what followed the nearest frame of the training films. "
     "Up to the horizon the prediction is better at every step than the replay, or than the copy where no replay was measured."
 )
-LOWER_HELP = (
-    "The mean error of a baseline over the first shedding period, divided by that of the prediction: above 1 the model is better, below 1 the "
-    "baseline is. The replay takes, of all frames of the training films, the one nearest to the given frame, and what followed it there. "
-    "Below the figure: the root mean square errors."
-)
 HORIZON_HELP = (
     "A replay is wrong from its first frame on, by the distance between both flows; a prediction begins without an error, which grows. "
     "A copy of the first frame is nearly right again after each shedding period."
@@ -69,39 +64,8 @@ OTHER_TIMES = (
 )
 
 
-def label(row: FlowRow, run: str) -> str:
-    """An iteration, for a list."""
-    return " · ".join([run, *_parts(row).values()])
-
-
-def series(rows: list[tuple[str, FlowRow]]) -> list[str]:
-    """What each of several iterations is called in charts: its run, and where that is not enough all in which they differ. Never twice the
-    same name."""
-    return _told_apart([(run, _parts(row), row.iteration) for run, row in rows])
-
-
-def bars(rows: list[tuple[str, FlowRow]]) -> list[str]:
-    """The same where ways are compared: of a single run the way comes first, not the run."""
-    if len({run for run, _ in rows}) > 1:
-        return series(rows)
-    known = [(_parts(row), row.iteration) for _, row in rows]
-    return _told_apart([(parts.pop("way"), parts, iteration) for parts, iteration in known])
-
-
-def _told_apart(known: list[tuple[str, dict[str, str], str]]) -> list[str]:
-    """`known`: of each what comes first, its parts in words, and what no other has."""
-    firsts = [first for first, _, _ in known]
-    if len(set(firsts)) == len(firsts):
-        return firsts
-    telling = [part for part in known[0][1] if len({parts[part] for _, parts, _ in known}) > 1]
-    names = [" · ".join([first, *(parts[part] for part in telling)]) for first, parts, _ in known]
-    return [
-        f"{name} · {own}" if names.count(name) > 1 else name
-        for name, (_, _, own) in zip(names, known, strict=True)
-    ]
-
-
-def _parts(row: FlowRow) -> dict[str, str]:
+def parts(row: FlowRow) -> dict[str, str]:
+    """What tells a rollout from others of its run besides the epoch, in words."""
     tiles = f"{row.tile[0]} px tiles" if row.way != "whole" else ""
     overlap = (
         f", {row.overlap} px overlap{' (Hann)' if row.blend == 'hann' else ''}"
@@ -110,7 +74,7 @@ def _parts(row: FlowRow) -> dict[str, str]:
     )
     shared = f" on {words.things(row.cores, 'core')}" if row.cores > 1 else ""
     return {
-        "epoch": _epoch(row),
+        **({"weights": "kept weights"} if row.is_kept else {}),
         "flow": flow(row),
         "steps": words.things(row.steps, "step"),
         "way": f"{WAYS.get(row.way, row.way)}{shared}",
@@ -127,15 +91,6 @@ def film_title(name: str, row: FlowRow) -> str:
     return name if _epoch(row) in name else f"{name} · {_epoch(row)}"
 
 
-def number(score: FlowScore, value: float | None) -> str:
-    """A score as it is read, without its unit: "0.912" or "2.1 %"; a dash where there is none."""
-    return (
-        "–"
-        if value is None
-        else f"{value:,{score.format}}".replace(",", words.THIN).replace("%", f"{words.THIN}%")
-    )
-
-
 def after(epoch: int | None) -> str:
     """Weights to choose: "Epoch 3"; those before training are of epoch 0."""
     return f"Epoch {epoch}" if epoch else "Untrained (epoch 0)"
@@ -150,39 +105,19 @@ def state(row: FlowRow) -> str:
     )
 
 
-def lower(row: FlowRow) -> str:
-    """What an error is compared with: the replay, or the copied frame where no replay was measured."""
-    return f"{'Replay' if row.replay else 'Copy'}'s error ÷ model's"
+def replay(source: str) -> str:
+    """Which frames the replay shows, in a sentence; "" where none was measured."""
+    return (
+        source
+        and f"Replay: {words.plain(source)} of the training films, which looks most like the given frame."
+    )
 
 
-def times_lower(number: FlowNumber) -> str:
-    """How many times lower an error is than that of the replay, or of the copied frame: "5.0"; a dash where there is no such number."""
-    baseline = number.reference if number.replay is None else number.replay
-    return f"{baseline / number.value:.1f}" if number.value and baseline is not None else "–"
-
-
-def over_a_period(number: FlowNumber) -> str:
-    """All of these, below the figure; empty where one is not known."""
-    if number.value is None or number.reference is None:
-        return ""
-    replay = "" if number.replay is None else f"replay {number.replay:.3f}, "
-    return f"{number.value:.3f}; {replay}copy {number.reference:.3f}"
-
-
-def baselines(score: FlowScore, one: FlowNumber) -> str:
-    """What a figure is compared with: "replay: 0.71, copied frame: 0.51"; empty where nothing is."""
-    reference = {"persistence": "copy", "solver": "solver"}.get(score.reference, "flow")
-    known = {"replay": one.replay, reference: one.reference}
-    told = [f"{name} {number(score, value)}" for name, value in known.items() if value is not None]
-    return ", ".join(told)
-
-
-def replay(period: FlowNumber, source: str) -> str:
-    """Whether the model beats the replay over the first period, in a sentence; empty where that is not known."""
-    if period.value is None or period.replay is None:
-        return ""
-    better = "the model beats it" if period.value < period.replay else "it beats the model"
-    return f"Replay: {words.plain(source)} of the training films, which looks most like the given frame. Over the first shedding period {better}."
+def subject(row: AnswerRow) -> str:
+    """Which weights a rollout is of, and what was asked of them."""
+    checkpoint = "kept weights" if "weights" in row.about else f"{row.checkpoint} checkpoint"
+    about = ", ".join(part for name, part in row.about.items() if name != "weights")
+    return f"epoch {row.epoch} ({checkpoint}): {about}"
 
 
 def flow(row: FlowRow) -> str:
@@ -195,13 +130,3 @@ def step(number: int, period: float | None) -> str:
     """Of a frame: "step 12 · 0.5 periods"."""
     beats = "" if period is None else f" · {number / period:.1f} periods"
     return f"step {number}{beats}" if number else "given frame"
-
-
-def horizon(steps: float | None, of: int) -> str:
-    """Of a figure: "42"; "≥ 50" where the iteration ended before it."""
-    return "–" if steps is None else f"{'≥ ' if steps >= of else ''}{steps:.0f}"
-
-
-def periods(steps: float | None, period: float | None) -> str:
-    """The same in shedding periods; empty where there are none."""
-    return "" if steps is None or period is None else f"{steps / period:.1f} shedding periods"

@@ -1,4 +1,4 @@
-"""Maps of the Physics page: which layers go together, and whether the angle is as asked. A frame in, an Altair chart out."""
+"""Maps of showers: which layers go together, and whether the angle is as asked. A frame in, an Altair chart out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking for a measurement on the Physics page, and how far it is."""
+"""Asking for a measurement of showers, and how far it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import partial
 import streamlit as st
 
 from dashboard import actions, change_buttons, job_bar, widgets, words
+from dashboard.domains.showers import words as shower_words
 from dashboard.job_bar import EndButton
-from dashboard.physics import words as physics_words
 from gan_runtime.commands import commands
 from gan_runtime.domains.showers import physics_requests
 from gan_runtime.domains.showers.requests import Measured, Wanted
@@ -17,7 +17,7 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.runtime import Runtime
 
 COUNTS = (200, 500, 1_000, 2_000, 5_000)
-STOP = EndButton("physics.stop", "Stop", "stopping …")
+STOP = EndButton("showers.stop", "Stop", "stopping …")
 STATES: dict[Measured, str] = {
     "newest": "Newest checkpoint",
     "best": "Best checkpoint",
@@ -30,7 +30,7 @@ def measure(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
     there = {row.run_id: physics_requests.measurable(runtime.home, row.run_id) for row in rows}
     names = {row.run_id: widgets.title(row) for row in rows if there[row.run_id]}
     if not names:
-        st.caption(physics_words.NO_CHECKPOINT)
+        st.caption(shower_words.NO_CHECKPOINT)
         return
     looks = {run_id: physics_requests.newest_measurement(runtime.home, run_id) for run_id in names}
     under_way = ((run_id, look) for run_id, look in looks.items() if look is not None and look.is_live)
@@ -42,19 +42,19 @@ def measure(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
         run_id = next(iter(names))
         if len(names) > 1:
             run_id = st.selectbox(
-                "Run", list(names), format_func=names.__getitem__, key="physics.measured", width=220
+                "Run", list(names), format_func=names.__getitem__, key="showers.measured", width=220
             )
         states = sorted(there[run_id], key=list(STATES).index)
         usual = states.index("best") if "best" in states else 0
         state = st.selectbox(
-            "Of", states, usual, format_func=STATES.__getitem__, key=f"physics.state.{run_id}", width=240
+            "Of", states, usual, format_func=STATES.__getitem__, key=f"showers.state.{run_id}", width=240
         )
         count = st.selectbox(
-            "Showers", COUNTS, COUNTS.index(1_000), format_func=words.count, key="physics.count", width=110
+            "Showers", COUNTS, COUNTS.index(1_000), format_func=words.count, key="showers.count", width=110
         )
         pressed = change_buttons.button(
             "Measure showers",
-            key="physics.start",
+            key="showers.start",
             type="primary" if is_first else "secondary",
             icon=":material/labs:",
         )

@@ -1,4 +1,4 @@
-"""How long training takes: published, measured here, and estimated for a TPU, each under its own label. On the Flow page."""
+"""The tab Speed and literature of flows: how long training takes, published, measured here, and estimated for a TPU."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import plots, run_words, tables, words
-from dashboard.flow import charts as flow_charts
-from dashboard.flow import words as flow_words
+from dashboard.domains.flows import charts as flow_charts
+from dashboard.domains.flows import words as flow_words
+from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.domains.flows import published as published_times
 from gan_runtime.store import queries
@@ -24,9 +25,9 @@ COLUMNS = ["How known", "What", "Device", "Batch", "Time"]
 TOPOLOGY_NAMES = ("v2:2x2", "v3:2x2", "v4:2x2x1")  # machines like KIT's
 
 
-def show(runtime: Runtime, rows: list[RunRow]) -> None:
-    """KIT's times as a chart, and all times in one table, each with how it is known."""
-    st.header("How long does training take?", anchor=False)
+def draw(runtime: Runtime, shown: Shown) -> None:
+    """The tab: KIT's times as a chart, and all times in one table, each with how it is known."""
+    rows = list(shown.runs.values())
     left, right = st.columns(2)
     with left:
         times = pd.DataFrame([vars(one) for one in published_times.TIMES])

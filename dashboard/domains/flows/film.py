@@ -1,19 +1,24 @@
-"""The film of an iteration on the Flow page: what of the flow it shows, the player, and the film as a file."""
+"""The tab Film: a rollout next to the flow under one slider with a play button, and the film as a file.
+
+The browser gets all frames at once and plays them alone: neither a fragment nor the server takes part in it.
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from dashboard import words
-from dashboard.flow import movie, player, quantities
-from dashboard.flow import panels as flow_panels
-from dashboard.flow import words as flow_words
-from dashboard.flow.panels import Panel
-from dashboard.flow.quantities import QUANTITIES, Quantity
+from dashboard.domains.flows import movie
+from dashboard.domains.flows import panels as flow_panels
+from dashboard.domains.flows import words as flow_words
+from dashboard.domains.flows.curves import beat, flow_rows
+from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, Panel, Quantity
+from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows.fields import FLOW_CHANNELS
 from gan_runtime.records import flow_frames
@@ -27,8 +32,17 @@ FILES: dict[str, tuple[str, movie.Maker]] = {"gif": ("image/gif", movie.gif), "m
 FILES_HELP = "Flow, prediction and difference beside each other, with their colors. Made when you press."
 
 
-def show(runtime: Runtime, row: FlowRow, period: float | None, name: str) -> None:
-    """The film of an iteration, or why there is none. `period`: in frames; `name`: of the iteration, in words."""
+_FOLDER = Path(__file__).parent
+_HTML, _CSS, _JS = (
+    (_FOLDER / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
+)
+_mount = st.components.v2.component("flow_player", html=_HTML, css=_CSS, js=_JS)
+
+
+def draw(runtime: Runtime, shown: Shown) -> None:
+    """The tab: the film of the first answer, or why there is none."""
+    name, row = next(iter(flow_rows(shown).items()))
+    period = beat(shown)
     if row.reynolds is None or row.grid[-1] < len(FLOW_CHANNELS):
         st.info(flow_words.PICTURES)
         return
@@ -46,7 +60,7 @@ def show(runtime: Runtime, row: FlowRow, period: float | None, name: str) -> Non
         return
     with bar:
         _files(run, row, quantity, film["steps"], flow_words.film_title(name, row))
-    player.show(film, key="flow.player")
+    _play(film, key="flow.player")
     st.caption(
         f"The film is that of {words.plain(name)} ({words.plain(flow_words.state(row))}). {quantity.text}"
     )
@@ -76,7 +90,7 @@ def _film(key: str, quantity: str, period: float | None, _run: RunDir, _row: Flo
     frames = _frames(_run, _row)
     steps = [flow_words.step(int(step), period) for step in frames.steps]
     first = len(steps) - 1 if period is None else int((frames.steps <= period).sum()) - 1
-    return player.film(_panels(frames, quantities.of_name(quantity)), steps, first, f"{key}.{quantity}")
+    return made_film(_panels(frames, flow_panels.quantity_of(quantity)), steps, first, f"{key}.{quantity}")
 
 
 def _frames(run: RunDir, row: FlowRow) -> Frames:
@@ -114,3 +128,38 @@ def _file(
     run: RunDir, row: FlowRow, quantity: Quantity, make: movie.Maker, steps: list[str], name: str
 ) -> bytes:
     return make(_panels(_frames(run, row), quantity), steps, name)
+
+
+def made_film(panels: tuple[Panel, ...], steps: list[str], first: int, name: str) -> dict[str, Any]:
+    """What the browser needs. `steps`: what is said of each frame; `first`: the frame it opens with; `name`: the same for the same film,
+    so that it goes on when the page is drawn anew."""
+    _, height, width = panels[0].places.shape
+    return {
+        "film": name,
+        "steps": steps,
+        "first": first,
+        "frames_per_s": FRAMES_PER_S,
+        "height": height,
+        "width": width,
+        "across": flow_panels.across(panels[0]),
+        "panels": [
+            {
+                "title": panel.title,
+                "sheet": flow_panels.sheet(panel),
+                "gradient": flow_panels.gradient(panel.scale.signed),
+                "ticks": ticks(panel),
+            }
+            for panel in panels
+        ],
+    }
+
+
+def ticks(panel: Panel) -> list[str]:
+    """Below the colors: both ends, and between them the unit."""
+    low, high = panel.scale.low, panel.scale.high
+    return [f"{low:g}".replace("-", "−"), panel.scale.unit, f"{high:g}"]
+
+
+def _play(made: dict[str, Any], key: str) -> None:
+    """Puts a film on the page."""
+    _mount(data=made, key=key)

@@ -1,4 +1,4 @@
-"""What the Physics page says in words: bins, sides, what to do next."""
+"""What the evaluation of showers says in words: bins, sides, what to do next."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from gan_runtime.records.physics import ChosenShowers
 
 Bounds = tuple[float, float]
 
-WHAT = (
-    "Showers that a run's networks generate, beside real ones that they were not trained on: held-out showers of its data set. "
-    "Each generated shower was asked for with the energy and the angle of a real one."
-)
+SIMULATED = "simulated showers (held out)"
 NO_RUN = (
     "No run here makes showers. Prepare a data set of showers on the Data page, then start a run that reads it: workload "
     "shower_3dgan on Launch."
 )
 NOTHING_YET = (
-    "Nothing is measured of this choice yet. Measure showers below: profiles, spectra, scores and showers side by side appear here "
+    "Nothing is measured of this run yet. Press Measure showers: profiles, spectra, scores and showers side by side appear here "
     "after about a minute, and stay."
 )
 NO_CHECKPOINT = "There is no checkpoint of these runs here to measure: a run saves one after each epoch, and bundles hold none."
@@ -28,22 +25,16 @@ OTHER_DATA = (
     f"Measured by others, on other data, with far more showers: {CHALLENGE}. Their FPD and KPD have the features and the draws of those above "
     "that are named after it. They say where the field stands, and cannot be compared digit by digit: both depend on the grid, and fewer showers make them larger."
 )
-FLOOR_HELP = "The same score of real held-out showers beside other real ones: nothing can do better than that but by chance."
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
-BEST_EPOCH = "By the rule of the authors of 3DGAN, the least error of the sampling fraction, the best of the measured epochs is"
-DASHED = "Dashed: the same of real showers among themselves. The best checkpoint is chosen while training, on fewer showers."
+BEST_EPOCH = "By the rule of the authors of 3DGAN, the least error of the sampling fraction,"
 CHOSEN = (
     "The networks are asked for 100 showers of one energy and angle, and as many are simulated for it; the pairs above are stored ones. It "
     "takes some seconds, and is kept."
 )
-BEST_HELP = (
-    "The networks with the weights of that epoch become the run's best checkpoint, which images, showers and measurements can be asked "
-    "of. They are of half precision, as snapshots keep them. A run that goes on chooses its best checkpoint anew as it trains."
-)
 MAPS = {
     "layers": "Correlation of the energies in two layers, each over the incident energy, from shower to shower: a shower that begins early "
     "has more in the first layers and less in the last. Of all energies and angles.",
-    "angle_map": "Share of the showers by the angle that each was asked for and the one that is measured on it, as in the label of a real one. "
+    "angle_map": "Share of the showers by the angle that each was asked for and the one that is measured on it, as in the label of a simulated one. "
     "Dashed: as asked. Of all energies.",
 }
 JUDGED = (
@@ -53,6 +44,11 @@ JUDGED = (
 COLORS_OF_CELLS = (
     "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all of them."
 )
+
+
+def whose(name: str) -> str:
+    """Of charts with several runs: which run's measurement the held-out showers are from."""
+    return f"The simulated showers are those of the measurement of {words.plain(name)}."
 
 
 def energy(bounds: Bounds | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import altair as alt
@@ -10,17 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dashboard import palette
 from dashboard.charts import Rows, heading, layered, legend, scale_of
 from gan_runtime.domains.showers.curve_names import CurveWords
 from gan_runtime.domains.showers.projections import View, seen
-from gan_runtime.domains.showers.score_metrics import Score
 
 NAMES = (2, 130)  # in the legend of a chart of a third of the page: beside each other, pixels of the longest
-REAL = "Real showers"
+REAL = "Simulated showers"
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
 _FORMATS = {"profile": "d", "spectrum": ".3~r"}
-MOST_STEPS = 6  # of a logarithmic axis
 PLACES = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
 ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictures of an epoch
 
@@ -99,43 +95,6 @@ def _least(rows: pd.DataFrame) -> float:
     return float(positive.min()) / 2.0 if len(positive) else 1e-9
 
 
-def over_epochs(
-    frame: pd.DataFrame, score: Score, colors: dict[str, str], height: int = 240
-) -> alt.LayerChart:
-    """A score of each run over the epochs that were measured, with its error, and dashed the floor of real showers. `frame`: series,
-    epoch, value, low, high, floor."""
-    x = alt.X("epoch:Q", title="Epoch", axis=alt.Axis(grid=False, format="d", tickMinStep=1))
-    known = pd.concat([frame["value"], frame["floor"]]).dropna()
-    is_log = bool(len(known)) and bool((known > 0).all())  # floors of FPD and KPD may be negative
-    scale = alt.Scale(type="log" if is_log else "linear", nice=False)
-    form = ".3~%" if score.is_share else ".3~g"
-    axis = alt.Axis(format=form, values=_steps(frame)) if is_log else alt.Axis(format=form, tickCount=5)
-    y = alt.Y("value:Q", title=score.title, scale=scale, axis=axis)
-    color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))
-    tooltip = [
-        alt.Tooltip("series:N", title="Run"),
-        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
-        alt.Tooltip("value:Q", title=score.title, format=".3~g"),
-        alt.Tooltip("floor:Q", title="Real showers", format=".3~g"),
-    ]
-    base = alt.Chart().encode(x=x)
-    line = base.mark_line(point=alt.OverlayMarkDef(size=50), strokeWidth=2).encode(
-        y=y, color=color, tooltip=tooltip
-    )
-    floor = base.mark_line(color=palette.REAL, strokeDash=[4, 4]).encode(y=alt.Y("floor:Q", scale=scale))
-    what = f"{score.title} over the epochs of {', '.join(colors)}; dashed: of real showers among themselves."
-    return layered(frame, line, floor, title=heading(score.title), description=what, height=height)
-
-
-def _steps(frame: pd.DataFrame) -> list[float]:
-    """1, 2 and 5 times powers of ten between the least and the largest value or floor; powers alone where there are many."""
-    both = pd.concat([frame["value"], frame["floor"]])
-    low, high = float(both[both > 0].min()), float(both.max())
-    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    every = [first * power for power in powers for first in (1.0, 2.0, 5.0) if low <= first * power <= high]
-    return every if len(every) <= MOST_STEPS else [power for power in powers if low <= power <= high]
-
-
 def _decades(rows: pd.DataFrame) -> list[float]:
     """Powers of ten within the values, every second or third where there are many."""
     if rows.empty:
@@ -189,10 +148,3 @@ def projection(rows: Rows, shape: tuple[int, ...], view: View, height: int = 250
 def _cells(count: int) -> dict[str, Any]:
     """Scale and axis of one side of a grid, from 0 to its end."""
     return {"scale": alt.Scale(domain=[0, count], nice=False), "axis": alt.Axis(grid=False, tickCount=4)}
-
-
-def colors_of(runs: dict[str, int]) -> dict[str, str]:
-    """Series → color: real showers grey, one run the color of what is generated, several runs each their own. `runs`: name → the
-    color that is stored with it."""
-    own = [palette.SIDES["generated"]] if len(runs) == 1 else palette.distinct(list(runs.values()))
-    return {REAL: palette.REAL, **dict(zip(runs, own, strict=True))}

@@ -1,0 +1,214 @@
+"""Truth, prediction and their difference as films of palette bytes, and such a film as one picture. NumPy and Pillow only.
+
+What is looked at is a number a pixel, in the units of the flow, with a scale that never changes. Two scales, an obstacle and a few grays
+are in ONE palette of 256 colors, so that a frame is bytes, in the browser, in a GIF and in an MP4 alike. The colors with a sign are those
+of all pictures of flows (domains/flows/pictures.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.fields import UX, UY, VORTICITY
+from gan_runtime.domains.flows.pictures import ANCHORS as SIGNED
+from gan_runtime.domains.flows.pictures import STONE
+
+LEVELS = 113  # of each scale; an odd number, so that zero has the color in the middle
+GREYS = 28  # from white to ink, for words
+# viridis at equal distances: as bright as it is high, also for color-blind people.
+UNSIGNED = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
+WHITE, INK = "#ffffff", "#31333f"
+OF_OBSTACLE, OF_WHITE = 2 * LEVELS, 2 * LEVELS + 1
+Bytes = NDArray[np.uint8]
+
+
+def palette_places(values: NDArray[np.floating], low: float, high: float, signed: bool) -> Bytes:
+    """The place of each number in the palette, (…) → (…); beyond the ends those of the ends, and of what is no number the middle."""
+    share = np.clip((values.astype(np.float32) - low) / (high - low), 0.0, 1.0)
+    levels = np.rint(np.nan_to_num(share, nan=0.5) * (LEVELS - 1)).astype(np.uint8)
+    return levels if signed else levels + np.uint8(LEVELS)
+
+
+def gradient(signed: bool) -> str:
+    """The scale as CSS, left to right."""
+    return f"linear-gradient(to right, {', '.join(SIGNED if signed else UNSIGNED)})"
+
+
+def _between(anchors: tuple[str, ...], levels: int) -> NDArray[np.float64]:
+    """(levels, 3) from 0 to 255, in straight lines between the anchors."""
+    known = np.array([[int(color[begin : begin + 2], 16) for begin in (1, 3, 5)] for color in anchors], float)
+    at = np.linspace(0.0, len(anchors) - 1.0, levels)
+    return np.stack([np.interp(at, np.arange(len(anchors)), known[:, part]) for part in range(3)], axis=1)
+
+
+def _palette() -> Bytes:
+    """(256, 3): the scale with a sign, the other one, the obstacle, and greys from white to ink; the rest is black."""
+    parts = [
+        _between(SIGNED, LEVELS),
+        _between(UNSIGNED, LEVELS),
+        _between((STONE,), 1),
+        _between((WHITE, INK), GREYS),
+    ]
+    colors = np.rint(np.concatenate(parts)).astype(np.uint8)
+    return np.concatenate([colors, np.zeros((256 - len(colors), 3), np.uint8)])
+
+
+PALETTE = _palette()
+
+
+Pixels = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """`unit`: as a page writes it, `plain`: with letters that every font has. `of`: (..., height, width) from frames (..., height, width, channels) as networks see them. `low`, `high`: of the first and the last
+    color; what lies beyond has the color of the end. `signed`: zero is in the middle of two colors. `text`: what it is, in a sentence."""
+
+    name: str
+    title: str
+    unit: str
+    plain: str
+    low: float
+    high: float
+    signed: bool
+    text: str
+    of: Callable[[Pixels], Pixels]
+
+
+def _channel(number: int) -> Callable[[Pixels], Pixels]:
+    def of(frames: Pixels) -> Pixels:
+        physical: Pixels = flow_frames.physical(frames)[..., number]
+        return physical
+
+    return of
+
+
+def _speed(frames: Pixels) -> Pixels:
+    physical = flow_frames.physical(frames)
+    speed: Pixels = np.hypot(physical[..., UX], physical[..., UY])
+    return speed
+
+
+QUANTITIES = (
+    Quantity(
+        "vorticity",
+        "Vorticity",
+        "ω D / U",
+        "vorticity in U / D",
+        -5.0,
+        5.0,
+        True,
+        "How fast and which way the fluid turns: red against the clock's hands, blue with them.",
+        _channel(VORTICITY),
+    ),
+    Quantity(
+        "speed",
+        "Speed |u|",
+        "|u| / U",
+        "speed in U",
+        0.0,
+        2.0,
+        False,
+        "How fast the fluid is, whichever way.",
+        _speed,
+    ),
+    Quantity(
+        "along",
+        "uₓ",
+        "uₓ / U",
+        "velocity along the stream in U",
+        -2.0,
+        2.0,
+        True,
+        "Along the stream; below zero it flows back.",
+        _channel(UX),
+    ),
+    Quantity(
+        "across",
+        "uᵧ",
+        "uᵧ / U",
+        "velocity across the stream in U",
+        -1.0,
+        1.0,
+        True,
+        "Across the stream; upwards above zero.",
+        _channel(UY),
+    ),
+)
+
+
+def difference(quantity: Quantity) -> Quantity:
+    """The scale of the prediction less the flow: both signs, together a quarter as wide as the quantity's own, so that it is seen early."""
+    reach = (quantity.high - quantity.low) / 8.0
+    return replace(quantity, low=-reach, high=reach, signed=True)
+
+
+def quantity_of(name: str) -> Quantity:
+    """One of the table."""
+    return next(quantity for quantity in QUANTITIES if quantity.name == name)
+
+
+FRAMES_PER_S = 12  # of the films, in the browser and as files
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of the films that run side by side. `places`: (frames, height, width), each pixel's place in `PALETTE`."""
+
+    title: str
+    scale: Quantity
+    places: Bytes
+
+
+def panels(
+    truth: NDArray[np.floating],
+    predicted: NDArray[np.floating],
+    obstacle: NDArray[np.bool_],
+    quantity: Quantity,
+) -> tuple[Panel, ...]:
+    """`truth`, `predicted`: frames (K, height, width, channels) as networks see them; `obstacle`: (height, width)."""
+    real, made = quantity.of(truth), quantity.of(predicted)
+    films = (
+        ("Flow", quantity, real),
+        ("Prediction", quantity, made),
+        ("Prediction − flow", difference(quantity), made - real),
+    )
+    return tuple(Panel(title, scale, _places(values, scale, obstacle)) for title, scale, values in films)
+
+
+def _places(values: NDArray[np.floating], scale: Quantity, obstacle: NDArray[np.bool_]) -> Bytes:
+    found = palette_places(values, scale.low, scale.high, scale.signed)
+    found[:, obstacle] = OF_OBSTACLE
+    return found
+
+
+def across(panel: Panel) -> int:
+    """How many frames stand beside each other in the panel's one picture, so that it is about square: browsers refuse long ones."""
+    count, height, width = panel.places.shape
+    return max(1, math.ceil(math.sqrt(count * height / width)))
+
+
+def sheet(panel: Panel) -> str:
+    """All frames of a panel in one PNG, in rows of `across`, as an address that holds it."""
+    count, height, width = panel.places.shape
+    columns = across(panel)
+    rows = -(-count // columns)
+    whole = np.full((rows * columns, height, width), OF_WHITE, np.uint8)
+    whole[:count] = panel.places
+    # (rows, columns, height, width) → (rows, height, columns, width) → (rows · height, columns · width)
+    pixels = (
+        whole.reshape(rows, columns, height, width).swapaxes(1, 2).reshape(rows * height, columns * width)
+    )
+    picture, file = Image.fromarray(pixels), io.BytesIO()
+    picture.putpalette(PALETTE.tobytes())
+    picture.save(file, format="PNG", compress_level=3)  # level 9 takes ten times as long for a tenth less
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"

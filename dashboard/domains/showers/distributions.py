@@ -1,0 +1,151 @@
+"""The tab Distributions: profiles, spectra and maps of generated and of held-out showers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import palette, plots
+from dashboard.domains.showers import charts as shower_charts
+from dashboard.domains.showers import maps as shower_maps
+from dashboard.domains.showers import words as shower_words
+from dashboard.evaluation.shown import Shown
+from gan_runtime.domains.showers.curve_names import CURVES, CurveWords
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
+
+FIRST = 6  # curves that are seen at once
+ACROSS = 3
+MORE = "showers.more"
+MAPS = ("matrix", "map")  # kinds of curves that are drawn in two dimensions
+ENERGY, ANGLE = "showers.energy", "showers.angle"
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Numbers of the bins that are chosen, None for all; `is_log`: whether profiles are drawn on such a scale."""
+
+    energy: int | None = None
+    angle: int | None = None
+    is_log: bool = False
+
+
+def draw(runtime: Runtime, shown: Shown) -> None:
+    """The tab."""
+    bins = _choose(runtime.store, shown)
+    rows = curve_rows(runtime.store, shown, bins)
+    curves(rows, shown, bins)
+    judging_network(rows, shown, bins)
+    maps(runtime.store, rows, shown, bins)
+
+
+def _choose(store: Store, shown: Shown) -> Bins:
+    """One row of choices: energy, angle, and whether profiles are drawn on a logarithmic scale."""
+    _, answer = shown.first
+    energies, angles = queries.physics_bins(store, answer.run_id, answer.epoch)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        energy = _bin("Energy", ENERGY, [shower_words.energy(bounds) for bounds in (None, *energies)])
+        angle = _bin("Measured angle", ANGLE, [shower_words.angle(bounds) for bounds in (None, *angles)])
+        form = st.segmented_control(
+            "Profiles",
+            ["Linear", "Logarithmic"],
+            default="Linear",
+            key="showers.scale",
+            help=shower_words.SCALE_HELP,
+            persist_state="session",
+        )
+    return Bins(energy, angle, form == "Logarithmic")
+
+
+def _bin(label: str, key: str, titles: list[str]) -> int | None:
+    """The number of a bin; None for the first title, which stands for all. Nothing is drawn where there is no choice."""
+    if len(titles) < 2:
+        return None
+    place = st.selectbox(
+        label, range(len(titles)), format_func=titles.__getitem__, key=key, width=190, persist_state="session"
+    )
+    return place - 1 if place else None
+
+
+def curves(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
+    """Profiles, response and spectra of all answers and of held-out showers. `rows`: see `curve_rows`."""
+    if rows.empty:
+        st.info("No shower of this energy and angle was measured: choose others.")
+        return
+    known = [words for words in CURVES if words.kind not in MAPS and not words.judged]
+    drawn = [words for words in known if (rows["curve"] == words.name).any()]
+    _grid(rows, drawn[:FIRST], shown, bins)
+    if len(shown.answers) > 1:
+        st.caption(shower_words.whose(shown.first[0]))
+    more = st.expander(
+        "More distributions", key=MORE, icon=":material/stacked_line_chart:", on_change="rerun"
+    )
+    if more.open:  # charts are what the page costs
+        with more:
+            _grid(rows, drawn[FIRST:], shown, bins)
+
+
+def judging_network(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
+    """What the judging network reads from held-out and from generated showers, where it was asked. `rows`: see `curve_rows`."""
+    drawn = [
+        words for words in CURVES if words.judged and not rows.empty and (rows["curve"] == words.name).any()
+    ]
+    if not drawn:
+        return
+    st.header("What does the judging network see?", anchor=False)
+    st.caption(shower_words.JUDGED)
+    _grid(rows, drawn, shown, Bins(bins.energy, bins.angle))
+
+
+def maps(store: Store, rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
+    """Of all energies and angles: which layers go together, and whether the angle is as asked. `rows`: see `curve_rows`."""
+    if (bins.energy, bins.angle) != (None, None):
+        rows = curve_rows(store, shown, Bins())
+    for words in CURVES:
+        own = rows[rows["curve"] == words.name]
+        if words.kind not in MAPS or own.empty:
+            continue
+        st.header(words.title, anchor=False)
+        st.caption(shower_words.MAPS[words.name])
+        by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)]
+        for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
+            with column:
+                _map(words, values, series)
+
+
+def _map(words: CurveWords, own: pd.DataFrame, series: str) -> None:
+    """One map of one series, under its name."""
+    if words.kind == "matrix":
+        made = plots.kept(shower_maps.matrix, math.isqrt(len(own)), words)
+        rows = shower_maps.matrix_rows(own)
+    else:
+        made = plots.kept(shower_maps.angle_map, shower_maps.angle_ends(own), words)
+        rows = shower_maps.angle_rows(own)
+    named = {"title": {**made["title"], "text": series}, "description": f"{made['description']}, {series}."}
+    plots.with_rows({**made, **named}, rows, f"showers.{words.name}.{series}")
+
+
+def curve_rows(store: Store, shown: Shown, bins: Bins) -> pd.DataFrame:
+    """The stored curves of all answers, and of held-out showers, in the chosen bins."""
+    return shower_charts.together(
+        {
+            name: queries.physics_curves(store, row.run_id, row.epoch, bins.energy, bins.angle)
+            for name, row in shown.answers.items()
+        }
+    )
+
+
+def _grid(rows: pd.DataFrame, drawn: list[CurveWords], shown: Shown, bins: Bins) -> None:
+    colors = {shower_charts.REAL: palette.REAL, **shown.colors}
+    for begin in range(0, len(drawn), ACROSS):
+        for column, words in zip(st.columns(ACROSS), drawn[begin : begin + ACROSS], strict=False):
+            with column:
+                is_log = bins.is_log and words.kind == "profile"
+                draw = partial(shower_charts.curve, told=words, colors=colors, is_log=is_log)
+                own = rows[rows["curve"] == words.name]
+                plots.steady_chart(draw, own, f"showers.{words.name}.{shown.key}.{bins}")

@@ -1,0 +1,146 @@
+"""Charts of any evaluation: scores against their floor, scores over epochs. A frame in, an Altair chart out."""
+
+from __future__ import annotations
+
+import math
+
+import altair as alt
+import pandas as pd
+
+from dashboard import palette
+from dashboard.chart_style import ink
+from dashboard.charts import heading, layered, legend, scale_of
+from gan_runtime.base.metrics import Metric
+
+NAMES = (2, 130)  # in the legend of a chart of a third of the page: columns, pixels of the longest
+WIDE = (4, 220)  # of one as wide as the page
+MOST_STEPS = 6  # of a logarithmic axis
+ROW, AROUND = 21, 150  # pixels: a row of `against`, and what is around the rows
+MOST_DECADES = 3  # below the reference
+
+
+def against(
+    rows: pd.DataFrame, marks: pd.DataFrame, colors: dict[str, str], reference: str
+) -> alt.LayerChart:
+    """Each score divided by its reference, with one standard deviation. `rows`: series, score, value, base (in words), ratio, low, high;
+    `marks`: name, score, value, ratio of other predictions. `reference`: what the ratio is to, in words."""
+    order = list(dict.fromkeys(rows["score"]))
+    low, high = _ends(pd.concat([rows["ratio"], marks["ratio"]]) if len(marks) else rows["ratio"])
+    scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
+    axis = alt.Axis(format="~r", values=_powers(low, high), labelExpr="format(datum.value, '~r') + ' ×'")
+    x = alt.X("ratio:Q", title=f"Times {reference} (logarithmic)", scale=scale, axis=axis)
+    y = alt.Y(
+        "score:N",
+        title=None,
+        sort=order,
+        axis=alt.Axis(labelLimit=260, labelOverlap=False, grid=True, ticks=False),
+    )
+    color = alt.Color("series:N", title=None, legend=legend(*WIDE), scale=scale_of(colors))
+    many = len(colors) > 1
+    base = alt.Chart().encode(y=y, color=color)
+    offset = {"yOffset": alt.YOffset("series:N", sort=list(colors))} if many else {}
+    tooltip = [
+        alt.Tooltip("series:N", title="Of"),
+        alt.Tooltip("score:N", title="Score"),
+        alt.Tooltip("value:N", title="Value"),
+        alt.Tooltip("base:N", title=f"{reference[:1].upper()}{reference[1:]}"),
+        alt.Tooltip("ratio:Q", title="Times", format=".3~g"),
+    ]
+    bars = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+        x=alt.X("low:Q", scale=scale), x2=alt.X2("high:Q"), **offset
+    )
+    points = base.mark_circle(size=90 if not many else 60, opacity=1).encode(x=x, tooltip=tooltip, **offset)
+    line = (
+        alt.Chart(pd.DataFrame({"at": [1.0]}))
+        .mark_rule(strokeWidth=2, strokeDash=[5, 4], color=palette.REAL)
+        .encode(x=alt.X("at:Q", scale=scale))
+    )
+    layers = [line, bars, points]
+    if len(marks):
+        layers.append(_others(marks, y, scale))
+    height = AROUND + len(order) * ROW
+    title = heading(f"How far is each score from {reference}?", "Left of the dashed line is better.")
+    what = f"Scores of {', '.join(colors)}, each divided by {reference}."
+    return layered(rows, *layers, title=title, description=what, height=height)
+
+
+def _others(marks: pd.DataFrame, y: alt.Y, scale: alt.Scale) -> alt.Chart:
+    tooltip = [
+        alt.Tooltip("name:N", title="Of"),
+        alt.Tooltip("score:N", title="Score"),
+        alt.Tooltip("value:N", title="Value"),
+        alt.Tooltip("ratio:Q", title="Times", format=".3~g"),
+    ]
+    shape = alt.Shape(
+        "name:N", title=None, legend=legend(*WIDE), scale=alt.Scale(range=["diamond", "square", "triangle"])
+    )
+    return (
+        alt.Chart(marks)
+        .mark_point(size=60, color=ink(), filled=False)
+        .encode(x=alt.X("ratio:Q", scale=scale), y=y, shape=shape, tooltip=tooltip)
+    )
+
+
+def _ends(ratios: pd.Series[float]) -> tuple[float, float]:
+    """Of the axis: all ratios and 1, with some room; not further below 1 than some decades."""
+    low = max(min(float(ratios.min()), 1.0), 10.0**-MOST_DECADES)
+    high = max(float(ratios.max()), 1.0)
+    room = max(1.15, (high / low) ** 0.04)
+    return low / room, high * room
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Of ten, with 2 and 5 times each where they are few."""
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    every = [first * power for power in powers for first in (1.0, 2.0, 5.0) if low <= first * power <= high]
+    return every if len(every) <= 2 * MOST_STEPS else [power for power in powers if low <= power <= high]
+
+
+def over_epochs(
+    frame: pd.DataFrame, metric: Metric, colors: dict[str, str], height: int = 240
+) -> alt.LayerChart:
+    """A score of each run over the epochs that were measured, one standard deviation up and down, and dashed the floor. `frame`: series,
+    epoch, value, low, high, floor."""
+    x = alt.X(
+        "epoch:Q",
+        title="Epoch",
+        axis=alt.Axis(grid=False, format="d", tickMinStep=1),
+        scale=alt.Scale(zero=False, nice=False, padding=12),
+    )
+    known = pd.concat([frame["value"], frame["floor"]]).dropna()
+    is_log = bool(len(known)) and bool((known > 0).all())  # a floor may be negative
+    scale = alt.Scale(type="log" if is_log else "linear", nice=False, zero=False, padding=10)
+    form = ".3~%" if metric.format.endswith("%") else ".3~g"
+    axis = alt.Axis(format=form, values=_steps(known)) if is_log else alt.Axis(format=form, tickCount=5)
+    y = alt.Y("value:Q", title=metric.axis, scale=scale, axis=axis)
+    color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))
+    tooltip = [
+        alt.Tooltip("series:N", title="Run"),
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+        alt.Tooltip("value:Q", title=metric.axis, format=".3~g"),
+        alt.Tooltip("low:Q", title="Less one standard deviation", format=".3~g"),
+        alt.Tooltip("high:Q", title="More one standard deviation", format=".3~g"),
+        alt.Tooltip("floor:Q", title="Floor", format=".3~g"),
+    ]
+    shown = frame.assign(low=frame["low"].where(frame["low"] > 0)) if is_log else frame
+    base = alt.Chart().encode(x=x)
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
+        y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q"), color=color
+    )
+    line = base.mark_line(point=alt.OverlayMarkDef(size=50), strokeWidth=2).encode(
+        y=y, color=color, tooltip=tooltip
+    )
+    floor = base.mark_line(strokeDash=[4, 4], opacity=0.8).encode(
+        y=alt.Y("floor:Q", scale=scale), color=color, detail="series:N"
+    )
+    layers = (bars, line, floor) if frame["floor"].notna().any() else (bars, line)
+    what = f"{metric.title} over the epochs of {', '.join(colors)}; dashed: the floor."
+    return layered(shown, *layers, title=heading(metric.title), description=what, height=height)
+
+
+def _steps(known: pd.Series[float]) -> list[float]:
+    """1, 2 and 5 times powers of ten between the least and the largest; powers alone where there are many."""
+    low, high = float(known.min()), float(known.max())
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    every = [first * power for power in powers for first in (1.0, 2.0, 5.0) if low <= first * power <= high]
+    return every if len(every) <= MOST_STEPS else [power for power in powers if low <= power <= high]

@@ -1,0 +1,148 @@
+"""What the page of an evaluation looks at, and what a domain adds to the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from dashboard import palette, run_words, words
+from dashboard.evaluation.answers import AnswerRow, Scores
+from gan_runtime.base.metrics import Metric
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.records.answer import Score
+from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One answer of each run, or several of one run. `answers`: by their names in charts; the first is what figures are about.
+
+    `stored`: all answers of these runs; `scores`: of each of them, by its identity. `runs`: by id.
+    """
+
+    evaluation: Evaluation
+    page: DomainPage
+    runs: dict[str, RunRow]
+    answers: dict[str, AnswerRow]
+    stored: list[AnswerRow]
+    scores: dict[tuple[str, str], Scores]
+
+    @property
+    def first(self) -> tuple[str, AnswerRow]:
+        """Name and answer that figures are about."""
+        return next(iter(self.answers.items()))
+
+    @property
+    def colors(self) -> dict[str, str]:
+        """A single answer has the color of what is generated, several the colors of their runs."""
+        if len(self.answers) == 1:
+            return dict.fromkeys(self.answers, palette.SIDES["generated"])
+        indices = [self.runs[row.run_id].color for row in self.answers.values()]
+        return dict(zip(self.answers, palette.distinct(indices), strict=True))
+
+    @property
+    def key(self) -> str:
+        """The same for the same choice."""
+        return "+".join(f"{row.run_id}.{row.key}" for row in self.answers.values())
+
+    def run_of(self, name: str) -> RunRow:
+        """The run of the answer with this name."""
+        return self.runs[self.answers[name].run_id]
+
+    def scores_of(self, name: str) -> Scores:
+        """The scores of the answer with this name."""
+        return self.scores[self.answers[name].identity]
+
+    def value_words(self, metric: Metric, score: Score, row: AnswerRow) -> str:
+        """A value as it is read, with its error."""
+        if self.page.value_words is not None:
+            return self.page.value_words(metric, score, row)
+        return number(metric, score.value, score.error)
+
+    def metric(self, name: str) -> Metric:
+        """The declaration of a score."""
+        return next(metric for metric in self.evaluation.scores if metric.name == name)
+
+
+@dataclass(frozen=True)
+class DomainTab:
+    """A tab of a domain's own. `draw`: puts it on the page; called only while the tab is open."""
+
+    title: str
+    draw: Callable[[Runtime, Shown], None]
+
+
+@dataclass(frozen=True)
+class DomainPage:
+    """What a domain adds to the page of its evaluation.
+
+    `applies`: whether a run of the home can be evaluated so; of runs of one workload on one data set the answer is the same where
+    `kind` is. `tabs`: its views. `headline`: scores of the first row; the sentence is about the first of them. `substitutes`: a score
+    of the first row → the one in its place where an answer lacks it. `real`: what generated rows are compared with, in sentences.
+    `subject`: what an answer is of, in words; `about`: what tells it from others of its run besides the epoch. `baselines`: simpler predictions by name, in words, the one that counts most first.
+    `over_epochs`: scores of the charts over epochs; `best_rule`: what is said before the best epoch by the first of them. `texts`:
+    what each score is. `value_words`: a value as it is read, where it is more than a number; `below`: what is below its figure, ""
+    for its floor or baselines. `literature`: draws tables of others. `measure`: draws the form (True: nothing is measured yet).
+    `no_run`, `no_answer`: sentences for a page without a run or an answer.
+    """
+
+    applies: Callable[[Runtime, RunRow], bool]
+    tabs: tuple[DomainTab, ...]
+    headline: tuple[str, ...]
+    over_epochs: tuple[str, ...]
+    real: str
+    subject: Callable[[AnswerRow], str]
+    texts: Mapping[str, str]
+    literature: Callable[[Runtime, Shown], None]
+    measure: Callable[[Runtime, list[RunRow], bool], None]
+    no_run: str
+    no_answer: str
+    best_rule: str
+    about: Callable[[AnswerRow], dict[str, str]] = lambda _: {}
+    kind: Callable[[RunRow], str] = lambda _: ""
+    baselines: Mapping[str, str] = field(default_factory=dict)
+    substitutes: Mapping[str, str] = field(default_factory=dict)
+    floor_title: str = "Floor"
+    floor_help: str = (
+        "The floor: the same score of held-out rows against other held-out rows. Only chance can be below it."
+    )
+    value_words: Callable[[Metric, Score, AnswerRow], str] | None = None
+    below: Callable[[Metric, Scores], str] = lambda *_: ""
+
+
+def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
+    """A value as it is read and, where one is known, its error: "2.1 % ± 0.3 %"; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    form = metric.format.replace("~", "")
+    known = "" if math.isnan(error) else f" ± {error:,{form}}"
+    return f"{value:,{form}}{known}".replace(",", words.THIN).replace("%", f"{words.THIN}%")
+
+
+def names_of(rows: list[AnswerRow], runs: Mapping[str, RunRow]) -> list[str]:
+    """What each answer is called in charts: its run and, where that is not enough, all in which they differ. No name occurs twice."""
+    run_names = run_words.unique_names([runs[run_id] for run_id in dict.fromkeys(row.run_id for row in rows)])
+    parts = [{"epoch": f"epoch {row.epoch}", **row.about} for row in rows]
+    return told_apart([run_names[row.run_id] for row in rows], parts, [row.key for row in rows])
+
+
+def told_apart(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) -> list[str]:
+    """`firsts`, or where some are equal these with all parts in which they differ, and at last with the key, which no other has."""
+    if len(set(firsts)) == len(firsts):
+        return firsts
+    every = dict.fromkeys(part for own in parts for part in own)
+    telling = [part for part in every if len({own.get(part) for own in parts}) > 1]
+    names = [
+        " · ".join([first, *(own[part] for part in telling if part in own)])
+        for first, own in zip(firsts, parts, strict=True)
+    ]
+    return [
+        f"{name} · {key}" if names.count(name) > 1 else name for name, key in zip(names, keys, strict=True)
+    ]
+
+
+def label(row: AnswerRow, run: RunRow) -> str:
+    """An answer, for a list."""
+    return " · ".join([run_words.unique_names([run])[run.run_id], f"epoch {row.epoch}", *row.about.values()])

@@ -1,0 +1,246 @@
+"""How good a run is: a sentence from its scores, the figures that say most, all scores against their floors and baselines."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import plots, tables, words
+from dashboard.evaluation import charts as evaluation_charts
+from dashboard.evaluation.answers import AnswerRow, Scores
+from dashboard.evaluation.shown import Shown, number
+from gan_runtime.base.metrics import Metric
+from gan_runtime.records.answer import Score
+from gan_runtime.supervision.runtime import Runtime
+
+CLOSE, FAR = 2.0, 10.0  # times the floor, at the median score
+MOST = 2 / 3  # of the scores that a baseline has
+GRADES = ("better than", "level with", "worse than")
+
+
+def draw(_: Runtime, shown: Shown) -> None:
+    """The tab `Summary`."""
+    if len(shown.answers) == 1:
+        st.markdown(verdict(shown, shown.first[0]))
+    else:
+        st.markdown("\n".join(f"- {words.plain(name)}: {verdict(shown, name)}" for name in shown.answers))
+    figures(shown)
+    name, row = shown.first
+    whose = f"Figures are those of **{words.plain(name)}**" if len(shown.answers) > 1 else "Figures are"
+    st.caption(f"{whose}, {shown.page.subject(row)}.".replace("Figures are,", "Figures are of"))
+    against(shown)
+    st.markdown("**All scores**")
+    tables.show(table(shown), hide_index=True, key="evaluation.scores", height="content")
+    meanings = st.expander("What the scores mean", icon=":material/help:", on_change="rerun")
+    if meanings.open:
+        known = [metric for metric in shown.evaluation.scores if metric.name in shown.page.texts]
+        meanings.markdown(
+            "\n".join(f"- **{metric.title}** – {shown.page.texts[metric.name]}" for metric in known)
+        )
+
+
+def verdict(shown: Shown, name: str) -> str:
+    """How good an answer is, in a sentence or two: against its baselines where it has some, else against the floors."""
+    scores = shown.scores_of(name)
+    main = next((own for own in _headline(shown, scores) if math.isfinite(scores[own].value)), "")
+    baselines = _baselines(shown, scores[main]) if main else {}
+    if baselines:
+        return _against_baselines(shown, main, scores)
+    return _against_floors(shown, scores)
+
+
+def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
+    """Each baseline by the share of its scores that are better, then the values of the first score."""
+    graded: dict[str, list[str]] = {}
+    for name, wins in _wins(shown, scores).items():
+        share = sum(wins) / len(wins)
+        grade = "better than" if share >= MOST else "worse than" if share <= 1.0 - MOST else "level with"
+        graded.setdefault(grade, []).append(f"the {name} ({sum(wins)} of {words.things(len(wins), 'score')})")
+    parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if grade in graded]
+    metric, score = shown.metric(main), scores[main]
+    others = [f"{name} {number(metric, value)}" for name, value in _baselines(shown, score).items()]
+    values = f"{metric.title}: {', '.join([number(metric, score.value, score.error), *others])}."
+    return f"**{words.capitalized(', '.join(parts))}.** {values}"
+
+
+def _wins(shown: Shown, scores: Scores) -> dict[str, list[bool]]:
+    """By baseline: whether each score that it has is better; without baselines of a single score, where others have more."""
+    wins: dict[str, list[bool]] = {}
+    for name in shown.page.baselines.values():
+        for metric in shown.evaluation.scores:
+            score = scores.get(metric.name)
+            value = math.nan if score is None else _baselines(shown, score).get(name, math.nan)
+            if score is not None and metric.better and math.isfinite(value) and math.isfinite(score.value):
+                is_better = score.value > value if metric.better == "higher" else score.value < value
+                wins.setdefault(name, []).append(is_better)
+    several = {name: own for name, own in wins.items() if len(own) > 1}
+    return several or wins
+
+
+def _against_floors(shown: Shown, scores: Scores) -> str:
+    ratios, reached = [], 0
+    for metric in shown.evaluation.scores:
+        score = scores.get(metric.name)
+        if score is None or metric.better != "lower" or not score.floor > 0 or math.isnan(score.value):
+            continue
+        ratios.append(score.value / score.floor)
+        reached += _reaches(score)
+    real = shown.page.real
+    if not ratios:
+        return "No score has a floor to compare it with."
+    middle = statistics.median(ratios)
+    if reached == len(ratios):
+        return f"**As good as {real}**: all {len(ratios)} scores reach the floor."
+    grade = "Close to" if middle <= CLOSE else "Off" if middle <= FAR else "Far from"
+    return (
+        f"**{grade} {real}**: the median score is {_times(middle)} its floor; "
+        f"{reached} of {words.things(len(ratios), 'score')} {'reaches' if reached == 1 else 'reach'} it."
+    )
+
+
+def _times(ratio: float) -> str:
+    return f"{words.count(ratio)} times" if ratio >= FAR else f"{ratio:.1f} times"
+
+
+def _reaches(score: Score) -> bool:
+    """Whether a score is no more than two standard deviations above its floor; without them, no more than a quarter above."""
+    deviation = math.hypot(*(error for error in (score.error, score.floor_error) if not math.isnan(error)))
+    return score.value - score.floor <= (2.0 * deviation if deviation else 0.25 * score.floor)
+
+
+def _baselines(shown: Shown, score: Score) -> dict[str, float]:
+    """In words, the one that counts most first; without those that the page does not know."""
+    return {
+        title: score.baselines[name]
+        for name, title in shown.page.baselines.items()
+        if math.isfinite(score.baselines.get(name, math.nan))
+    }
+
+
+def _headline(shown: Shown, scores: Scores) -> list[str]:
+    """The scores of the first row that an answer has, each or its substitute."""
+    names = [name if name in scores else shown.page.substitutes.get(name, "") for name in shown.page.headline]
+    return [name for name in names if name in scores]
+
+
+def figures(shown: Shown) -> None:
+    """The scores that say most of the first answer, with floor or baselines below."""
+    scores = shown.scores_of(shown.first[0])
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        for name in _headline(shown, scores):
+            metric, score = shown.metric(name), scores[name]
+            without_error = score.model_copy(update={"error": math.nan})
+            st.metric(
+                metric.axis,
+                shown.value_words(metric, without_error, shown.first[1]),
+                delta=_below(shown, metric, scores) or None,
+                delta_color="off",
+                delta_arrow="off",
+                help=f"{shown.page.texts.get(name, '')} {'' if math.isnan(score.floor) else shown.page.floor_help}",
+                width=188,
+            )
+
+
+def _below(shown: Shown, metric: Metric, scores: Scores) -> str:
+    """What is below a figure: what the domain says, else baselines, else the floor."""
+    own, score = shown.page.below(metric, scores), scores[metric.name]
+    baselines = _baselines(shown, score)
+    if own or baselines:
+        return own or next(f"{name} {number(metric, value)}" for name, value in baselines.items())
+    return (
+        "" if math.isnan(score.floor) else f"{shown.page.floor_title.lower()} {number(metric, score.floor)}"
+    )
+
+
+def against(shown: Shown) -> None:
+    """How far each score is from its floor, or from that of the baseline that counts most: one chart."""
+    reference = next((name for name in shown.page.baselines if _have(shown, name)), "")
+    rows, marks = [], []
+    for metric in shown.evaluation.scores:
+        if metric.better != "lower":
+            continue
+        for place, name in enumerate(shown.answers):
+            score = shown.scores_of(name).get(metric.name)
+            base = (
+                math.nan
+                if score is None
+                else score.baselines.get(reference, math.nan)
+                if reference
+                else score.floor
+            )
+            if score is None or not base > 0 or not score.value > 0:
+                continue
+            error = 0.0 if math.isnan(score.error) else score.error
+            ends = {
+                "ratio": score.value / base,
+                "low": (score.value - error) / base,
+                "high": (score.value + error) / base,
+            }
+            told = number(metric, score.value, score.error)
+            rows.append(
+                {"series": name, "score": metric.title, "value": told, "base": number(metric, base), **ends}
+            )
+            if place == 0:
+                marks += [
+                    {
+                        "name": title,
+                        "score": metric.title,
+                        "ratio": value / base,
+                        "value": number(metric, value),
+                    }
+                    for title, value in _baselines(shown, score).items()
+                    if title != shown.page.baselines.get(reference) and value > 0
+                ]
+    if not rows:
+        return
+    title = f"the {shown.page.baselines[reference]}" if reference else "the floor"
+    draw = partial(evaluation_charts.against, marks=pd.DataFrame(marks), colors=shown.colors, reference=title)
+    plots.steady_chart(draw, pd.DataFrame(rows), f"evaluation.against.{shown.key}")
+
+
+def _have(shown: Shown, baseline: str) -> bool:
+    scores = shown.scores_of(shown.first[0]).values()
+    return any(math.isfinite(score.baselines.get(baseline, math.nan)) for score in scores)
+
+
+def table(shown: Shown) -> pd.DataFrame:
+    """One row a score, one column an answer; floor, baselines and what others have published, where there are some."""
+    first = shown.scores_of(shown.first[0])
+    metrics = [
+        metric
+        for metric in shown.evaluation.scores
+        if any(metric.name in shown.scores_of(name) for name in shown.answers)
+    ]
+    columns = {"Score": [metric.axis for metric in metrics]}
+    for name, row in shown.answers.items():
+        own = shown.scores_of(name)
+        columns[name] = [_cell(shown, metric, own, row) for metric in metrics]
+    known = [first.get(metric.name) for metric in metrics]
+    if any(score is not None and math.isfinite(score.floor) for score in known):
+        columns[shown.page.floor_title] = [
+            "–" if score is None else number(metric, score.floor, score.floor_error)
+            for metric, score in zip(metrics, known, strict=True)
+        ]
+    for name, title in shown.page.baselines.items():
+        values = [math.nan if score is None else score.baselines.get(name, math.nan) for score in known]
+        if any(map(math.isfinite, values)):
+            columns[words.capitalized(title)] = [
+                number(metric, value) for metric, value in zip(metrics, values, strict=True)
+            ]
+    published = {one.score: one for one in reversed(shown.evaluation.published)}
+    if published:
+        columns["Published, elsewhere"] = [
+            "–"
+            if metric.name not in published
+            else f"{number(metric, published[metric.name].value)} ({published[metric.name].what})"
+            for metric in metrics
+        ]
+    return pd.DataFrame(columns)
+
+
+def _cell(shown: Shown, metric: Metric, own: Scores, row: AnswerRow) -> str:
+    return shown.value_words(metric, own[metric.name], row) if metric.name in own else "–"
