@@ -24,7 +24,7 @@ from gan_runtime.records.run_state import latest_status
 
 PAPER, SHOWERS, KARMAN = (REPOSITORY / "examples" / f"{name}.zip" for name in ("paper", "showers", "karman"))
 MANIFEST = "bundle.json"
-FORMAT = 3  # with films; raised when a program of today could not read what a later one packs
+FORMAT = 4  # with answers; raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
 MAX_FILM_BYTES = (
     2_000_000_000  # of all films, whose files are packed once more: looking through them takes some 10 s

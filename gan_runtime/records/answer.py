@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.records.columns import MAX_METRICS, Count, Document, Name, Step
+from gan_runtime.records.columns import MAX_METRICS, Count, Document, Name, Rank, Step
 from gan_runtime.records.entry import Entry, agree
 
 ArrayPath = Annotated[str, Field(pattern=r"^[a-z_]{1,40}/[A-Za-z0-9._-]{1,160}\.npz$")]
@@ -81,6 +81,9 @@ class Answer(Entry):
     `evaluation`: its name in the catalog. `key`: of answers with equal run, evaluation and key the last one counts. `epoch`,
     `step`: of the checkpoint; `checkpoint`: which it was, such as "best". `facts`: what else there is to say, such as the
     number of tiles, by name.
+    `metric_prefix`: its finite scores are numbers of the run, named by this and the score (view `numbers`); "": they are not,
+    because they cannot be compared with those of other runs. `precedence`: of several answers that give an epoch the same
+    number, the highest counts, then the newest.
     """
 
     kind: Literal["answer"] = "answer"
@@ -90,6 +93,8 @@ class Answer(Entry):
     step: Step
     checkpoint: Name
     facts: Document = Field(default_factory=dict)
+    metric_prefix: Annotated[str, Field(max_length=40)] = ""
+    precedence: Rank = 0
     scores: list[Score] = Field(max_length=MAX_METRICS)
     curves: list[Curve] = Field(default_factory=list)
     arrays: list[ArrayFile] = Field(default_factory=list)

@@ -6,6 +6,7 @@ travel may be small ones (frame_differences.py). A file may come from someone el
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,9 +103,11 @@ def read(run: RunDir, file: str) -> Frames:
 def named(run: RunDir) -> list[Path]:
     """The files of films that a record names. Records are read as text: those of a newer version have files too."""
     texts = {f'"{run.flow.name}/{path.name}"'.encode(): path for path in sorted(run.flow.glob("*.npz"))}
-    if not texts or not run.flow_journal.exists():
+    if not texts:
         return []
-    known = {text for piece in lines.pieces(run.flow_journal) for text in texts if text in piece}
+    journals = [path for path in (run.flow_journal, run.evaluations_journal) if path.exists()]
+    pieces = itertools.chain.from_iterable(map(lines.pieces, journals))
+    known = {text for piece in pieces for text in texts if text in piece}
     return [path for text, path in texts.items() if text in known]
 
 

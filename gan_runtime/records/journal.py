@@ -18,6 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from gan_runtime.base.errors import HomeError
 from gan_runtime.records import lines
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.entry import now
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.kinds import (
@@ -50,12 +51,13 @@ from gan_runtime.records.measured import (
     WorkerTimes,
 )
 from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
-from gan_runtime.records.standing import Standing, is_journal, rank, source, standing
+from gan_runtime.records.standing import Standing, answer_place, is_journal, rank, source, standing
 from gan_runtime.records.states import ACTIVE, ENDED, Status
 
 __all__ = [
     "ACTIVE",
     "ENDED",
+    "Answer",
     "AttemptStart",
     "Changed",
     "Chunk",
@@ -95,6 +97,7 @@ __all__ = [
     "Surface",
     "TimeShare",
     "WorkerTimes",
+    "answer_place",
     "append",
     "chunks",
     "first",

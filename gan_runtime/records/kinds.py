@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.columns import Count, Kind, Label, Name, Options, Rank, Remark, Tags, Text
 from gan_runtime.records.entry import Entry
 from gan_runtime.records.flow import Flow
@@ -138,6 +139,7 @@ Record = (
     | Memory
     | Phase
     | Kernels
+    | Answer
     | Surface
     | Physics
     | Flow

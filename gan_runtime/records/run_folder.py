@@ -6,6 +6,7 @@ journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other w
 journal-launcher.jsonl     which of several workers ended, and how
 process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
 STOP                       a request to stop, and whose it is; anyone may write it
+journal-evaluations.jsonl  the answers of evaluations of its checkpoints, measured by jobs; their files lie in folders beside it
 journal-surface.jsonl      its loss surfaces, computed by a job
 journal-physics.jsonl      its showers, measured by a job
 journal-flow.jsonl         its model iterated, measured by a job; the frames lie in flow/
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.errors import HomeError, JournalError
-from gan_runtime.records import journal, run_files, worker_handshake
+from gan_runtime.records import journal, run_files, standing, worker_handshake
 from gan_runtime.records.task_folder import TaskFolder
 from gan_runtime.spec import RunSpec
 
@@ -87,6 +88,11 @@ class RunDir(TaskFolder):
     def snapshots(self) -> Path:
         """Weights alone, one file an epoch, where they were asked for."""
         return self.path / "snapshots"
+
+    @property
+    def evaluations_journal(self) -> Path:
+        """Answers of evaluations of its checkpoints."""
+        return self.path / standing.EVALUATIONS
 
     @property
     def surface_journal(self) -> Path:

@@ -10,8 +10,10 @@ from gan_runtime.records.states import STAGES
 # The owner, who only sees that a process is gone, comes after every worker, those after the first one, and all after the launcher,
 # which has heard them out.
 _LAUNCHER = "journal-launcher.jsonl"
+EVALUATIONS = "journal-evaluations.jsonl"
+ANSWERS_AFTER = 10**15  # beyond every place in another journal
 _FIRST_WORKER = 10_000_000
-_NAME = re.compile(r"journal-(supervisor|launcher|surface|physics|flow|[0-9]{1,6})\.jsonl")
+_NAME = re.compile(r"journal-(supervisor|launcher|evaluations|surface|physics|flow|[0-9]{1,6})\.jsonl")
 
 
 def is_journal(name: str) -> bool:
@@ -31,6 +33,11 @@ def source(name: str) -> int:
         return _FIRST_WORKER + 1
     worker = rank(name)
     return 0 if worker is None else _FIRST_WORKER - worker
+
+
+def answer_place(name: str, place: int) -> int:
+    """The order of a run's answers, in which no clock has a part. Since there is a journal of all evaluations, what it says is newer."""
+    return place + (ANSWERS_AFTER if name == EVALUATIONS else 0)
 
 
 Standing = tuple[int, int, int, int]

@@ -29,9 +29,10 @@ from gan_runtime.base.errors import (
 from gan_runtime.records.home import command_line
 from gan_runtime.store import metric_table
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
 _SCHEMA = Path(__file__).with_name("schema.sql")
+_DOMAINS = Path(__file__).parent.with_name("domains")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "allocator_background_threads": "true",  # what a question needed goes back to the system when nobody asks
     "autoinstall_known_extensions": "false",
@@ -258,7 +259,19 @@ def make(connection: duckdb.DuckDBPyConnection) -> None:
 
 def statements() -> list[str]:
     """They make the tables and views of this version."""
-    return [metric_table.view(), _SCHEMA.read_text(encoding="utf-8")]
+    return [metric_table.view(), *(path.read_text(encoding="utf-8") for path in (_SCHEMA, *_domain_views()))]
+
+
+def domain_views() -> list[str]:
+    """Names of the public views that domains build on the tables of evaluations."""
+    texts = (path.read_text(encoding="utf-8") for path in _domain_views())
+    return [
+        name for text in texts for name in re.findall(r"^CREATE OR REPLACE VIEW (\w+) AS", text, re.MULTILINE)
+    ]
+
+
+def _domain_views() -> list[Path]:
+    return sorted(_DOMAINS.glob("*/views.sql"))
 
 
 def _changed(path: Path | None, what: str) -> StoreDamagedError:

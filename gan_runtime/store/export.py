@@ -17,7 +17,7 @@ import duckdb
 
 from gan_runtime.base import output_files
 from gan_runtime.base.errors import ExportError
-from gan_runtime.store import queries
+from gan_runtime.store import database_file, queries
 from gan_runtime.store.queries.samples import OLD_KIND
 from gan_runtime.store.store import Store
 
@@ -31,13 +31,11 @@ VIEWS = (
     "phases",
     "kernels",
     "surfaces",
-    "physics",
-    "physics_curves",
-    "physics_showers",
-    "flow",
-    "flow_scores",
-    "flow_steps",
-    "flow_stages",
+    "evaluations",
+    "evaluation_scores",
+    "evaluation_curves",
+    "evaluation_arrays",
+    *database_file.domain_views(),
     "events",
 )
 Format = Literal["csv", "parquet"]

@@ -10,6 +10,7 @@ from gan_runtime.base.errors import PictureError
 from gan_runtime.records import journal
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.columns import YEARS
+from gan_runtime.records.earlier_kinds import answer_of
 from gan_runtime.records.journal import Record
 from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store import rows
@@ -42,14 +43,10 @@ TABLES = (
         "kernels",
         "events",
         "worker_times",
-        "surfaces",
-        "physics",
-        "physics_curves",
-        "physics_showers",
-        "flow",
-        "flow_scores",
-        "flow_steps",
-        "flow_stages",
+        "evaluations",
+        "evaluation_scores",
+        "evaluation_curves",
+        "evaluation_arrays",
     ),
     *STEPPED,
 )
@@ -190,16 +187,11 @@ class Intake:
                     return "only the supervisor's journal tells what a person thinks of a run"
                 self._add("marks", rows.marks(run_id, record, place))
                 return ""
-            case journal.Surface():
-                self._add("surfaces", rows.surface(run_id, record, place))
+            case journal.Answer():
+                self._take_answer(name, record, place)
                 return ""
-            case journal.Physics():
-                for table, found in rows.physics(run_id, record, place).items():
-                    self.rows.setdefault(table, []).extend(found)
-                return ""
-            case journal.Flow():
-                for table, found in rows.flow(run_id, record, place).items():
-                    self.rows.setdefault(table, []).extend(found)
+            case journal.Surface() | journal.Physics() | journal.Flow():
+                self._take_answer(name, answer_of(record), place)
                 return ""
             case journal.Scalars() | journal.EpochScores() | journal.Sample():
                 return _ONLY_FIRST_WORKER if worker != 0 else self._take_measured(record)
@@ -212,6 +204,11 @@ class Intake:
         for table, row in rows.rows(run_id, record):
             self._add(table, row)
         return ""
+
+    def _take_answer(self, name: str, answer: journal.Answer, place: int) -> None:
+        found = rows.answer(self.run.run_id, answer, journal.answer_place(name, place))
+        for table, lines in found.items():
+            self.rows.setdefault(table, []).extend(lines)
 
     def _take_measured(self, record: journal.Scalars | journal.EpochScores | journal.Sample) -> str:
         run_id, added = self.run.run_id, 0

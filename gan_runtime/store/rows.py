@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from gan_runtime.records import journal
+from gan_runtime.records.answer import Curve
 from gan_runtime.records.journal import Record
 from gan_runtime.spec import nesting
 
@@ -99,78 +101,48 @@ def marks(run_id: str, record: journal.Marked, place: int) -> Row:
     return (run_id, record.tags, record.remark, record.pinned, record.hidden, place)
 
 
-def surface(run_id: str, record: journal.Surface, place: int) -> Row:
-    """Of surfaces. `place`: of the line in its journal; of each network the last one counts."""
-    path = (record.path_epoch, record.path_x, record.path_y, record.path_loss)
-    grid = (run_id, record.at, record.network, record.x, record.y, record.loss, *path)
-    return (*grid, record.share_x, record.share_y, record.images, place)
-
-
-def physics(run_id: str, record: journal.Physics, place: int) -> dict[str, list[Row]]:
-    """Of physics, physics_curves and physics_showers. `place`: of the line in its journal; of each epoch the last one counts."""
-    where, grid = (run_id, record.epoch, record.step), list(record.grid)
-    head = (run_id, record.at, record.epoch, record.step, record.checkpoint, record.showers, grid)
-    none = (None, None)
+def answer(run_id: str, record: journal.Answer, place: int) -> dict[str, list[Row]]:
+    """Of the tables of evaluations. `place`: of the answer among those of its run; of equal keys the last one counts."""
+    key = (run_id, record.evaluation, record.key)
+    model = (record.at, record.epoch, record.step, record.checkpoint, _json(record.facts))
     return {
-        "physics": [
-            (*head, one.name, one.value, one.error, one.floor, one.floor_error, place)
-            for one in record.scores
-        ],
-        "physics_curves": [
+        "evaluations": [(*key, *model, record.metric_prefix, record.precedence, place)],
+        "evaluation_scores": [
             (
-                *(*where, one.name, *(one.energy or none), *(one.angle or none)),
-                *(one.x, one.y, one.real, one.real_error, one.generated, one.generated_error, place),
+                *(*key, score.name, score.value, score.error, score.low, score.high, score.floor),
+                *(score.floor_error, score.ceiling, score.baselines, score.samples, place),
             )
-            for one in record.curves
+            for score in record.scores
         ],
-        "physics_showers": [
-            (
-                *(*where, one.pair, one.side, one.energy_gev, one.angle),
-                *(grid, one.cells, one.mev, one.share, place),
-            )
-            for one in record.pictures
+        "evaluation_curves": [
+            (*key, curve.name, number, curve.x, curve.y, _series(curve), _json(curve.facts), place)
+            for number, curve in enumerate(record.curves)
+        ],
+        "evaluation_arrays": [
+            (*key, array.name, number, array.file, array.places, array.values, _json(array.facts), place)
+            for number, array in enumerate(record.arrays)
         ],
     }
 
 
-def flow(run_id: str, record: journal.Flow, place: int) -> dict[str, list[Row]]:
-    """Of the flow tables. `place`: of the line in its journal; of equal iterations the last one counts."""
-    key = (run_id, record.iteration, record.way)
-    model = (record.at, record.epoch, record.step, record.checkpoint, record.engine)
-    division = (
-        record.cores,
-        list(record.tile),
-        record.overlap,
-        record.blend,
-        record.tiles,
-        list(record.grid),
-    )
-    begin = (
-        record.reynolds,
-        record.trajectory,
-        record.start,
-        record.steps,
-        record.is_usual,
-        record.solver_steps,
-        record.frames,
-        record.film,
-        record.obstacle_width,
-        record.replay,
-    )
-    return {
-        "flow": [(*key, *model, *division, *begin, place)],
-        "flow_scores": [
-            (*key, one.name, one.value, one.reference, one.replay, place) for one in record.scores
-        ],
-        "flow_steps": [
-            (*key, one.name, one.first, one.values, one.persistence, one.truth, one.replay, place)
-            for one in record.by_step
-        ],
-        "flow_stages": [
-            (*key, one.name, number, one.seconds, one.times, one.median_s, place)
-            for number, one in enumerate(record.stages)
-        ],
-    }
+def _series(curve: Curve) -> list[dict[str, Any]]:
+    return [{"name": line.name, "value": line.values, "error": line.error} for line in curve.series]
+
+
+def _json(facts: dict[str, Any]) -> str:
+    """DuckDB takes no NaN in JSON, but makes a number of "NaN"."""
+    try:
+        return json.dumps(facts, allow_nan=False)
+    except ValueError:
+        return json.dumps(_spelled(facts))
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_spelled(item) for item in value]
+    return {name: _spelled(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def sample(run_id: str, grid: journal.Sample, png: bytes | None) -> Row:

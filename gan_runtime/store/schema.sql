@@ -53,36 +53,22 @@ CREATE TABLE IF NOT EXISTS ingest.phases (run_id VARCHAR, attempt INTEGER, phase
 CREATE TABLE IF NOT EXISTS ingest.kernels (
     run_id VARCHAR, attempt INTEGER, operations BIGINT, kernels_before BIGINT, kernels_after BIGINT, fusions BIGINT
 );
-CREATE TABLE IF NOT EXISTS ingest.surfaces (
-    run_id VARCHAR, computed_at TIMESTAMPTZ, network VARCHAR, x DOUBLE[], y DOUBLE[], loss DOUBLE[], path_epoch BIGINT[],
-    path_x DOUBLE[], path_y DOUBLE[], path_loss DOUBLE[], share_x DOUBLE, share_y DOUBLE, images BIGINT, place BIGINT
+-- Answers of evaluations. `place`: of the answer among those of its run; of those with equal run, evaluation and key the last one counts.
+CREATE TABLE IF NOT EXISTS ingest.evaluations (
+    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, facts JSON,
+    metric_prefix VARCHAR, precedence INTEGER, place BIGINT
 );
-CREATE TABLE IF NOT EXISTS ingest.physics (
-    run_id VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, showers BIGINT, grid BIGINT[],
-    score VARCHAR, value DOUBLE, error DOUBLE, floor DOUBLE, floor_error DOUBLE, place BIGINT
+CREATE TABLE IF NOT EXISTS ingest.evaluation_scores (
+    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, score VARCHAR, value DOUBLE, error DOUBLE, low DOUBLE, high DOUBLE, floor DOUBLE,
+    floor_error DOUBLE, ceiling DOUBLE, baselines MAP(VARCHAR, DOUBLE), samples BIGINT, place BIGINT
 );
-CREATE TABLE IF NOT EXISTS ingest.physics_curves (
-    run_id VARCHAR, epoch BIGINT, step BIGINT, curve VARCHAR, energy_low DOUBLE, energy_high DOUBLE, angle_low DOUBLE,
-    angle_high DOUBLE, x DOUBLE[], y DOUBLE[], real DOUBLE[], real_error DOUBLE[], generated DOUBLE[], generated_error DOUBLE[], place BIGINT
+CREATE TABLE IF NOT EXISTS ingest.evaluation_curves (
+    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, curve VARCHAR, number BIGINT, x DOUBLE[], y DOUBLE[],
+    series STRUCT(name VARCHAR, value DOUBLE[], error DOUBLE[])[], facts JSON, place BIGINT
 );
-CREATE TABLE IF NOT EXISTS ingest.physics_showers (
-    run_id VARCHAR, epoch BIGINT, step BIGINT, pair BIGINT, side VARCHAR, energy_gev DOUBLE, angle DOUBLE, grid BIGINT[],
-    cells BIGINT[], mev DOUBLE[], share DOUBLE, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.flow (
-    run_id VARCHAR, iteration VARCHAR, way VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, engine VARCHAR,
-    cores INTEGER, tile BIGINT[], overlap BIGINT, blend VARCHAR, tiles BIGINT, grid BIGINT[], reynolds DOUBLE, trajectory BIGINT, start BIGINT,
-    steps BIGINT, is_usual BOOLEAN, solver_steps BIGINT, frames VARCHAR, film VARCHAR, obstacle_width DOUBLE, replay VARCHAR, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.flow_scores (
-    run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, value DOUBLE, reference DOUBLE, replay DOUBLE, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.flow_steps (
-    run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, first BIGINT, value DOUBLE[], persistence DOUBLE[], truth DOUBLE[],
-    replay DOUBLE[], place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.flow_stages (
-    run_id VARCHAR, iteration VARCHAR, way VARCHAR, stage VARCHAR, number BIGINT, seconds DOUBLE, times BIGINT, median_s DOUBLE, place BIGINT
+CREATE TABLE IF NOT EXISTS ingest.evaluation_arrays (
+    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, name VARCHAR, number BIGINT, file VARCHAR, places BIGINT[], value DOUBLE[], facts JSON,
+    place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.events (
     run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
@@ -196,37 +182,45 @@ CREATE OR REPLACE VIEW memory AS
 CREATE OR REPLACE VIEW phases AS SELECT run_id, attempt, phase, seconds FROM ingest.phases;
 CREATE OR REPLACE VIEW kernels AS
     SELECT run_id, attempt, operations, kernels_before, kernels_after, fusions FROM ingest.kernels;
+-- The newest answer of each key.
+CREATE OR REPLACE VIEW ingest.newest_evaluations AS
+    SELECT * FROM ingest.evaluations QUALIFY place = max(place) OVER (PARTITION BY run_id, evaluation, key);
+CREATE OR REPLACE VIEW evaluations AS
+    SELECT run_id, evaluation, key, measured_at, epoch, step, checkpoint, facts, metric_prefix, precedence FROM ingest.newest_evaluations;
+CREATE OR REPLACE VIEW evaluation_scores AS
+    SELECT run_id, evaluation, key, epoch, step, score, value, error, low, high, floor, floor_error, ceiling, baselines, samples
+    FROM ingest.evaluation_scores JOIN ingest.newest_evaluations USING (run_id, evaluation, key, place);
+CREATE OR REPLACE VIEW evaluation_curves AS
+    SELECT run_id, evaluation, key, epoch, step, curve, number, series.name AS series, x, y, series.value AS value, series.error AS error,
+           facts
+    FROM (
+        SELECT run_id, evaluation, key, e.epoch, e.step, c.curve, c.number, c.x, c.y, unnest(c.series) AS series, c.facts
+        FROM ingest.evaluation_curves c JOIN ingest.newest_evaluations e USING (run_id, evaluation, key, place)
+    );
+CREATE OR REPLACE VIEW evaluation_arrays AS
+    SELECT run_id, evaluation, key, e.epoch, e.step, a.name, a.number, a.file, a.places, a.value, a.facts
+    FROM ingest.evaluation_arrays a JOIN ingest.newest_evaluations e USING (run_id, evaluation, key, place);
 CREATE OR REPLACE VIEW surfaces AS
-    SELECT * EXCLUDE (place) FROM ingest.surfaces QUALIFY row_number() OVER (PARTITION BY run_id, network ORDER BY place DESC) = 1;
--- Of each epoch that was measured, what was measured last; a run that was stopped in one has two checkpoints of it.
-CREATE OR REPLACE VIEW physics AS
-    SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
--- Of the iterations of a checkpoint that begin in the same frame, take as many steps and divide it in the same way, the one that was measured last. The
--- weights kept after an epoch are no checkpoint: they never take the place of one, whose scores are the run's.
-CREATE OR REPLACE VIEW ingest.newest_flow AS
-    SELECT * FROM ingest.flow
-    QUALIFY row_number() OVER (PARTITION BY run_id, epoch, starts_with(checkpoint, 'epoch '), way, cores, overlap, blend, trajectory, start,
-                                  steps ORDER BY place DESC) = 1;
-CREATE OR REPLACE VIEW flow AS SELECT * EXCLUDE (place) FROM ingest.newest_flow;
-CREATE OR REPLACE VIEW flow_scores AS
-    SELECT * EXCLUDE (place) FROM ingest.flow_scores SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
-CREATE OR REPLACE VIEW flow_steps AS
-    SELECT run_id, iteration, way, score, first + unnest(range(len(value))) AS step, unnest(value) AS value,
-           unnest(persistence) AS persistence, unnest(truth) AS truth, unnest(replay) AS replay
-    FROM ingest.flow_steps SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
-CREATE OR REPLACE VIEW flow_stages AS
-    SELECT * EXCLUDE (place) FROM ingest.flow_stages SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
--- What is known of a run along its steps: what it has recorded, and the scores of its checkpoints that jobs have measured since, under
--- names of their own (domains/showers/score_metrics.py, domains/flows/score_metrics.py). Of iterations only those of the usual question count, so that like is
--- compared with like; of several of them the newest, of those in tiles if there is one. Training seconds of a checkpoint: of the epochs until then.
+    SELECT run_id, e.measured_at AS computed_at, key AS network,
+           g.x[1:columns] AS x, g.y[1:len(g.y):greatest(1, columns)] AS y, g.series[1].value AS loss,
+           TRY_CAST(list_filter(p.series, lambda s: s.name = 'epoch')[1].value AS BIGINT[]) AS path_epoch, p.x AS path_x, p.y AS path_y,
+           list_filter(p.series, lambda s: s.name = 'loss')[1].value AS path_loss,
+           TRY_CAST(e.facts->>'share_x' AS DOUBLE) AS share_x, TRY_CAST(e.facts->>'share_y' AS DOUBLE) AS share_y,
+           TRY_CAST(e.facts->>'images' AS BIGINT) AS images
+    FROM (SELECT * FROM ingest.newest_evaluations WHERE evaluation = 'loss_surface') e
+    JOIN (SELECT *, TRY_CAST(facts->>'columns' AS BIGINT) AS columns FROM ingest.evaluation_curves WHERE curve = 'loss') g
+        USING (run_id, evaluation, key, place)
+    JOIN (SELECT * FROM ingest.evaluation_curves WHERE curve = 'path') p USING (run_id, evaluation, key, place);
+-- What is known of a run along its steps: what it has recorded, and the finite scores of evaluations that give numbers of a run, under
+-- names of their own (`metric_prefix`). Of several answers that give an epoch the same number, the one of highest precedence counts, then the
+-- newest. Training seconds of a checkpoint: of the epochs until then.
 CREATE OR REPLACE VIEW numbers AS
     WITH measured AS (
-        SELECT run_id, step, epoch, 'physics_' || score AS metric, value, CASE WHEN isfinite(error) THEN error END AS error FROM physics
-        UNION ALL
-        SELECT run_id, arg_max(step, (way <> 'whole', f.place)), epoch, 'flow_' || score,
-               arg_max(value, (way <> 'whole', f.place)), CAST(NULL AS DOUBLE)
-        FROM ingest.newest_flow f JOIN ingest.flow_scores USING (run_id, iteration, way, place)
-        WHERE is_usual GROUP BY run_id, epoch, score
+        SELECT run_id, arg_max(step, (precedence, place)) AS step, epoch, metric_prefix || score AS metric,
+               arg_max(value, (precedence, place)) AS value,
+               arg_max_null(CASE WHEN isfinite(error) THEN error END, (precedence, place)) AS error
+        FROM ingest.newest_evaluations JOIN ingest.evaluation_scores USING (run_id, evaluation, key, place)
+        WHERE metric_prefix <> '' GROUP BY run_id, epoch, metric_prefix || score
     )
     SELECT run_id, step, epoch, metric, value, CAST(NULL AS DOUBLE) AS error, wall_s FROM ingest.scalars
     UNION ALL
@@ -235,10 +229,6 @@ CREATE OR REPLACE VIEW numbers AS
         SELECT run_id, step, sum(seconds) OVER (PARTITION BY run_id ORDER BY step) AS wall_s FROM ingest.epochs
     ) e ON m.run_id = e.run_id AND m.step >= e.step
     WHERE isfinite(value);
-CREATE OR REPLACE VIEW physics_curves AS
-    SELECT * EXCLUDE (place) FROM ingest.physics_curves QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
-CREATE OR REPLACE VIEW physics_showers AS
-    SELECT * EXCLUDE (place) FROM ingest.physics_showers QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
 CREATE OR REPLACE VIEW jobs AS
     SELECT job_id, kind, state, asked_by, run_id, asked_at, started_at, ended_at, message FROM ingest.jobs;
 CREATE OR REPLACE VIEW events AS

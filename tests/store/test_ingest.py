@@ -13,6 +13,7 @@ import pytest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import (
+    Answer,
     AttemptStart,
     Changed,
     EpochDone,
@@ -51,11 +52,11 @@ TABLES = (
     "changes",
     "created",
     "epochs",
+    "evaluation_arrays",
+    "evaluation_curves",
+    "evaluation_scores",
+    "evaluations",
     "events",
-    "flow",
-    "flow_scores",
-    "flow_stages",
-    "flow_steps",
     "histograms",
     "hosts",
     "kernels",
@@ -65,15 +66,11 @@ TABLES = (
     "names",
     "offsets",
     "phases",
-    "physics",
-    "physics_curves",
-    "physics_showers",
     "plans",
     "profiles",
     "samples",
     "scalars",
     "statuses",
-    "surfaces",
     "worker_times",
 )
 
@@ -164,11 +161,17 @@ def write_everything(run: RunDir) -> None:
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
     journal.append(run.surface_journal, 1, surface([0, 1, 2]))
     journal.append(run.physics_journal, 1, physics())
+    journal.append(run.evaluations_journal, 1, quality())
     journal.append(run.flow_journal, 1, measured_flows.iteration(steps=2))
     journal.append(
         run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6)
     )
     journal.append(run.trainer_journal(1), 2, AttemptStart(resume_step=4), worker_times(1, 8))
+
+
+def quality() -> Answer:
+    """Without scores, curves or arrays."""
+    return Answer(evaluation="quality", key="epoch 1", epoch=1, step=4, checkpoint="best", scores=[])
 
 
 def physics() -> Physics:
@@ -232,16 +235,18 @@ def test_every_table_is_checked_here(store: Store) -> None:
 def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new_run: NewRun) -> None:
     write_everything(new_run("quick-0001"))
     Ingestor(home, store).catch_up()
+    rollout = measured_flows.iteration(steps=2)
     assert {table: len(rows) for table, rows in content(store).items()} == {
         "arrivals": 2,
         "changes": 1,
         "created": 1,
         "epochs": 2,
+        "evaluation_arrays": 1,  # a shower
+        # hits; by step and stages; grid and path of a surface
+        "evaluation_curves": 1 + len(rollout.by_step) + 1 + 2,
+        "evaluation_scores": 1 + len(rollout.scores),
+        "evaluations": 4,
         "events": 2,
-        "flow": 1,
-        "flow_scores": len(measured_flows.iteration(steps=2).scores),
-        "flow_stages": 7,
-        "flow_steps": 6,
         "histograms": 2,
         "hosts": 1,
         "kernels": 1,
@@ -249,17 +254,13 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "marks": 1,
         "memory": 2,
         "names": 1,
-        "offsets": 6,
+        "offsets": 7,
         "phases": 2,
-        "physics": 1,
-        "physics_curves": 1,
-        "physics_showers": 1,
         "plans": 2,
         "profiles": 2,  # those of step 6 are void
         "samples": 2,
         "scalars": 8,
         "statuses": 4,
-        "surfaces": 1,
         "worker_times": 4,
     }
     assert store.rows("SELECT spec->>'clip_norm', spec->>'epochs' FROM runs") == [("1.0", "30")]

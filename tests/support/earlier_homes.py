@@ -1,6 +1,6 @@
 """Homes of earlier schema versions: a run that the program of that time trained, and the results.duckdb that it made of its journals.
 
-tests/support/fixtures/schemas/N.tar.xz. Before SCHEMA_VERSION is raised, the version that ends gets its own, with the program as it is:
+tests/support/fixtures/schemas/N.tar.xz. A version that a release carries gets its own, with the program of that release:
 
     python -m gan_runtime train --home DIR --set workload=mlp_gan --set dataset=digits --set epochs=2 --set batch_size_global=256 \
         --set name=of-schema-N

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from gan_runtime.store.queries.evaluations import metric_prefixes
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def curves(
     Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the bucket's envelope, and one standard
     deviation beyond it where that is known; NaN and infinite values are left out). Nothing logged yet gives an empty frame with these columns.
     """
-    if x == "step" and len(run_ids) == 1 and not any(map(_is_measured_later, metrics)):
+    given = metric_prefixes(store)
+    if x == "step" and len(run_ids) == 1 and not any(metric.startswith(given) for metric in metrics):
         return _own_curves(store, run_ids[0], metrics, max_points, window)
     return store.frame(
         f"{buckets(x)} SELECT * EXCLUDE (x_from, x_to) FROM buckets ORDER BY run_id, metric, x",
@@ -98,11 +100,6 @@ def step_ranges(store: Store, run_id: str) -> list[StepRange]:
         [run_id],
     )
     return [StepRange(*row) for row in rows]
-
-
-def _is_measured_later(metric: str) -> bool:
-    """Whether a job measures it of a checkpoint, as the view `numbers` names it."""
-    return metric.startswith(("physics_", "flow_"))
 
 
 def buckets(x: XAxis) -> str:

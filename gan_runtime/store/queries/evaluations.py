@@ -1,0 +1,159 @@
+"""Answers of evaluations: which a run has, their scores, curves and arrays, and their history over the epochs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class EvaluationRow:
+    """The newest answer of its key. `facts`: what else it says, by name; the other fields as in records/answer.py."""
+
+    run_id: str
+    evaluation: str
+    key: str
+    measured_at: datetime
+    epoch: int
+    step: int
+    checkpoint: str
+    facts: dict[str, Any]
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The parameters of `_OWN`."""
+        return {"run": self.run_id, "evaluation": self.evaluation, "key": self.key}
+
+
+@dataclass(frozen=True)
+class CurveRow:
+    """A curve of an answer. `number`: its place in the answer, from 0; `facts`: the bin or part that it is about."""
+
+    number: int
+    name: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ArrayRow:
+    """An array of an answer: the name of a `file` in the run's folder, or `values` at flat `places`."""
+
+    number: int
+    name: str
+    file: str
+    places: list[int]
+    values: list[float]
+    facts: dict[str, Any]
+
+
+_OWN = "run_id = $run AND evaluation = $evaluation AND key = $key"
+_SCORE_COLUMNS = "score, value, error, low, high, floor, floor_error, ceiling, baselines, samples"
+
+
+def evaluated_runs(store: Store, evaluation: str) -> list[str]:
+    """Ids of the runs with an answer of this evaluation, the newest run first."""
+    rows = store.rows(
+        """
+        SELECT run_id FROM runs SEMI JOIN (SELECT run_id FROM evaluations WHERE evaluation = ?) USING (run_id)
+        ORDER BY created_at DESC, run_id
+        """,
+        [evaluation],
+    )
+    return [run_id for (run_id,) in rows]
+
+
+def evaluations(store: Store, run_ids: list[str], evaluation: str = "") -> list[EvaluationRow]:
+    """The newest answer of each key, by run, evaluation and step; without `evaluation`, those of all."""
+    rows = store.rows(
+        """
+        SELECT run_id, evaluation, key, measured_at, epoch, step, checkpoint, facts FROM evaluations
+        WHERE list_contains($runs, run_id) AND $evaluation IN ('', evaluation) ORDER BY run_id, evaluation, step, measured_at, key
+        """,
+        {"runs": run_ids, "evaluation": evaluation},
+    )
+    return [EvaluationRow(*_with_facts(row)) for row in rows]
+
+
+def evaluation_scores(store: Store, run_ids: list[str], evaluation: str) -> pd.DataFrame:
+    """Every score of every newest answer, earliest step first.
+
+    Columns: run_id, key, epoch, step, checkpoint, measured_at, score, value, error (one standard deviation), low, high
+    (95%), floor (real rows against real rows), floor_error, ceiling (noise against real rows), baselines (dict of name and
+    value), samples. NaN where there is no such number.
+    """
+    return store.frame(
+        f"""
+        SELECT run_id, key, epoch, step, e.checkpoint, e.measured_at, {_SCORE_COLUMNS}
+        FROM evaluation_scores JOIN (SELECT run_id, evaluation, key, checkpoint, measured_at FROM evaluations) e
+            USING (run_id, evaluation, key)
+        WHERE list_contains($runs, run_id) AND evaluation = $evaluation ORDER BY run_id, step, key
+        """,
+        {"runs": run_ids, "evaluation": evaluation},
+    )
+
+
+def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
+    """Each score over the epochs of a run, one row an epoch and score, earliest epoch first.
+
+    Columns: epoch, step, checkpoint, score, value, error, low, high, floor, floor_error, ceiling, baselines, samples. Of
+    several answers of an epoch the one of highest precedence counts, then the one that was measured last.
+    """
+    return store.frame(
+        f"""
+        SELECT epoch, step, e.checkpoint, {_SCORE_COLUMNS}
+        FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
+        WHERE run_id = $run AND evaluation = $evaluation
+        QUALIFY row_number() OVER (PARTITION BY epoch, score ORDER BY e.precedence DESC, e.measured_at DESC) = 1
+        ORDER BY epoch, score
+        """,
+        {"run": run_id, "evaluation": evaluation},
+    )
+
+
+def evaluation_curves(store: Store, row: EvaluationRow) -> list[CurveRow]:
+    """The curves of an answer, in its order."""
+    rows = store.rows(
+        f"SELECT DISTINCT number, curve, CAST(facts AS VARCHAR) FROM evaluation_curves WHERE {_OWN} ORDER BY number",
+        row.own,
+    )
+    return [CurveRow(number, name, json.loads(facts)) for number, name, facts in rows]
+
+
+def curve_points(store: Store, row: EvaluationRow, numbers: list[int]) -> pd.DataFrame:
+    """Points of some curves of an answer: number, curve, series, x, y (of maps, else NaN), value, error (else NaN)."""
+    return store.frame(
+        f"""
+        SELECT number, curve, series, unnest(x) AS x, unnest(y) AS y, unnest(value) AS value, unnest(error) AS error
+        FROM (SELECT * FROM evaluation_curves WHERE {_OWN} AND list_contains($numbers, number) ORDER BY number)
+        """,
+        {**row.own, "numbers": numbers},
+    )
+
+
+def evaluation_arrays(store: Store, row: EvaluationRow) -> list[ArrayRow]:
+    """The arrays of an answer, in its order."""
+    rows = store.rows(
+        f"SELECT number, name, file, places, value, facts FROM evaluation_arrays WHERE {_OWN} ORDER BY number",
+        row.own,
+    )
+    return [ArrayRow(*_with_facts(row)) for row in rows]
+
+
+def metric_prefixes(store: Store) -> tuple[str, ...]:
+    """With which the names of numbers begin that evaluations have given runs."""
+    rows = store.rows(
+        "SELECT DISTINCT metric_prefix FROM ingest.evaluations WHERE metric_prefix <> '' ORDER BY 1"
+    )
+    return tuple(prefix for (prefix,) in rows)
+
+
+def _with_facts(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The last column as an object."""
+    return (*row[:-1], json.loads(row[-1]))
