@@ -13,6 +13,8 @@ from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.scoring import Times, scored
 from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.ways import STAGES, Way
+from gan_runtime.evaluation import work
+from gan_runtime.evaluation.work import Evaluated
 from gan_runtime.records.flow import Flow, FlowStage
 from gan_runtime.records.flow_frames import Frames
 from gan_runtime.records.home import Home
@@ -40,7 +42,9 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     )
     records = [_record(kept, way, steps_per_epoch) for way in get_args(Way)]
     for run_id in run_ids:
-        rollout.keep(RunDir(home.runs / run_id), [(record, kept) for record in records])
+        run = RunDir(home.runs / run_id)
+        written = rollout.written(run, [(record, kept) for record in records])
+        work.keep(run, Evaluated(written, run.flow_journal))
 
 
 def _record(kept: Frames, way: Way, step: int) -> Flow:

@@ -16,7 +16,8 @@ from gan_runtime.catalog.published import CompiledEpoch, PublishedScaling, Publi
 class Domain:
     """A science: its data, its workloads and what is measured of them. Everything is by its stored name.
 
-    `evaluations`: "module:NAME" of each `Evaluation` that it declares. `first_rows`: "module:function" that draws the first rows of one of its sets. It gets stored arrays by field and returns
+    `evaluations`: "module:NAME" of each `Evaluation` that it declares; `jobs`: modules with
+    JOBS of its other background jobs. `first_rows`: "module:function" that draws the first rows of one of its sets. It gets stored arrays by field and returns
     a Pillow image, or None for rows that are not its own. `nouns`: what one row is called that has a field, by its name.
     `describe(fields)`: what a row of one of its sets holds, in a line; "" for rows that are not its own.
     `compiled_epoch`, `scaling`, `times`: speeds that others have published, for comparison.
@@ -29,6 +30,7 @@ class Domain:
     renderers: Mapping[str, Renderer] = field(default_factory=dict)
     presets: Mapping[str, Preset] = field(default_factory=dict)
     evaluations: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
     first_rows: str = ""
     nouns: Mapping[str, str] = field(default_factory=dict)
     describe: Callable[[Fields], str] = lambda _fields: ""

@@ -127,7 +127,9 @@ def check(home: Home, asked: EvaluationRequest) -> None:
         raise DatasetError(reason)
     if declared.needs_checkpoint:
         state, epoch = getattr(chosen, "checkpoint", "newest"), getattr(chosen, "epoch", None)
-        trained.check_state(run, state, "evaluate", epoch, every="checkpoint" in options.of(declared.options))
+        checkpoint = options.of(declared.options).get("checkpoint")
+        every = checkpoint is not None and "every" in checkpoint.choices
+        trained.check_state(run, state, "evaluate", epoch, every=every)
         trained.check_data(run, home)
     declared.check(home, run, chosen)
 

@@ -1,6 +1,6 @@
 """What a background job is, declared once for each: its options, when it is refused, its work, and where its result goes.
 
-The core's jobs and those of the domains are declared in the modules of `DECLARING`, each of which offers `JOBS`.
+The core's jobs are declared in the modules of `DECLARING`, those of a domain in the modules that it names; each offers `JOBS`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from gan_runtime.base.errors import JobError, quoted
+from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.records.home import Home
 
 NOTHING_KEPT = "nothing of it was kept"
@@ -62,36 +63,12 @@ class Job:
         return (self.name, *self.earlier)
 
 
-# Jobs of the domains that no evaluation declares yet.
-OF_DOMAINS = (
-    Job(
-        "measure_physics",
-        "Measure showers",
-        "gan_runtime.domains.showers.measurement:measure",
-        result="journal",
-        environment=ON_THE_CPU,
-    ),
-    Job(
-        "make_showers",
-        "Generate showers of one energy",
-        "gan_runtime.domains.showers.shower_samples:make",
-        environment=ON_THE_CPU,
-    ),
-    Job(
-        "iterate",
-        "Feed a model with its own pictures",
-        "gan_runtime.domains.flows.rollout:iterate",
-        result="journal",
-        environment=ON_THE_CPU,
-    ),
-)
-
-
 @cache
 def jobs() -> dict[str, Job]:
     """Every job by its name, and by the names that earlier versions had for it. Loads no framework."""
-    declared = [job for module in DECLARING for job in importlib.import_module(module).JOBS]
-    return {name: job for job in (*declared, *OF_DOMAINS) for name in job.names}
+    modules = (*DECLARING, *(module for domain in DOMAINS for module in domain.jobs))
+    declared = (job for module in modules for job in importlib.import_module(module).JOBS)
+    return {name: job for job in declared for name in job.names}
 
 
 def job_named(name: str) -> Job:

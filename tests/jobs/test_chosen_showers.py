@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError
+from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, JobError, SpecError
 from gan_runtime.commands import commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import physics_requests, shower_samples
@@ -107,7 +107,7 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(home: Home, n
         (
             Chosen("quick-0001", 100.0),
             DatasetError,
-            "quick-0001 makes no showers: its data set digits has no",
+            "This run makes no showers: its data set has no field showers",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
         commands.make_showers(home, wanted, asker=operator("a test"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     job = commands.make_showers(home, wanted, asker=operator("a test"))
-    with pytest.raises(CheckpointError, match="are being generated already: wait for that"):
+    with pytest.raises(JobError, match="showers of run quick-0001 are being generated already by job"):
         commands.make_showers(home, wanted, asker=operator("a test"))
     assert physics_requests.made_before(home, wanted) is None
     ended(job, step=10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,20 @@ from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
 from gan_runtime.commands import commands
-from gan_runtime.domains.flows import iterate_requests, lattice, rollout, rollout_request
+from gan_runtime.domains.flows import iterate_requests, lattice, rollout
 from gan_runtime.domains.flows import solver_frames as of_flow
+from gan_runtime.domains.flows.evaluation import USUAL_STEPS, RolloutOptions, usual_steps
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import Given, Model
-from gan_runtime.domains.flows.rollout_request import USUAL_STEPS, Wanted, usual_steps
+from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.domains.flows.score_metrics import SCORES
 from gan_runtime.engines.tiling.stopwatch import Stopwatch
 from gan_runtime.engines.tiling.ways import COMPILE, EXECUTE, STAGES
+from gan_runtime.evaluation.work import evaluate
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.task import Cancelled, Task
+from gan_runtime.jobs.task import Cancelled
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.actors import Asker, operator
 from gan_runtime.records.home import Home
@@ -37,7 +40,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import measured_flows, stored_films
-from tests.support.flow_jobs import done
+from tests.support.flow_jobs import done, task_of
 
 NewRun = Callable[..., RunDir]
 TILE = 16
@@ -252,14 +255,10 @@ def test_what_goes_wrong_leaves_neither_records_nor_frames(
             done(home, run, steps=2, ways=("naive", "whole"))
     assert list(run.flow.iterdir()) == []
     assert not run.flow_journal.exists()
-    task = Task(
-        home,
-        JobDir(home.jobs / "iterate-0001"),
-        json.loads(json.dumps(asdict(Wanted("quick-0001", steps=2)))),
-    )
-    JobDir(home.jobs / "iterate-0001").request_stop("a test")
+    task = task_of(home, steps=2)
+    JobDir(home.jobs / "iterate-0002").request_stop("a test")
     with pytest.raises(Cancelled):
-        rollout.iterate(task)
+        evaluate(task)
     assert list(run.flow.iterdir()) == []
 
 
@@ -290,16 +289,19 @@ def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iter
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": 0}, "steps is 0, but allowed is 1 to 10000"),
-        ({"cores": 9}, "cores is 9, but allowed is 1 to 8"),
-        ({"overlap": -1}, "overlap is -1, but allowed is 0 or more"),
-        ({"start": -1}, "start is -1"),
-        ({"ways": ()}, "ways are none: use one or more of naive, map_reduce, whole, each once"),
-        ({"ways": ("whole", "whole")}, "ways are whole, whole"),
-        ({"blend": "sharp"}, "blend is 'sharp': use none or hann"),
+        ({"steps": 0}, "steps is 0, but allowed is a whole number from 1 to 10000"),
+        ({"cores": 9}, "cores is 9, but allowed is a whole number from 1 to 8"),
+        ({"overlap": -1}, "overlap is -1, but allowed is a whole number from 0 to 512"),
+        ({"start": -1}, r"First frame \(start\) is -1"),
+        ({"ways": ()}, r"ways is \(\), but allowed is one or more of naive, map_reduce, whole, each once"),
+        ({"ways": ("whole", "whole")}, "ways is .*each once"),
+        ({"blend": "sharp"}, "blend is 'sharp', but allowed is none, hann"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(home: Home, options: dict[str, Any], message: str) -> None:
+def test_options_that_make_no_sense_are_refused(
+    home: Home, new_run: NewRun, options: dict[str, Any], message: str
+) -> None:
+    new_run("quick-0001")
     with pytest.raises(SpecError, match=message):
         commands.iterate(home, Wanted("quick-0001", **options), asker=operator("a test"))
     assert not home.jobs.exists()
@@ -308,18 +310,19 @@ def test_options_that_make_no_sense_are_refused(home: Home, options: dict[str, A
 def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run: NewRun) -> None:
     new_run("quick-0001")
     with pytest.raises(
-        DatasetError, match=r"run quick-0001 makes no pictures of pictures: its data set digits has"
+        DatasetError, match=r"This run is not an image-to-image model: its data set has no source and target"
     ):
         commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
 
 
 def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(home: Home, new_run: NewRun) -> None:
     stored_films.stored_flows(home)
-    new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
-    with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"):
-        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=16), asker=operator("a test"))
+    run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     with pytest.raises(CheckpointError, match="no checkpoint"):
         commands.iterate(home, Wanted("quick-0001", steps=5, overlap=15), asker=operator("a test"))
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"):
+        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=16), asker=operator("a test"))
     assert not home.jobs.exists()
 
 
@@ -374,17 +377,17 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(home: Hom
 
 
 def test_what_can_be_iterated_is_what_the_run_has_left(
-    home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored_films.stored_flows(home)
     asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(iterate_requests, "translates", lambda *_: True)
+    run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     monkeypatch.setattr(
-        iterate_requests.job_queue,
+        job_queue,
         "ask",
         lambda _, kind, options, asker: asked.append({"kind": kind, **options, "asker": asker}),
     )
-    with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to iterate"):
+    with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"):
@@ -395,7 +398,7 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
         commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
     assert asked == []
     commands.iterate(home, Wanted("quick-0001", steps=40), asker=operator("a test"))
-    assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [("iterate", 40, "a test")]
+    assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [("rollout", 40, "a test")]
     assert [film.reynolds for film in iterate_requests.trajectories(home, run)] == [120.0, 200.0]
 
 
@@ -480,18 +483,17 @@ def test_the_command_takes_as_many_steps_as_a_short_film_has(
 
 
 def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:
-    assert rollout_request.is_usual(Wanted("quick-0001"), 247)
-    assert rollout_request.is_usual(Wanted("quick-0001", steps=40), 40), "all that a shorter film has"
+    assert RolloutOptions().is_usual(247)
+    assert RolloutOptions(steps=40).is_usual(40), "all that a shorter film has"
     for other in ({"steps": 99}, {"start": 1}, {"trajectory": 1}, {"epoch": 50}):
-        assert not rollout_request.is_usual(Wanted("quick-0001", **other), 247), other
+        assert not RolloutOptions(**other).is_usual(247), other
 
 
 def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> None:
     assert [usual_steps(there) for there in (247, 100, 41, 1, 0, -3)] == [USUAL_STEPS, 100, 41, 1, 1, 1]
-    assert Wanted("quick-0001").steps == USUAL_STEPS
+    assert [RolloutOptions().steps_of(there) for there in (247, 41)] == [USUAL_STEPS, 41]
 
 
-def test_a_job_that_was_asked_for_before_epochs_could_be_chosen_is_read() -> None:
-    options = asdict(Wanted("quick-0001", steps=5))
-    del options["epoch"]
-    assert rollout_request.of_options(options) == Wanted("quick-0001", steps=5)
+def test_ways_are_given_as_a_list_or_as_text() -> None:
+    assert RolloutOptions(ways="naive, whole").ways == ("naive", "whole")  # type: ignore[arg-type]
+    assert RolloutOptions(ways=["naive", "whole"]).ways == ("naive", "whole")  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import h5py
@@ -25,6 +25,8 @@ from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, 
 from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Wanted
 from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.domains.showers.values import Value
+from gan_runtime.evaluation import requests
+from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
@@ -105,13 +107,14 @@ def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "compared", compared)
 
 
-def done(home: Home, run: RunDir, checkpoint: Measured, submission: bool = False) -> list[Physics]:
+def done(home: Home, run: RunDir, checkpoint: Measured, submission: str = "no") -> list[Physics]:
     """The job's work, in this process; the records that it has written."""
     job = JobDir(home.jobs / "measure-physics-0001")
     job.results.mkdir(parents=True)
-    wanted = asdict(Wanted(run.run_id, checkpoint, 500, 3, submission))
-    job.write_asked(Asked(kind="measure_physics", options=wanted, asker="a test"))
-    measurement.measure(Task(home, job, wanted))
+    options = {"checkpoint": checkpoint, "showers": 500, "seed": 3, "submission": submission}
+    document = {"evaluation": "physics", "run_id": run.run_id, **options}
+    job.write_asked(Asked(kind="physics", options=document, asker="a test"))
+    evaluate(Task(home, job, document))
     return [record for record in journal.read_all(run.physics_journal) if isinstance(record, Physics)]
 
 
@@ -164,7 +167,7 @@ def test_generated_showers_become_a_submission(home: Home, new_run: NewRun, netw
     fields = shower_fields((*grid, 1), angle=False, periodic=(0,))
     networks.data = ArraySet("showers", fields, rows, "test", kept_back=rows)
     networks.made = rows[SHOWERS]
-    (record,) = done(home, planned(new_run("quick-0001")), "newest", submission=True)
+    (record,) = done(home, planned(new_run("quick-0001")), "newest", submission="yes")
     assert record.periodic == [0]
     with h5py.File(home.jobs / "measure-physics-0001" / "results" / SUBMISSION_FILE) as file:
         assert file["incident_energies"][:, 0] == pytest.approx(energy * 1e3)
@@ -195,11 +198,9 @@ def test_every_epoch_is_measured_from_its_own_weights(
 def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    with pytest.raises(
-        DatasetError, match="run quick-0001 makes no showers: its data set digits has no field showers"
-    ):
+    with pytest.raises(DatasetError, match="This run makes no showers: its data set has no field showers"):
         commands.measure_physics(home, Wanted("quick-0001"), asker=operator("a test"))
-    with pytest.raises(SpecError, match="showers is 3, but allowed is 100 to 10,000"):
+    with pytest.raises(SpecError, match="showers is 3, but allowed is a whole number from 100 to 10000"):
         commands.measure_physics(home, Wanted("quick-0001", showers=3), asker=operator("a test"))
     assert not home.jobs.exists()
 
@@ -209,9 +210,9 @@ def test_what_can_be_measured_is_what_the_run_has_left(
 ) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
-    monkeypatch.setattr(physics_requests, "makes_showers", lambda *_: True)
+    monkeypatch.setattr(requests, "why_never", lambda *_: "")
     assert physics_requests.measurable(home, "quick-0001") == ()
-    with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to measure"):
+    with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         commands.measure_physics(home, Wanted("quick-0001"), asker=operator("a test"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     assert physics_requests.measurable(home, "quick-0001") == ("newest",)

@@ -273,7 +273,7 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     assert not app.exception
     (asked,) = [look.asked.options for look in job_queue.looks(home, "iterate") if look.is_live]
     usual = Wanted("flow-0001", steps=6, trajectory=1, overlap=12, blend="hann")
-    assert asked == {**asdict(usual), "ways": ["map_reduce"]}
+    assert asked == {"evaluation": "rollout", **asdict(usual), "ways": ["map_reduce"]}
     assert "Iterating flow-0001" in app.get("progress")[0].proto.text
 
 

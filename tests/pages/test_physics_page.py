@@ -195,7 +195,7 @@ def test_a_run_with_a_checkpoint_can_be_measured_and_a_failed_job_says_why(
     assert app.selectbox(key="showers.state.quick-0001").options == ["Newest checkpoint", "Best checkpoint"]
     assert "Not measured: the data set is gone." in texts(app)
     app = app.button(key="showers.start").click().run()
-    assert "makes no showers: its data set digits has no field showers" in texts(app)
+    assert "This run makes no showers: its data set has no field showers" in texts(app)
 
 
 def made_of(home: Home, number: int, wanted: Chosen) -> None:
@@ -230,7 +230,7 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     assert charts(app).count("How deep does the energy go?") == 1
     assert "**Shower by quick-0001**" in texts(app)
     app = app.button(key="showers.chosen.start").click().run()
-    assert "makes no showers: its data set digits has no field showers" in texts(app)
+    assert "This run makes no showers: its data set has no field showers" in texts(app)
 
 
 def test_showers_that_were_made_before_stay_while_their_wish_stands(

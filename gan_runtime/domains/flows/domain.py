@@ -73,6 +73,7 @@ DOMAIN = Domain(
         "triplets": Renderer(("inputs", "outputs", "targets"), "gan_runtime.domains.flows.pictures:triplets")
     },
     presets=PRESETS,
+    evaluations=("gan_runtime.domains.flows.evaluation:ROLLOUT",),
     first_rows="gan_runtime.domains.flows.pictures:first_rows",
     nouns={fields.REYNOLDS: "frame"},
     describe=fields.describe,

@@ -123,14 +123,15 @@ def chosen(known: list[Film], number: int, start: int, steps: int) -> Film:
     return film
 
 
-def check_channels(fields: Fields) -> None:
-    """Raises DatasetError when a picture that is made has more channels than the one it is made of: it cannot stand in its place."""
+def not_fed_back(fields: Fields) -> str:
+    """Why a picture that is made cannot take the place of the one it is made of: it has more channels; "" where it can."""
     (*_, given), (*_, made) = fields[SOURCE].shape, fields[TARGET].shape
-    if made > given:
-        raise DatasetError(
-            f"the targets of the data set have {made} channels and its sources {given}, so that what is made cannot be fed back: "
-            "pick a run whose targets have no more channels than its sources."
-        )
+    if made <= given:
+        return ""
+    return (
+        f"The targets of the data set have {made} channels and its sources {given}, so that what is made cannot be fed back: "
+        "pick a run whose targets have no more channels than its sources."
+    )
 
 
 def _only(data: DataSet, *names: str) -> DataSet:

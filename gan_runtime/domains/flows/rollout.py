@@ -8,7 +8,6 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +18,20 @@ from gan_runtime.base.errors import CheckpointError, DatasetError, FieldError, S
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet, Progress
-from gan_runtime.domains.flows import films, measures, rollout_request
+from gan_runtime.domains.flows import films, measures
+from gan_runtime.domains.flows.evaluation import MOST_CORES, RolloutOptions, film_of
 from gan_runtime.domains.flows.fields import WIDTH
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.lattice import Lattice
 from gan_runtime.domains.flows.replay import Replay, nearest
-from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.domains.flows.scoring import Scored, Times, scored
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
 from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.ways import Way
 from gan_runtime.engines.values import host_value
-from gan_runtime.jobs.task import Task
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.evaluation.work import Evaluated, Subject
+from gan_runtime.records import flow_frames
 from gan_runtime.records.flow_frames import Frames
 from gan_runtime.records.journal import Flow, FlowStage
 from gan_runtime.records.run_folder import RunDir
@@ -73,6 +72,11 @@ class Given:
     replay: Replay | None = None
 
     @property
+    def steps(self) -> int:
+        """How often the model is fed with its own picture."""
+        return len(self.truth) - 1
+
+    @property
     def mask(self) -> Values:
         """(height, width, more): the source's channels that no step changes."""
         return self.source[..., self.truth.shape[-1] :]
@@ -90,51 +94,54 @@ class Iteration:
     """`name`: the job's; `per_epoch`: steps of the run's training; `solver_s`: of a frame by the solver, NaN for pictures."""
 
     name: str
-    wanted: Wanted
+    options: RolloutOptions
     per_epoch: int
     solver_s: float
 
 
-def iterate(task: Task) -> dict[str, Any]:
-    """Options: those of `Wanted`. Gives the iteration's name, the step of the checkpoint and warnings.
+def iterate(subject: Subject) -> Evaluated:
+    """One answer for each way. The result has the iteration's name, the step of the checkpoint and warnings.
 
     Raises:
         CheckpointError, SpecError: the run has no such checkpoint, or its options cannot be read.
         DatasetError: its data set is gone, is another by now, or has no such film.
-        UnknownRunError: the run is gone.
     """
-    wanted = rollout_request.of_options(task.options)
-    task.progress(0, 1, "reading the frames")
-    run = task.home.run_dir(wanted.run_id)
-    trained.check_data(run, task.home)
-    data = loading.load(run.spec().dataset, task.home)
-    given, model = given_of(data, wanted, task.progress), model_of(run, data.fields, wanted)
-    tiles = division_of(given, model, wanted)
-    iteration = Iteration(task.work.parent.name, wanted, steps_per_epoch(run), solver_seconds(given))
+    run, options = subject.run, subject.options
+    subject.progress(0, 1, "reading the frames")
+    trained.check_data(run, subject.home)
+    data = loading.load(run.spec().dataset, subject.home)
+    given, model = given_of(data, options, subject.progress), model_of(run, data.fields, options)
+    tiles = division_of(given, model, options)
+    iteration = Iteration(subject.key, options, steps_per_epoch(run), solver_seconds(given))
     kept: dict[Way, tuple[Flow, Frames]] = {}
     # The way over several cores first: TensorFlow makes the simulated ones once.
-    for number, way in enumerate(sorted(wanted.ways, key=lambda way: way != "map_reduce")):
+    for number, way in enumerate(sorted(options.ways, key=lambda way: way != "map_reduce")):
 
-        def told(step: int, begin: int = number * wanted.steps, way: Way = way) -> None:
-            sentence = f"{way.replace('_', '-')}: step {step} of {wanted.steps}"
-            task.progress(begin + step, len(wanted.ways) * wanted.steps, sentence)
+        def told(step: int, begin: int = number * given.steps, way: Way = way) -> None:
+            sentence = f"{way.replace('_', '-')}: step {step} of {given.steps}"
+            subject.progress(begin + step, len(options.ways) * given.steps, sentence)
 
         kept[way] = outcome(iteration, model, given, tiles, way, told)
-    task.past_cancelling()
-    keep(run, [kept[way] for way in wanted.ways])
-    warnings = list(model.checkpoint.warnings)
-    return {"iteration": iteration.name, "step": model.checkpoint.step, "warnings": warnings}
+    answers = written(run, [kept[way] for way in options.ways])
+    result = {
+        "iteration": iteration.name,
+        "step": model.checkpoint.step,
+        "warnings": list(model.checkpoint.warnings),
+    }
+    files = tuple(run.path / answer.frames for answer in answers)
+    return Evaluated(answers, run.flow_journal, result, files)
 
 
-def given_of(data: DataSet, wanted: Wanted, progress: Progress) -> Given:
+def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> Given:
     """Raises DatasetError when the data set has no such film, too few frames of it, or targets that cannot be fed back."""
-    films.check_channels(data.fields)
-    film = films.chosen(films.films(data), wanted.trajectory, wanted.start, wanted.steps)
-    source, targets = films.frames(data, film, wanted.start, wanted.steps)
+    if reason := films.not_fed_back(data.fields):
+        raise DatasetError(reason)
+    film, steps = film_of(films.films(data), options)
+    source, targets = films.frames(data, film, options.start, steps)
     first = host_value(source, data.fields[SOURCE])
     truth = host_value(targets, data.fields[TARGET])
     frames = np.concatenate([first[np.newaxis, ..., : truth.shape[-1]], truth])
-    return Given(film, first, frames, period_of(data, film), nearest(data, frames[0], wanted.steps, progress))
+    return Given(film, first, frames, period_of(data, film), nearest(data, frames[0], steps, progress))
 
 
 def period_of(data: DataSet, film: Film) -> float:
@@ -145,14 +152,14 @@ def period_of(data: DataSet, film: Film) -> float:
     return measures.period(measures.probe(host_value(targets, data.fields[TARGET]), film.shift))
 
 
-def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
+def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> Model:
     """Loads the framework that the run was trained with, on simulated cores. `offered`: the fields of its data set.
 
     Raises:
         CheckpointError: the run has no such checkpoint, or no usable weights of that epoch.
         DatasetError: its workload makes no pictures of pictures.
     """
-    spec, checkpoint = run.spec(), checkpoint_of(run, wanted)
+    spec, checkpoint = run.spec(), checkpoint_of(run, options)
     set_flags(spec)
     workload: object = workload_of(spec)
     if not isinstance(workload, Translates):
@@ -163,38 +170,38 @@ def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
     return Model(spec, checkpoint, translator, program)
 
 
-def checkpoint_of(run: RunDir, wanted: Wanted) -> Checkpoint:
+def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
     """That of the run's checkpoints; where an epoch is wanted, with the weights that were kept after it, in half precision.
 
     Raises:
         CheckpointError: there is none, or the weights are damaged or too large for half precision.
     """
-    checkpoint = checkpoints.load(run.checkpoints, wanted.checkpoint)
-    if wanted.epoch is None:
+    checkpoint = checkpoints.load(run.checkpoints, options.checkpoint)
+    if options.epoch is None:
         return checkpoint
-    arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, wanted.epoch)}
+    arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, options.epoch)}
     if broken := first_not_finite(arrays):
         raise CheckpointError(
-            f"the weights of epoch {wanted.epoch} cannot be used: {broken} holds numbers too large for the half precision that they are "
+            f"the weights of epoch {options.epoch} cannot be used: {broken} holds numbers too large for the half precision that they are "
             "kept in: take another epoch."
         )
-    return replace(checkpoint, arrays=arrays, step=wanted.epoch * steps_per_epoch(run))
+    return replace(checkpoint, arrays=arrays, step=options.epoch * steps_per_epoch(run))
 
 
 def set_flags(spec: RunSpec) -> None:
     """For as many simulated cores as an iteration may ask for. Before anything loads the framework."""
     keep_scikit_learn_out()
-    cores = rollout_request.MOST_CORES if spec.engine == "jax" else 1
+    cores = MOST_CORES if spec.engine == "jax" else 1
     importlib.import_module(catalog.engine(spec.engine).flags).set_flags(
         spec.model_copy(update={**trained.ONE_REPLICA, "replicas": cores}), CPU, trains=False
     )
 
 
-def division_of(given: Given, model: Model, wanted: Wanted) -> Division:
+def division_of(given: Given, model: Model, options: RolloutOptions) -> Division:
     """Into the tiles that the network was trained with. Raises SpecError for an overlap that is not below their side."""
     height, width = given.source.shape[:2]
     try:
-        return Division((height, width), (model.translator.tile,) * 2, wanted.overlap)
+        return Division((height, width), (model.translator.tile,) * 2, options.overlap)
     except ValueError as error:
         raise SpecError([FieldError("overlap", str(error))]) from None
 
@@ -203,10 +210,10 @@ def outcome(
     iteration: Iteration, model: Model, given: Given, tiles: Division, way: Way, told: Told
 ) -> tuple[Flow, Frames]:
     """The record of one way and its frames. `tiles`: at whose borders seams are looked for, in every way."""
-    wanted, shape = iteration.wanted, given.source.shape
-    division = (wanted.cores, wanted.overlap, wanted.blend)
+    options, shape = iteration.options, given.source.shape
+    division = (options.cores, options.overlap, options.blend)
     painter = Painter(model.program, model.translator, way, shape, *division)
-    predicted = rolled_out(painter, given.source, wanted.steps, told)
+    predicted = rolled_out(painter, given.source, given.steps, told)
     times = Times(painter.stopwatch.picture_s(), iteration.solver_s)
     replayed = given.replay.frames if given.replay else None
     found = scored(given.truth, predicted, given.mask, tiles, given.film, times, given.period, replayed)
@@ -249,25 +256,25 @@ def solver_of(given: Given) -> Lattice | None:
 
 def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter, found: Scored) -> Flow:
     """What stands in the journal, but for the file of the frames."""
-    step, wanted = model.checkpoint.step, iteration.wanted
+    step, options = model.checkpoint.step, iteration.options
     return Flow(
         iteration=iteration.name,
         way=painter.way,
         epoch=round(step / iteration.per_epoch),
         step=step,
-        checkpoint=wanted.state,
+        checkpoint=options.state,
         engine=model.spec.engine,
         cores=painter.cores,
         tile=painter.division.tile,
         overlap=painter.division.overlap,
-        blend=wanted.blend,
+        blend=options.blend,
         tiles=len(painter.division),
         grid=(*given.source.shape[:2], given.truth.shape[-1]),
         reynolds=given.film.reynolds,
-        trajectory=wanted.trajectory,
-        start=wanted.start,
-        steps=wanted.steps,
-        is_usual=rollout_request.is_usual(wanted, given.film.steps),
+        trajectory=options.trajectory,
+        start=options.start,
+        steps=given.steps,
+        is_usual=options.is_usual(given.film.steps),
         solver_steps=given.film.solver_steps,
         film=given.film.title,
         obstacle_width=None if given.film.reynolds is None else given.film.width,
@@ -281,20 +288,19 @@ def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter
     )
 
 
-def keep(run: RunDir, kept: list[tuple[Flow, Frames]]) -> None:
-    """Files first, then the records that name them: all of them or none.
+def written(run: RunDir, kept: list[tuple[Flow, Frames]]) -> list[Flow]:
+    """The records, each with the name of its file of frames, which is there by then.
 
     Raises:
         HomeError: the disk is full; no file is left.
     """
-    written: list[Flow] = []
+    records: list[Flow] = []
     try:
         for record, frames in kept:
             file = flow_frames.write(run, f"{record.iteration}-{record.way}", frames)
-            written.append(record.model_copy(update={"frames": file}))
-        journal.append(run.flow_journal, 1, *written)
+            records.append(record.model_copy(update={"frames": file}))
     except BaseException:
-        for record in written:
+        for record in records:
             (run.path / record.frames).unlink(missing_ok=True)
         raise
-    run.announce()
+    return records

@@ -90,6 +90,8 @@ DOMAIN = Domain(
         "shower_slices": Renderer(("showers",), "gan_runtime.domains.showers.pictures:shower_slices"),
     },
     presets=PRESETS,
+    evaluations=("gan_runtime.domains.showers.evaluation:PHYSICS",),
+    jobs=("gan_runtime.domains.showers.physics_requests",),
     first_rows="gan_runtime.domains.showers.pictures:first_rows",
     compiled_epoch=published.COMPILED_EPOCH,
     scaling=published.SCALING,

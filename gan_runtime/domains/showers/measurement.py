@@ -20,14 +20,13 @@ from gan_runtime.domains.showers.cell_values import values_of
 from gan_runtime.domains.showers.comparison import Sample, compared, sample, with_reading
 from gan_runtime.domains.showers.curves import Curve, bounds, curves
 from gan_runtime.domains.showers.discriminator_outputs import Reading
+from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, PhysicsOptions
 from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.projections import cells_in_gev
-from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Wanted
 from gan_runtime.domains.showers.scores import binned
 from gan_runtime.domains.showers.values import Value
 from gan_runtime.engines.values import host_values
-from gan_runtime.jobs.task import Task
-from gan_runtime.records import journal
+from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.journal import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.physics import Side
 from gan_runtime.records.run_folder import RunDir
@@ -51,25 +50,23 @@ class State:
     arrays: dict[str, NDArray[Any]]
 
 
-def measure(task: Task) -> dict[str, Any]:
-    """Options: those of `Wanted`. Gives the epochs that were measured.
+def measure(subject: Subject) -> Evaluated:
+    """An answer for each checkpoint that is measured. The result has their epochs.
 
     Raises:
         CheckpointError, DatasetError, SpecError: see `trained.of_run`.
-        UnknownRunError: the run is gone.
     """
-    wanted = Wanted(**task.options)
-    task.progress(0, 1, "building the networks")
+    options, run = subject.options, subject.run
+    subject.progress(0, 1, "building the networks")
     from gan_runtime.domains.showers.discriminator_outputs import reading
     from gan_runtime.domains.showers.generation_time import milliseconds_each
     from gan_runtime.training import trained
 
-    run = task.home.run_dir(wanted.run_id)
-    networks = trained.of_run(run, task.home, "best" if wanted.checkpoint == "best" else "newest")
-    states = list(_states(run, networks, wanted))
+    networks = trained.of_run(run, subject.home, "best" if options.checkpoint == "best" else "newest")
+    states = list(_states(run, networks, options))
     stages = len(states) + 2
-    task.progress(1, stages, "measuring real showers")
-    real, others = _real(networks.data, wanted.showers)
+    subject.progress(1, stages, "measuring real showers")
+    real, others = _real(networks.data, options.showers)
     floor = compared(real, others)
     times = {
         "ms_single": Value(milliseconds_each(networks, 1)),
@@ -78,42 +75,41 @@ def measure(task: Task) -> dict[str, Any]:
     read = reading(networks.workload, networks.spec.of_workload, networks.data.fields)
     records = []
     for number, state in enumerate(states, 2):
-        told = partial(_tell, task, number, stages, state)
+        told = partial(_tell, subject, number, stages, state)
         told("generating showers")
         networks.engine.load(state.arrays)
-        made = _generated(networks, wanted, real)
+        made = _generated(networks, options, real)
         scores = compared(real, made, told) | times
         told("asking the judging network")
         of_real, of_made = (_judged(side, state, read) for side in (real, made))
         records.append(record_of(state, of_real, of_made, scores, floor, networks.data.fields))
-    if wanted.submission:
+    if options.submission == "yes":
         calochallenge.write_submission(
-            task.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
+            subject.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
         )
-    task.past_cancelling()
-    journal.append(run.physics_journal, 1, *records)
-    run.announce()
-    return {"epochs": [state.epoch for state in states], "warnings": list(networks.checkpoint.warnings)}
+    epochs = [state.epoch for state in states]
+    result = {"epochs": epochs, "warnings": list(networks.checkpoint.warnings)}
+    return Evaluated(records, run.physics_journal, result)
 
 
-def _tell(task: Task, number: int, stages: int, state: State, sentence: str) -> None:
-    task.progress(number, stages, f"epoch {state.epoch}: {sentence}")
+def _tell(subject: Subject, number: int, stages: int, state: State, sentence: str) -> None:
+    subject.progress(number, stages, f"epoch {state.epoch}: {sentence}")
 
 
-def _states(run: RunDir, networks: Any, wanted: Wanted) -> Iterator[State]:
+def _states(run: RunDir, networks: Any, options: PhysicsOptions) -> Iterator[State]:
     """What is to be measured, the earliest first."""
     from gan_runtime.training import snapshots
 
     checkpoint = networks.checkpoint
     per_epoch = steps_per_epoch(run)
-    kept = snapshots.epochs(run.snapshots) if wanted.checkpoint == "every" else []
+    kept = snapshots.epochs(run.snapshots) if options.checkpoint == "every" else []
     places = np.unique(np.linspace(0, max(0, len(kept) - 1), min(MOST_STATES, len(kept))).astype(int))
     for epoch in [kept[place] for place in places]:
         arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, epoch)}
         yield State(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
     newest = round(checkpoint.step / per_epoch)
     if newest not in kept:
-        name = "newest" if wanted.checkpoint == "every" else wanted.checkpoint
+        name = "newest" if options.checkpoint == "every" else options.checkpoint
         yield State(newest, checkpoint.step, name, checkpoint.arrays)
 
 
@@ -149,9 +145,9 @@ def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
     return energy.astype(np.float64) / ENERGY_SCALE
 
 
-def _generated(networks: Any, wanted: Wanted, real: Sample) -> Sample:
+def _generated(networks: Any, options: PhysicsOptions, real: Sample) -> Sample:
     """As many as there are real ones, each asked for with the energy and the angle of the real one in its place."""
-    shown = networks.generated(len(real), wanted.seed)
+    shown = networks.generated(len(real), options.seed)
     angle = None if np.isnan(real.asked_angle).any() else real.asked_angle
     periodic = networks.data.fields[SHOWERS].periodic
     return sample(cells_in_gev(shown[SHOWERS]), real.features.energy_gev, angle, periodic)

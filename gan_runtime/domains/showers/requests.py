@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
+from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Measured
 from gan_runtime.training.checkpoints import Which
 
-Measured = Literal["newest", "best", "every"]
+__all__ = ["CHOSEN_FILE", "SUBMISSION_FILE", "Chosen", "Measured", "Wanted"]
+
 CHOSEN_FILE = "showers.json"  # among the results of a job that makes showers of one energy
-SUBMISSION_FILE = "submission.hdf5"  # among the results of a job that was asked for it
 
 
 @dataclass(frozen=True)

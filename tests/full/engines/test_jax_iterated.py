@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 
 import numpy as np
 
 from gan_runtime.data import prepared
-from gan_runtime.domains.flows.rollout_request import Wanted
+from gan_runtime.domains.flows.evaluation import RolloutOptions
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Flow, Plan
@@ -31,8 +29,8 @@ def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_thre
     data = prepared.opened(home, "street", 0).in_memory()  # type: ignore[attr-defined]
     _, state = jax("trained", "pix2pix", data, (1,), {**own, "batch_size_global": 2})
     checkpoints.save(run.checkpoints, state, 1, wall_s=1.0, kept=1)
-    wanted = Wanted(run.run_id, steps=2, ways=("naive", "map_reduce"), cores=3)
-    jax("iterated", home.path, json.loads(json.dumps(asdict(wanted))))
+    options = RolloutOptions(steps=2, ways=("naive", "map_reduce"), cores=3, blend="none")
+    jax("iterated", home.path, run.run_id, options.model_dump(mode="json"))
     naive, grouped = (record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow))
     assert (naive.engine, naive.tiles, grouped.cores, naive.step) == ("jax", 6, 3, 1)
     films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gan_runtime.domains.flows import rollout
 from gan_runtime.engines.jax import transposed_products as products
 from gan_runtime.engines.jax.ahead import split
 from gan_runtime.engines.jax.tiles import TileProgram
 from gan_runtime.engines.tiles import Painter
+from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.home import Home
@@ -72,9 +72,10 @@ def split_product(weight: np.ndarray, bias: np.ndarray, values: np.ndarray) -> t
     return np.asarray(parts.rest(*kept, values)), sorted(shape.shape for shape in parts.kept), turned
 
 
-def iterated(home: Path, options: dict[str, Any]) -> None:
-    """The work of the job `iterate`."""
+def iterated(home: Path, run_id: str, options: dict[str, Any]) -> None:
+    """The work of a rollout's job."""
     job = JobDir(home / "jobs" / "iterate-0001")
     job.results.mkdir(parents=True)
-    job.write_asked(Asked(kind="iterate", options=options, asker="a test"))
-    rollout.iterate(Task(Home(home), job, options))
+    document = {"evaluation": "rollout", "run_id": run_id, **options}
+    job.write_asked(Asked(kind="rollout", options=document, asker="a test"))
+    evaluate(Task(Home(home), job, document))

@@ -1,0 +1,109 @@
+"""The evaluation `physics`: its options, when a run has none, and how it is declared. Loads no framework."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import Fields
+from gan_runtime.base.options import OptionRecord, option
+from gan_runtime.catalog.entries import Options, WorkloadEntry
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.data import loading
+from gan_runtime.domains.showers.fields import ENERGY, SHOWERS
+from gan_runtime.domains.showers.score_metrics import METRICS
+from gan_runtime.jobs.job import ON_THE_CPU
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.training import checkpoints
+
+NAME = "physics"
+Measured = Literal["newest", "best", "every"]
+Submission = Literal["no", "yes"]
+MAKES_NO_SHOWERS = f"This run makes no showers: its data set has no field {SHOWERS}. Pick a run that has."
+SUBMISSION_FILE = "submission.hdf5"  # among the results of a job that was asked for it
+
+
+class PhysicsOptions(OptionRecord):
+    """What is measured, and how many showers are compared."""
+
+    checkpoint: Measured = option(
+        "best",
+        label="Checkpoint",
+        choices=get_args(Measured),
+        help="Which of the run's; 'every': the weights after each epoch, where they were kept.",
+        error="use newest, best or every.",
+    )
+    showers: int = option(
+        1_000,
+        label="Showers",
+        ge=100,
+        le=10_000,
+        help="How many are compared.",
+        error="use about 1000.",
+    )
+    seed: int = option(
+        0,
+        label="Seed",
+        ge=0,
+        le=2**32 - 1,
+        help="The same seed gives the same showers.",
+        error="use any whole number, such as 0.",
+    )
+    submission: Submission = option(
+        "no",
+        label="Submission",
+        choices=get_args(Submission),
+        help="Also write the generated showers of the last checkpoint as a submission to the CaloChallenge (HDF5).",
+        error="use yes or no.",
+    )
+
+
+def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
+    """To workloads that read showers and the energies that they come from."""
+    if SHOWERS in fields and ENERGY in fields:
+        return ""
+    return MAKES_NO_SHOWERS
+
+
+def usual(_home: Home, run: RunDir) -> dict[str, str]:
+    """The best checkpoint, where there is one."""
+    return {"checkpoint": "best" if "best" in checkpoints.steps(run.checkpoints) else "newest"}
+
+
+def check(home: Home, run: RunDir, options: PhysicsOptions) -> None:
+    """Raises DatasetError when the run's showers are on no grid of the CaloChallenge, for a submission."""
+    if options.submission == "no":
+        return
+    from gan_runtime.domains.showers.calochallenge import GEOMETRIES  # loads h5py
+
+    grid, known = read_fields(home, run)[SHOWERS].shape[:3], [geometry.shape for geometry in GEOMETRIES]
+    if grid not in known:
+        own, *others = (" × ".join(map(str, shape)) for shape in (grid, *known))
+        raise DatasetError(
+            f"showers of run {run.run_id} have {own} cells, but a submission to the CaloChallenge has {' or '.join(others)}: "
+            "leave it out, or train on one of its data sets."
+        )
+
+
+def read_fields(home: Home, run: RunDir) -> Fields:
+    """The fields that a run's workload reads. Raises SpecError, DatasetError where they are not known."""
+    spec = run.spec()
+    return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+
+
+PHYSICS = Evaluation(
+    name=NAME,
+    title="Showers against real ones",
+    summary="Scores and distributions of generated showers against held-out ones of the data set.",
+    verb="Measure showers",
+    options=PhysicsOptions,
+    applies=applies,
+    usual=usual,
+    check=check,
+    scores=METRICS,
+    work="gan_runtime.domains.showers.measurement:measure",
+    earlier_jobs=("measure_physics",),
+    busy="the showers of run {run_id} are being measured",
+    environment=ON_THE_CPU,
+)
