@@ -41,6 +41,7 @@ from gan_runtime.hardware import framework_settings, hosts
 from gan_runtime.records import dataset_fingerprint, journal, processes, start_lock
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
+from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import launcher, memory_estimate
@@ -48,11 +49,6 @@ from gan_runtime.training.startup_watch import StartupWatch
 
 if TYPE_CHECKING:
     from gan_runtime.training.loop import Outcome
-
-HEARTBEAT = (
-    "about 10 s after which a silent worker is given up"  # measured: 7 to 9 s with TensorFlow; JAX is told 10
-)
-
 
 Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
 
@@ -120,13 +116,16 @@ def main(
         ) as error:  # all workers see the same numbers; the first one tells it
             print(place.says(str(error)))
             if place.rank == 0:
-                writer.write(StatusChange(status="failed", reason=str(error)))
+                is_alarm = isinstance(error, AlarmError)
+                code = Reason.ALARM_AFTER_ROLL_BACKS if is_alarm else Reason.NOT_FINITE
+                writer.write(StatusChange.of("failed", cause(code, message=str(error))))
         except GanRuntimeError as error:
             print(place.says(str(error)))
-            writer.write(StatusChange(status="failed", reason=place.says(str(error))))
+            refused = cause(Reason.REFUSED, message=place.says(str(error)))
+            writer.write(StatusChange.of("failed", refused))
         except Exception as error:  # the last line of defence: a person must read why in the dashboard
             traceback.print_exc()
-            writer.write(StatusChange(status="failed", reason=place.says(in_words(error, place))))
+            writer.write(StatusChange.of("failed", crash(error, place)))
             return launcher.CUT_OFF if place.lost_in(error) else launcher.FAILED
         return launcher.FAILED
 
@@ -156,7 +155,7 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
         run.write_process(identity)
         return
     run.write_process(identity | {"cluster_host": platform.node()})
-    starting = StatusChange(status="starting", reason=f"started on a cluster of {place.workers} workers")
+    starting = StatusChange.of("starting", cause(Reason.STARTED_ON_CLUSTER, workers=place.workers))
     if run.supervisor_journal.exists():
         journal.append(run.supervisor_journal, attempt, starting)
     else:
@@ -168,16 +167,14 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
     run.announce()
 
 
-def in_words(error: Exception, place: Place) -> str:
+def crash(error: Exception, place: Place) -> Cause:
     """Why a worker ended that nobody has foreseen."""
     kind, lost = type(error).__name__, place.lost_in(error)
+    worker = place.name if place.workers > 1 else ""
     if lost is None:
         first = (str(error).splitlines() or [""])[0][:300]
-        return f"{kind}: {first} (the log has the details)"
-    return (
-        f"the exchange with {lost} broke off ({kind}): it has ended, cannot be reached, or stood still for longer than the "
-        f"{HEARTBEAT}; resume goes on from the last checkpoint"
-    )
+        return cause(Reason.CRASHED, worker=worker, error=kind, message=first)
+    return cause(Reason.WORKERS_DISCONNECTED, worker=worker, others=lost, error=kind)
 
 
 def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
@@ -188,7 +185,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     with StartupWatch(writer, stop_requested) as watch:
         outcome = _outcome(spec, run, writer, accelerator, place, stop_requested, watch.first_step)
     print(place.says(outcome.reason), flush=True)
-    writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
+    writer.write(StatusChange.of(outcome.status, outcome.cause))
     _cluster_of(spec).leave()
 
 
@@ -208,8 +205,7 @@ def _outcome(
     flags = importlib.import_module(engine_entry.flags)
     flags.set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras
     rows, content = _data(run, spec, writer)
-    building = "building the networks and tracing the training step"
-    writer.write(StatusChange(status="compiling", reason=building))
+    writer.write(StatusChange.of("compiling", cause(Reason.BUILDING)))
     engine_module = importlib.import_module(engine_entry.module)
     workload, data = workload_of(spec), read_by_workload(spec, rows)
     check_batches(spec, workload.program(spec.of_workload, data.fields))

@@ -60,7 +60,7 @@ def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
         share = sum(wins) / len(wins)
         grade = "better than" if share >= MOST else "worse than" if share <= 1.0 - MOST else "level with"
         graded.setdefault(grade, []).append(f"the {name} ({sum(wins)} of {words.things(len(wins), 'score')})")
-    parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if grade in graded]
+    parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if graded.get(grade)]
     metric, score = shown.metric(main), scores[main]
     others = [f"{name} {number(metric, value)}" for name, value in _baselines(shown, score).items()]
     values = f"{metric.title}: {', '.join([number(metric, score.value, score.error), *others])}."

@@ -19,11 +19,11 @@ from dashboard.samples import kinds, sample_images
 from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
+from gan_runtime.records.reasons import WAITS_IN_TURN
 from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.run_dependencies import WAITS
 from gan_runtime.supervision.runtime import Runtime
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
@@ -148,7 +148,7 @@ def _in_words(row: RunRow, progress: Progress) -> str:
     if row.status == "running":
         return words.balance(declared.of(row.workload), progress.newest)
     if row.status == "queued":
-        if WAITS in row.note or row.note == "moved in the queue":
+        if row.reason_code in WAITS_IN_TURN:
             return "Waiting: one run trains on a device at a time. The queue on Home says which."
         return words.capitalized(row.note)
     return words.capitalized(row.note)

@@ -11,9 +11,9 @@ from dashboard.frame import places
 from dashboard.queue import after_view, devices_view
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.queue_requests import Way
+from gan_runtime.records.reasons import WAITS_FOR_A_RUN
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
-from gan_runtime.supervision.run_dependencies import BEGINS
 from gan_runtime.supervision.runtime import Runtime
 
 HELP = "A device has one training at a time, whichever dashboard of this host started it; the others wait here in this order."
@@ -59,7 +59,7 @@ def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: S
             "Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"
         ):
             actions.succeeded(partial(runtime.stop_all, [row.run_id for row in item]))
-        if first.note.startswith(BEGINS):
+        if first.reason_code in WAITS_FOR_A_RUN:
             st.caption(words.plain(words.capitalized(first.note)))
         if study:
             st.page_link(places.STUDIES, label="Open study", query_params={"study": study.study_id})

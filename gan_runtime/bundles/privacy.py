@@ -57,6 +57,7 @@ class Privacy:
                 name: value for name, value in public["facts"].items() if name not in _PRIVATE_FACTS
             }
         for name in public.keys() & {
+            "details",
             "facts",
             "message",
             "reason",

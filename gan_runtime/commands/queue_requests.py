@@ -13,9 +13,10 @@ from gan_runtime.records import journal
 from gan_runtime.records.actors import Asker, for_operators
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.supervision.run_dependencies import WAITS, After, check
+from gan_runtime.supervision.run_dependencies import After, check
 
 Way = Literal["up", "down", "next"]
 LOCK = ".queue.lock"
@@ -65,15 +66,15 @@ def start_after(runs: Sequence[RunDir], after: After | None, *, asker: Asker) ->
             check(home, states, after)
         for run, state in waiting:
             if state.status == "queued":
+                why = (after.cause("queued") if after else None) or cause(Reason.WAITS_FOR_DEVICE)
                 change = {
-                    "reason": after.reason("queued") if after else WAITS,
                     "after": after.run_id if after else "",
                     "after_if": after.condition if after else "ended",
                     "at": journal.now(),
                     "asker": asker.name,
                 }
-                if state.waits_for:  # its data comes first, and is told of
-                    del change["reason"]
+                if not state.waits_for:  # else its data comes first, and is told of
+                    state = state.because(why)
                 journal.append(run.supervisor_journal, state.attempt, state.model_copy(update=change))
 
 
@@ -108,12 +109,9 @@ def _write(order: _Item, asker: Asker) -> None:
         ranks = [ranks[-1] - distance for distance in reversed(range(len(ranks)))]
     for (run, state), rank in reversed(list(zip(order, ranks, strict=True))):
         if rank != state.queue_rank:
-            change = {
-                "reason": state.reason if state.after or state.waits_for else "moved in the queue",
-                "queue_rank": rank,
-                "at": journal.now(),
-                "asker": asker.name,
-            }
+            change = {"queue_rank": rank, "at": journal.now(), "asker": asker.name}
+            if not state.after and not state.waits_for:
+                state = state.because(cause(Reason.MOVED))
             journal.append(run.supervisor_journal, state.attempt, state.model_copy(update=change))
 
 

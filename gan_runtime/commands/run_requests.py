@@ -19,13 +19,14 @@ from gan_runtime.records.actors import Asker, for_operators
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.records.numbering import next_number, next_rank
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import bin
-from gan_runtime.supervision.run_dependencies import WAITS, After
+from gan_runtime.supervision.run_dependencies import After
 from gan_runtime.supervision.run_dependencies import check as check_after
 from gan_runtime.training import memory_estimate, restoring
 
@@ -170,12 +171,12 @@ def _queue(
 
 def _waiting(spec: RunSpec, waits_for: str, after: After | None, rank: float) -> StatusChange:
     """The first line of a run's life in the queue. The owner looks whether the run before it has ended already."""
-    reason = data_jobs.waiting_for(spec.dataset) if waits_for else WAITS
-    queued = StatusChange(status="queued", reason=reason, queue_rank=rank, waits_for=waits_for)
-    if after is None:
-        return queued
-    told = reason if waits_for else after.reason("queued")
-    return queued.model_copy(update={"reason": told, "after": after.run_id, "after_if": after.condition})
+    why = after.cause("queued") if after else None
+    if waits_for:
+        why = cause(Reason.WAITS_FOR_DATA, data_set=spec.dataset, percent=0)
+    order = {"after": after.run_id, "after_if": after.condition} if after else {}
+    why = why or cause(Reason.WAITS_FOR_DEVICE)
+    return StatusChange.of("queued", why, queue_rank=rank, waits_for=waits_for, **order)
 
 
 def _place(home: Home, new: RunDir, stem: str) -> RunDir:
@@ -223,11 +224,11 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None, *, asker: Aske
     dataset = _dataset_of(run)
     waits_for = data_jobs.job_for(home, dataset) if dataset else ""
     run.stop_file.unlink(missing_ok=True)
-    what = data_jobs.waiting_for(dataset) if waits_for else WAITS
-    reason = f"resumed{f' with {other.in_words}' if other else ''}: {what}"
-    queued = StatusChange(
-        status="queued", reason=reason, queue_rank=next_rank(home), waits_for=waits_for, asker=asker.name
-    )
+    changes_in_words = other.in_words if other else ""
+    why = cause(Reason.RESUMED, changes=changes_in_words)
+    if waits_for:
+        why = cause(Reason.RESUMED_WAITS_FOR_DATA, changes=changes_in_words, data_set=dataset, percent=0)
+    queued = StatusChange.of("queued", why, queue_rank=next_rank(home), waits_for=waits_for, asker=asker.name)
     if other:
         write_json(run.spec_path, other.spec)  # before the journal: the owner may start the trainer at once
         journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=other.spec), queued)

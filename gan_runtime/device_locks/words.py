@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gan_runtime.device_locks.claims import Claim
 from gan_runtime.device_locks.holder import Holder
+from gan_runtime.records.reasons import Cause, Reason, cause
 
 
 def whose(holder: Holder | None, home: Path) -> str:
@@ -18,17 +19,17 @@ def whose(holder: Holder | None, home: Path) -> str:
     return f"run {holder.run_id}{named}" + ("" if holder.home == str(home) else f" of {holder.home}")
 
 
-def elsewhere(claim: Claim, home: Path) -> str:
-    """Why a run of `home` waits, where another home has what it needs, or nobody knows what there is; empty where only its own runs do. Stands
+def elsewhere(claim: Claim, home: Path) -> Cause | None:
+    """Why a run of `home` waits, where another home has what it needs, or nobody knows what there is; None where only its own runs do. Stands
     in the run's journal, which may be given away, so it names no folder and no user."""
     if claim.unknown:
-        return claim.unknown
+        return cause(Reason.DEVICES_UNKNOWN, message=claim.unknown)
     others = [(device, holder) for device, holder in claim.blockers if not holder or holder.home != str(home)]
     told = [
         f"{device.label} ({_whose_in_short(holder)}{f', since {holder.since:%Y-%m-%d %H:%M} UTC' if holder and holder.since else ''})"
         for device, holder in others
     ]
-    return f"waiting for {', '.join(told)}" if told else ""
+    return cause(Reason.DEVICES_TAKEN, devices=", ".join(told)) if told else None
 
 
 def _whose_in_short(holder: Holder | None) -> str:

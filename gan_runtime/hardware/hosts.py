@@ -47,7 +47,7 @@ ACCELERATORS = ("tpu", "gpu", "cpu")  # in the order in which `auto` prefers the
 class Device(BaseModel):
     """One kind of accelerator. `count`: devices for replicas (CPU: logical cores); `reason`: why not, and what to do.
 
-    `engines`: those that reach it, TensorFlow's first.
+    `engines`: those that reach it, TensorFlow's first. `is_coreless`: its library is there and shows no core.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -56,6 +56,7 @@ class Device(BaseModel):
     name: str
     reason: str = ""
     engines: tuple[str, ...] = ("tensorflow",)
+    is_coreless: bool = False
 
 
 class Host(BaseModel):
@@ -158,7 +159,7 @@ def probe() -> Host:
 def explained(host: Host, said: str) -> Host:
     """The host with a better reason for a TPU that is there and cannot be used, where what libtpu `said` tells one."""
     tpu = host.devices["tpu"]
-    why = advice(said) if tpu.reason == NO_CORE else ""
+    why = advice(said) if tpu.is_coreless else ""
     return (
         host.model_copy(
             update={"devices": {**host.devices, "tpu": tpu.model_copy(update={"reason": f"{why}."})}}
@@ -253,7 +254,7 @@ def _tpu(tf: Any | None) -> Device:
         return Device(available=False, count=0, name="", reason=reason)
     cores = len(tf.config.list_logical_devices("TPU")) if tf else 0
     if cores == 0:
-        return Device(available=False, count=0, name="", reason=NO_CORE)
+        return Device(available=False, count=0, name="", reason=NO_CORE, is_coreless=True)
     return Device(available=True, count=cores, name="TPU")
 
 

@@ -20,7 +20,6 @@ from gan_runtime.records.home import Home
 
 PREPARE, SURVEY = "prepare_data", "survey_data"
 GRID_FILE = "grid.npy"  # uint8 (up to 64, pixels, pixels, channels), in the results of a look
-WAITS = "waits for data set"
 PREVIEW = "preview"  # the name of what is only looked at
 OF_A_RUN = "a run that needs it"  # who asks for a download
 
@@ -94,11 +93,6 @@ def job_for(home: Home, dataset: str) -> str:
 def name_of(asked: AskedJob) -> str:
     """The data set that a job prepares."""
     return str(asked.options.get("name", ""))
-
-
-def waiting_for(name: str, share: float = 0.0) -> str:
-    """Why a run waits: "waits for data set photos (40 %)"."""
-    return f"{WAITS} {name} ({share:.0%})".replace("%", " %")
 
 
 def prepare(task: Task) -> dict[str, Any]:

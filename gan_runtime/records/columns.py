@@ -90,6 +90,7 @@ Bytes = Annotated[int, Field(ge=0, le=2**60)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]  # of a metric, a network, a phase
 Label = Annotated[str, _cut_at(MAX_NAME)]  # in words
 Text = Annotated[str, _cut_at(MAX_TEXT)]  # sentences
+Details = Annotated[dict[Name, Text | int | float], Field(max_length=20)]  # of a reason
 PictureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]  # files are called by it
 Kind = Annotated[str, Field(pattern=r"^(cpu|gpu|tpu)$")]
 Tag = Annotated[str, Field(pattern=TAG)]

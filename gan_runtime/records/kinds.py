@@ -6,13 +6,13 @@ decided about a run; what its trainer measures stands in measured.py.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.columns import Count, Kind, Label, Name, Options, Rank, Remark, Tags, Text
-from gan_runtime.records.entry import Entry
+from gan_runtime.records.columns import Count, Details, Kind, Label, Name, Options, Rank, Remark, Tags, Text
+from gan_runtime.records.entry import Entry, now
 from gan_runtime.records.flow import Flow
 from gan_runtime.records.measured import (
     AttemptStart,
@@ -31,10 +31,12 @@ from gan_runtime.records.measured import (
     WorkerTimes,
 )
 from gan_runtime.records.physics import Physics
+from gan_runtime.records.reasons import Cause, Reason, cause_of
 from gan_runtime.records.states import Status
 
 Level = Literal["info", "warning", "error"]
 Condition = Literal["ended", "finished"]
+_CODES = frozenset(Reason)
 
 
 class StudyPlace(BaseModel):
@@ -70,18 +72,51 @@ class Created(Entry):
 
 
 class StatusChange(Entry):
-    """The run passed into another state, with the reason in words. `queue_rank` orders waiting runs; `waits_for`: the job
-    that prepares the data set of a waiting run, empty when the data is at hand; `after`: the run that must have ended before a waiting run starts, or finished, as `after_if` says;
-    `asker`: of a resume or a change of the queue."""
+    """The run passed into another state. `code` with `details`: why, for decisions; `reason`: the same in words, for people. A journal of
+    0.2.0 has the words only, and a later version may have a code that is not in this one: then `code` is what the words mean, if anything.
+
+    `queue_rank` orders waiting runs; `waits_for`: the job that prepares the data set of a waiting run, empty when the data is at hand;
+    `after`: the run that must have ended before a waiting run starts, or finished, as `after_if` says; `asker`: of a resume or a change of
+    the queue."""
 
     kind: Literal["status"] = "status"
     status: Status
-    reason: Text
+    reason: Text = ""
+    code: Reason | None = None
+    details: Details = Field(default_factory=dict)
     queue_rank: float | None = None
     waits_for: Name = ""
     after: Name = ""
     after_if: Condition = "ended"
     asker: Label = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_code_and_words(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not isinstance(words := values.get("reason", ""), str):
+            return values
+        code, details = values.get("code"), values.get("details") or {}
+        if isinstance(code, str) and code in _CODES:
+            return values if words else {**values, "reason": Cause(Reason(code), details).sentence}
+        meant = cause_of(words)
+        if meant is None:
+            return {**values, "code": None}
+        return {**values, "code": meant.code, "details": dict(meant.details)}
+
+    @classmethod
+    def of(cls, status: Status, why: Cause, **fields: Any) -> StatusChange:
+        """`fields`: the others."""
+        return cls(status=status, code=why.code, details=dict(why.details), reason=why.sentence, **fields)
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why, for decisions; None where no code says it."""
+        return None if self.code is None else Cause(self.code, self.details)
+
+    def because(self, why: Cause, **fields: Any) -> StatusChange:
+        """The same state from now on, for another reason; `fields`: what else changes."""
+        words = {"code": why.code, "details": dict(why.details), "reason": why.sentence}
+        return self.model_copy(update={**words, "at": now(), **fields})
 
 
 class Changed(Entry):

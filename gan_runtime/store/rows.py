@@ -88,7 +88,9 @@ def rows(run_id: str, record: Record) -> list[tuple[str, Row]]:
 
 def status(run_id: str, change: journal.StatusChange, standing: journal.Standing) -> Row:
     """Of statuses; the last three columns put the states of an attempt into their order."""
-    return (run_id, change.attempt, change.at, change.status, change.reason, change.queue_rank, *standing[1:])
+    code = None if change.code is None else change.code.value
+    why = (change.reason, code)
+    return (run_id, change.attempt, change.at, change.status, *why, change.queue_rank, *standing[1:])
 
 
 def name(run_id: str, renamed: journal.Renamed, place: int) -> Row:

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS ingest.created (
     images_per_step BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.statuses (
-    run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, queue_rank DOUBLE,
+    run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, code VARCHAR, queue_rank DOUBLE,
     stage INTEGER, source INTEGER, place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.changes (run_id VARCHAR, attempt INTEGER, spec JSON);
@@ -90,7 +90,7 @@ FROM (
     SELECT run_id,
            arg_max(
                {'attempt': attempt, 'stage': stage, 'source': source, 'place': place,
-                'status': status, 'reason': reason, 'queue_rank': queue_rank, 'changed_at': changed_at},
+                'status': status, 'reason': reason, 'code': code, 'queue_rank': queue_rank, 'changed_at': changed_at},
                (attempt, stage, source, place)
            ) AS newest,
            min(changed_at) FILTER (status = 'starting') AS started_at
@@ -106,7 +106,7 @@ QUALIFY row_number() OVER (PARTITION BY run_id, m.role ORDER BY m.place) = 1;
 CREATE OR REPLACE VIEW set_aside AS SELECT run_id, reason FROM ingest.set_aside;
 CREATE OR REPLACE VIEW runs AS
 WITH latest AS (
-    SELECT run_id, status, reason AS note, queue_rank, changed_at, started_at, attempt FROM ingest.newest
+    SELECT run_id, status, reason AS note, code, queue_rank, changed_at, started_at, attempt FROM ingest.newest
 ), changed AS (
     SELECT run_id, arg_max(spec, attempt) AS spec FROM ingest.changes GROUP BY run_id
 ), named AS (
@@ -154,6 +154,7 @@ SELECT c.run_id,
        latest.attempt,
        hosted.host,
        latest.note,
+       latest.code AS reason_code,
        latest.queue_rank,
        c.color,
        c.preset,

@@ -7,7 +7,7 @@ from typing import Any
 
 from gan_runtime.catalog import WorkloadEntry
 
-RATES = ("learning rates",)
+RATES = ("learning_rates",)
 
 
 @dataclass(frozen=True)

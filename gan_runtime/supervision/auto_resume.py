@@ -14,6 +14,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, StatusChange
+from gan_runtime.records.reasons import Reason
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.store import Store
@@ -21,7 +22,6 @@ from gan_runtime.supervision import requeue
 
 PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third time
 ASKER = operator("automatic resume")
-STOOD_STILL = "it stood still"  # in the reason of a run that was ended for it
 TOPIC = "automatic_resume"
 
 
@@ -38,9 +38,9 @@ class Revival:
         rows = self._store.rows(
             """
             SELECT run_id, attempt FROM ingest.newest JOIN ingest.created USING (run_id)
-            WHERE status = 'lost' AND (spec->>'resume_lost' = 'yes' OR (spec->>'still_action' = 'restart' AND contains(reason, ?)))
+            WHERE status = 'lost' AND (spec->>'resume_lost' = 'yes' OR (spec->>'still_action' = 'restart' AND code = ?))
             """,
-            [STOOD_STILL],
+            [Reason.STALLED.value],
         )
         self._lost = [(RunDir(self._home.runs / run_id), attempt) for run_id, attempt in rows]
 

@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable, Iterable
 
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.records import journal
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.reasons import WAITS_FOR_A_RUN, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.data_dependencies import READY, Awaited
-from gan_runtime.supervision.run_dependencies import BEGINS, UNREADABLE, WAITS, After
+from gan_runtime.supervision.run_dependencies import UNREADABLE, After
 
 Stamp = tuple[int, int]  # bytes of a journal, and the time of its last change in nanoseconds
 
@@ -47,14 +47,17 @@ class AwaitedRuns:
         status = self._states[newest.after]
         if status == "lost" and self._goes_on(newest.after):
             status = "queued"
-        reason = After(newest.after, newest.after_if).reason(status)
-        told = reason or (WAITS if newest.reason.startswith(BEGINS) else newest.reason)
-        if told == newest.reason:
-            return Awaited(not reason)
+        before = newest.cause
+        waits = After(newest.after, newest.after_if).cause(status)
+        if waits is None and (before is None or before.code not in WAITS_FOR_A_RUN):
+            return READY
+        why = waits or cause(Reason.WAITS_FOR_DEVICE)
+        if why == before:
+            return Awaited(waits is None)
         now = latest_status(run)  # a person may have moved it, or let it wait for another one
         if (now.status, now.after, now.after_if) != (newest.status, newest.after, newest.after_if):
             return Awaited(is_ready=False)
-        return Awaited(not reason, now.model_copy(update={"reason": told, "at": journal.now()}))
+        return Awaited(waits is None, now.because(why))
 
     def _note_states(self) -> None:
         """Of the awaited runs that are not known yet."""

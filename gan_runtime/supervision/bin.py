@@ -24,6 +24,7 @@ from gan_runtime.records import journal, run_files
 from gan_runtime.records.columns import YEARS
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import Created, Renamed, StatusChange
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.supervision import slow_clock
@@ -114,10 +115,8 @@ def take_out(home: Home, key: str) -> RunDir:
     binned = RunDir(place)
     if latest_status(binned).status == "queued":
         attempt = latest_status(binned).attempt
-        waited = StatusChange(
-            status="stopped", reason="taken from the queue when it was deleted; restored since"
-        )
-        journal.append(binned.supervisor_journal, attempt, waited)
+        restored = StatusChange.of("stopped", cause(Reason.RESTORED_FROM_BIN))
+        journal.append(binned.supervisor_journal, attempt, restored)
     try:
         place.rename(run.path)
     except OSError as error:

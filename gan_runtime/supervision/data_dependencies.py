@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from gan_runtime.base.errors import JobError
 from gan_runtime.jobs import data_jobs, job_queue
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 
@@ -22,7 +22,7 @@ class Awaited:
 
     is_ready: bool
     news: StatusChange | None = None
-    failure: str = ""
+    failure: Cause | None = None
 
 
 READY = Awaited(is_ready=True)
@@ -53,9 +53,8 @@ class AwaitedData:
             return READY
         name = data_jobs.name_of(look.asked)
         if look.end is not None:
-            return Awaited(
-                False, failure=f"data set {name} was not prepared ({look.end.state}): {look.end.reason}"
-            )
+            end = {"state": look.end.state, "message": look.end.reason}
+            return Awaited(False, failure=cause(Reason.DATA_NOT_PREPARED, data_set=name, **end))
         return Awaited(False, news=self._news(run, name, look))
 
     def _news(self, run: RunDir, name: str, look: JobLook) -> StatusChange | None:
@@ -64,6 +63,7 @@ class AwaitedData:
         if self._told.setdefault(run.run_id, (0, name)) == (tenth, name):
             return None
         self._told[run.run_id] = (tenth, name)
-        reason = data_jobs.waiting_for(name, tenth / TOLD_STEPS)
         newest = latest_status(run)  # a person may have moved it in the queue
-        return newest.model_copy(update={"reason": reason, "at": journal.now()})
+        return newest.because(
+            cause(Reason.WAITS_FOR_DATA, data_set=name, percent=round(100 * tenth / TOLD_STEPS))
+        )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 
 ASKER = operator("next owner")
 MOST_TIMES = 3  # in a row: what ends each owner just there, such as too little memory, needs a person
-REASON = "queued again: whoever was to start its trainer was ended before that, and nothing of it has run"
 
 
 def queue(run: RunDir, attempt: int) -> bool:
@@ -17,6 +17,6 @@ def queue(run: RunDir, attempt: int) -> bool:
     newest = waits[-MOST_TIMES:]
     if not waits or (len(newest) == MOST_TIMES and all(wait.asker == ASKER.name for wait in newest)):
         return False
-    noted = {"reason": REASON, "asker": ASKER.name, "at": journal.now()}
-    journal.append(run.supervisor_journal, attempt + 1, waits[-1].model_copy(update=noted))
+    again = waits[-1].because(cause(Reason.REQUEUED), asker=ASKER.name)
+    journal.append(run.supervisor_journal, attempt + 1, again)
     return True

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Condition
+from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.states import CUT_SHORT, ENDED
 
-BEGINS = "starts when run "  # every sentence of a run that waits for another
-WAITS = "waiting for the accelerator"  # of one that waits for it no more
 UNREADABLE = "unreadable"  # instead of the state of a run that was set aside
 
 
@@ -23,24 +22,23 @@ class After:
     run_id: str
     condition: Condition = "ended"
 
-    def reason(self, status: str | None) -> str:
-        """Why the run still waits; empty when it need not. `status`: of the run before it, None when it is deleted, UNREADABLE when nobody
+    def cause(self, status: str | None) -> Cause | None:
+        """Why the run still waits; None when it need not. `status`: of the run before it, None when it is deleted, UNREADABLE when nobody
         knows."""
+        must_finish, is_over = self.condition == "finished", status in (*ENDED, None)
         if status == UNREADABLE:
-            end = "ends" if self.condition == "ended" else "has finished"
-            return f"{BEGINS}{self.run_id} {end}, but that one cannot be read: mend it, or let this one start without it"
-        is_over = status in (*ENDED, None)
-        if self.condition == "ended":
-            return "" if is_over else f"{BEGINS}{self.run_id} ends, however it does"
-        if status == "finished":
-            return ""
-        waits = f"{BEGINS}{self.run_id} has finished"
-        if not is_over:
-            return waits
-        return (
-            f"{waits}, but that one is {status or 'deleted'}: "
-            f"{'resume it' if status else 'restore it'}, or let this one start without it"
-        )
+            waits = (
+                Reason.WAITS_FOR_FINISH_OF_UNREADABLE if must_finish else Reason.WAITS_FOR_END_OF_UNREADABLE
+            )
+        elif not is_over:
+            waits = Reason.WAITS_FOR_FINISH if must_finish else Reason.WAITS_FOR_END
+        elif not must_finish or status == "finished":
+            return None
+        elif status is None:
+            waits = Reason.WAITS_FOR_FINISH_OF_DELETED
+        else:
+            return cause(Reason.WAITS_FOR_FINISH_OF_CUT_SHORT, run=self.run_id, status=status)
+        return cause(waits, run=self.run_id)
 
 
 def check(home: Home, waiting: Collection[str], after: After) -> None:

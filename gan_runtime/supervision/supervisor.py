@@ -16,13 +16,14 @@ from gan_runtime.jobs.job_supervisor import Keeper
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, StatusChange
+from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import crash_cleanup, live_runs, orphan_processes, requeue
-from gan_runtime.supervision.auto_resume import STOOD_STILL, Revival
+from gan_runtime.supervision.auto_resume import Revival
 from gan_runtime.supervision.awaited_runs import AwaitedRuns
 from gan_runtime.supervision.data_dependencies import READY, AwaitedData
 from gan_runtime.supervision.live_runs import LiveInJournals, LiveRun
@@ -53,8 +54,8 @@ class Supervisor:
         self._keeper = Keeper(home, clock)
         self._stillness, self._revival = Stillness(store, clock), Revival(home, store, clock)
         self._awaited_runs = AwaitedRuns(home, store, self._revival.will_resume)
-        self._forced: dict[tuple[str, int], str] = {}  # run and attempt that was ended by force → why
-        self._waits_for: dict[tuple[str, int], str] = {}  # waiting run and attempt → what was told of that
+        self._forced: dict[tuple[str, int], Reason] = {}  # run and attempt that was ended by force → why
+        self._waits_for: dict[tuple[str, int], Cause] = {}  # waiting run and attempt → what was told of that
         # Attempts that are over, whose processes must go too. What an earlier owner knew of them died with it.
         self._leaving = {live.key: live for live in orphan_processes.attempts(home, self._starter)}
         self._patience = Patience(clock)
@@ -151,7 +152,7 @@ class Supervisor:
         if self._starter.is_alone(live.as_attempt):
             busy.add(live.accelerator)
         if live.run.stop_file.exists() and self._starter.stop(live.as_attempt, self._grace_seconds):
-            self._forced[live.key] = f"it did not end within {self._grace_seconds:.0f} s and was killed"
+            self._forced[live.key] = Reason.STOP_TOOK_TOO_LONG
         return live.status == "running" and self._has_store and self._act_on_stillness(live)
 
     def _act_on_stillness(self, live: LiveRun) -> bool:
@@ -162,16 +163,16 @@ class Supervisor:
         journal.append(live.run.supervisor_journal, live.attempt, news)
         if news.topic == TOPIC and not live.run.stop_file.exists():
             if action(live.run) == "stop":
-                live.run.request_stop(STOOD_STILL)
+                live.run.request_stop(Reason.STALLED)
             elif action(live.run) == "restart":
-                self._forced[live.key] = STOOD_STILL
+                self._forced[live.key] = Reason.STALLED
                 self._starter.end(live.as_attempt)
         return True
 
     def _act_on_waiting(self, live: LiveRun, busy: set[str]) -> bool:
         """A run whose data set is still being prepared, or that starts after another one, waits for it and holds up nobody."""
         if live.run.stop_file.exists():
-            self._note(live, "stopped", "taken from the queue before it started")
+            self._note(live, "stopped", cause(Reason.TAKEN_FROM_QUEUE))
             return True
         awaited = self._awaited.by(live.run, live.attempt)
         if awaited == READY:
@@ -198,19 +199,15 @@ class Supervisor:
             live, words.elsewhere(claim, self._home.path.resolve())
         )
 
-    def _tell_who_has_it(self, live: LiveRun, reason: str) -> bool:
+    def _tell_who_has_it(self, live: LiveRun, why: Cause | None) -> bool:
         """Once of each training of another home. Who waits for a run of this home sees it in the queue."""
-        if not reason or self._waits_for.get(live.key) == reason:
+        if why is None or self._waits_for.get(live.key) == why:
             return False
-        self._waits_for[live.key] = reason
+        self._waits_for[live.key] = why
         newest = latest_status(live.run)  # a person may have moved it in the queue
-        if newest.reason == reason:
+        if newest.cause == why:
             return False
-        journal.append(
-            live.run.supervisor_journal,
-            live.attempt,
-            newest.model_copy(update={"reason": reason, "at": journal.now()}),
-        )
+        journal.append(live.run.supervisor_journal, live.attempt, newest.because(why))
         return True
 
     def _see_off(self) -> None:
@@ -226,28 +223,26 @@ class Supervisor:
 
     def _start(self, live: LiveRun, claim: Claim) -> None:
         labels = ", ".join(device.label for device in claim.devices if device.visible)
-        self._note(live, "starting", f"starting a trainer on {labels or live.accelerator}")
+        self._note(live, "starting", cause(Reason.STARTING, devices=labels or live.accelerator))
         try:
             self._starter.start(live.as_attempt, claim)
         except OSError as error:
-            why = error.strerror or type(error).__name__
-            self._note(
-                live, "lost", f"its trainer could not be started ({why}): resume it once that is mended"
-            )
+            message = error.strerror or type(error).__name__
+            self._note(live, "lost", cause(Reason.NOT_STARTED, message=message))
 
     def _bury(self, live: LiveRun) -> None:
         """The process is gone and has left no final event."""
-        known = self._starter.bury(live.as_attempt)
-        forced = self._forced.pop(live.key, "")
-        how = f" ({', '.join(filter(None, (forced, known)))})" if forced or known else ""
+        how = self._starter.bury(live.as_attempt)
+        forced = self._forced.pop(live.key, None)
         crash_cleanup.of_run(live.run)
-        goes_on = "resume goes on from its last checkpoint"
-        if live.run.stop_file.exists():
-            self._note(live, "stopped", f"the trainer ended without saving{how}; {goes_on}")
-        elif forced:
-            self._note(live, "lost", f"the trainer was killed{how}; {goes_on}")
+        is_stopped = live.run.stop_file.exists()
+        if forced is Reason.STOP_TOOK_TOO_LONG:
+            why = cause(forced, seconds=round(self._grace_seconds), how=how)
+        elif is_stopped:
+            why = cause(Reason.ENDED_UNSAVED, how=how)
         else:
-            self._note(live, "lost", f"the trainer process is gone without a word{how}; {goes_on}")
+            why = cause(forced or Reason.TRAINER_EXITED, how=how)
+        self._note(live, "stopped" if is_stopped else "lost", why)
 
-    def _note(self, live: LiveRun, status: journal.Status, reason: str) -> None:
-        journal.append(live.run.supervisor_journal, live.attempt, StatusChange(status=status, reason=reason))
+    def _note(self, live: LiveRun, status: journal.Status, why: Cause) -> None:
+        journal.append(live.run.supervisor_journal, live.attempt, StatusChange.of(status, why))

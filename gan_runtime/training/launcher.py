@@ -18,6 +18,7 @@ from gan_runtime.base.cluster import Place
 from gan_runtime.device_locks.held import handed
 from gan_runtime.records import journal, processes, start_lock
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 
@@ -139,23 +140,17 @@ def _kill(workers: list[_Worker]) -> None:
 
 def _reason(run: RunDir, attempt: int, guilty: _Worker) -> StatusChange | None:
     """Why the run ended, with the worker's name. Said again when the worker has said it: another may have spoken last."""
-    code = guilty.process.returncode
+    code, worker = guilty.process.returncode, guilty.in_words
     if code < 0:
-        how = f"{guilty.in_words} was killed by signal {-code} ({signal.Signals(-code).name})"
-        return StatusChange(
-            status="lost",
-            reason=f"{how}, and the others were ended with it; resume goes on from its last checkpoint",
-        )
-    said = [
+        name = signal.Signals(-code).name
+        return StatusChange.of("lost", cause(Reason.WORKER_KILLED, worker=worker, signal=-code, name=name))
+    failures = [
         record
         for record in journal.read_all(run.trainer_journal(guilty.place.rank))
         if isinstance(record, StatusChange) and record.attempt == attempt and record.status == "failed"
     ]
-    if said:
-        return StatusChange(status="failed", reason=said[-1].reason)
+    if failures:
+        return failures[-1].model_copy(update={"at": journal.now()})
     if code == FAILED:
         return None  # it failed as all did, and the first worker has said why
-    return StatusChange(
-        status="failed",
-        reason=f"{guilty.in_words} ended with code {code} without a word; the log may say why",
-    )
+    return StatusChange.of("failed", cause(Reason.WORKER_EXITED, worker=worker, exit_code=code))

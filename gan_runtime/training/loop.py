@@ -16,6 +16,7 @@ from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album
@@ -32,7 +33,12 @@ class Outcome:
 
     status: Literal["finished", "stopped"]
     step: int
-    reason: str
+    cause: Cause
+
+    @property
+    def reason(self) -> str:
+        """Its cause in words."""
+        return self.cause.sentence
 
 
 def train(
@@ -83,7 +89,7 @@ def train(
         ),
     )
     if step >= last_step:
-        return Outcome("finished", step, f"all {spec.epochs} epochs were done already")
+        return Outcome("finished", step, cause(Reason.EPOCHS_DONE_BEFORE, epochs=spec.epochs))
 
     # ---- trace: its time is written apart from compiling (the first call) and training ----------------------------
     begin = time.perf_counter()
@@ -113,9 +119,7 @@ def train(
                     if not compiled:
                         first_step()
                         writer.write(
-                            journal.StatusChange(
-                                status="running", reason=f"training towards step {last_step}"
-                            )
+                            journal.StatusChange.of("running", cause(Reason.TRAINING, steps=last_step))
                         )
                         compiled = True
                     more = bool(calls) and not _must_stop(numbers, must_end)
@@ -148,23 +152,16 @@ def train(
             watch.save(state, record.step, record.wall_s, scores, record.epochs_done if scores else None)
             if ending:
                 record.summary()
-                return Outcome(
-                    "stopped", record.step, f"stopped by an alarm and saved, can be resumed. {ending.message}"
-                )
+                return Outcome("stopped", record.step, cause(Reason.ALARM, message=ending.message))
             if stops:
                 record.summary()
-                return Outcome(
-                    "stopped",
-                    record.step,
-                    f"stopped {_why_stopped(room, stop_requested)} after step {record.step} of {last_step}; saved, can be resumed{room.advice}",
-                )
+                why = _why_stopped(room, stop_requested, {"step": record.step, "steps": last_step})
+                return Outcome("stopped", record.step, why)
 
     record.summary()
-    return Outcome(
-        "finished",
-        record.step,
-        "its one epoch is done" if spec.epochs == 1 else f"all {spec.epochs} epochs done",
-    )
+    is_one = spec.epochs == 1
+    done = cause(Reason.EPOCH_DONE) if is_one else cause(Reason.EPOCHS_DONE, epochs=spec.epochs)
+    return Outcome("finished", record.step, done)
 
 
 def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[], bool]) -> bool:
@@ -173,12 +170,12 @@ def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[]
     return stop_requested() if numbers.news is None else numbers.news.stop_agreed
 
 
-def _why_stopped(room: Room, stop_requested: Callable[[], bool]) -> str:
+def _why_stopped(room: Room, stop_requested: Callable[[], bool], steps: dict[str, int]) -> Cause:
     """What it has stopped for, where of several workers another one may have wished it: that one has looked at the disk at another moment."""
     is_requested = stop_requested()
     if room.is_short(at_once=not is_requested):
-        return room.why
-    return "on request" if is_requested else "as another worker had to end"
+        return cause(Reason.LOW_DISK, **room.shortage, **steps)
+    return cause(Reason.STOP_ON_REQUEST if is_requested else Reason.STOP_WITH_OTHER_WORKER, **steps)
 
 
 def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:

@@ -26,7 +26,7 @@ class Room:
         checkpoint_bytes: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.why = self.advice = ""  # why it must end, and what to do: parts of the sentence that says so
+        self.shortage: dict[str, str | int] = {}  # details of Reason.LOW_DISK once it must end
         self._folder, self._writer, self._clock = folder, writer, clock
         self._checkpoint_bytes = checkpoint_bytes
         self._looked, self._warned = float("-inf"), False
@@ -38,19 +38,19 @@ class Room:
     def is_short(self, at_once: bool = False) -> bool:
         """Whether there is room for little more than a last checkpoint, and its copy as the best one; once so, it stays so. `at_once`: however
         short ago it was looked at."""
-        if self.why or (self._clock() - self._looked < LOOK_SECONDS and not at_once):
-            return bool(self.why)
+        if self.shortage or (self._clock() - self._looked < LOOK_SECONDS and not at_once):
+            return bool(self.shortage)
         self._looked = self._clock()
         with contextlib.suppress(OSError):  # a disk that does not answer says what it has at the next write
             self._look(disk.free_bytes(self._folder))
-        return bool(self.why)
+        return bool(self.shortage)
 
     def _look(self, free: int) -> None:
         stop_below = disk.LEAST_BYTES + 2 * self._checkpoint_bytes
         if free < stop_below:
-            self.why = f"because the disk of {self._folder} has {free / 1e6:,.0f} MB left, less than {stop_below / 1e6:,.0f} MB,"
-            self.advice = " once there is space on it"
-        if not self._warned and (self.why or free < disk.low_bytes(self._folder)):
+            folder, free_mb, least_mb = str(self._folder), round(free / 1e6), round(stop_below / 1e6)
+            self.shortage = {"folder": folder, "free_mb": free_mb, "least_mb": least_mb}
+        if not self._warned and (self.shortage or free < disk.low_bytes(self._folder)):
             self._warned = True
             self._writer.write(
                 journal.Event(level="warning", topic=TOPIC, message=_warning(free, stop_below))

@@ -17,9 +17,9 @@ from typing import NoReturn
 
 from gan_runtime.records import processes
 from gan_runtime.records.journal import JournalWriter, StatusChange
+from gan_runtime.records.reasons import Reason, cause
 
 LOOK_SECONDS = 0.25
-REASON = "stopped on request before the first step of this attempt"
 
 
 def end_process(code: int) -> NoReturn:
@@ -60,8 +60,8 @@ class StartupWatch:
         while not self._is_over.wait(LOOK_SECONDS):
             with self._deciding:
                 if not self._is_over.is_set() and self._stop_requested():
-                    last = StatusChange(status="stopped", reason=REASON)
+                    last = StatusChange.of("stopped", cause(Reason.STOP_BEFORE_FIRST_STEP))
                     self._writer.write(last)
-                    print(REASON, flush=True)
+                    print(last.reason, flush=True)
                     self._end(0)
                     return

@@ -135,9 +135,9 @@ def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
         assert beside.is_taken, "two parts are two devices"
         with claims.claim([whole], 1, Holder(run_id="quick-0003")) as refused:
             assert not refused.is_taken
-            assert words.elsewhere(refused, Path("/home")) == (
-                "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"
-            )
+            why = words.elsewhere(refused, Path("/home"))
+            assert why is not None
+            assert why.sentence == "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"
         with claims.claim([other], 1, Holder()) as elsewhere:
             assert elsewhere.is_taken
     with claims.claim([whole], 1, Holder()), claims.claim([first], 1, Holder()) as refused:

@@ -28,7 +28,8 @@ def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
 
 
 def with_tpu(host: Host, reason: str) -> Host:
-    absent = Device(available=False, count=0, name="", reason=reason)
+    is_coreless = reason == NO_CORE
+    absent = Device(available=False, count=0, name="", reason=reason, is_coreless=is_coreless)
     return host.model_copy(update={"devices": {**host.devices, "tpu": absent}})
 
 

@@ -13,6 +13,7 @@ import pytest
 from gan_runtime.records import journal, processes, start_lock
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
@@ -51,7 +52,7 @@ def test_a_run_that_was_only_said_to_start_waits_again_in_its_old_place_and_star
     owner = owner_of_idle()
     owner.at(0.0)
     assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
-    assert requeue.REASON in list(queries.events(owner.store, run.run_id)["message"])
+    assert cause(Reason.REQUEUED).sentence in list(queries.events(owner.store, run.run_id)["message"])
     assert states(later) == [(1, "queued")], "its place is before that of a later run"
 
 

@@ -14,6 +14,7 @@ from gan_runtime.records import journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Phase, Scalars, StatusChange
+from gan_runtime.records.reasons import Reason
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
@@ -114,7 +115,8 @@ def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
     owner.after(0.0)
     assert (owner.status(run), trainers.living()) == (end, [])
     if asked == "restart":
-        assert auto_resume.STOOD_STILL in owner.note(run)
+        assert latest_status(run).code is Reason.STALLED
+        assert owner.note(run).startswith("the trainer was killed (it stood still")
         owner.after(auto_resume.PAUSES_SECONDS[0] + 1)
         assert (trainers.of(run).attempt.number, trainers.of(run).step) == (2, STEPS_PER_EPOCH)
         trainers.of(run).trains(8)

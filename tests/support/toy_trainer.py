@@ -46,7 +46,7 @@ def train(
         place.rank,
     )
     print(place.says(f"{outcome.reason}; {watcher.counts}"), flush=True)
-    writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
+    writer.write(StatusChange.of(outcome.status, outcome.cause))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRow:
-    """One stored run. `color`: its index in the run palette; `note`: why it is in its state, in words.
+    """One stored run. `color`: its index in the run palette; `note`: why it is in its state, in words; `reason_code`: the same as a
+    code (records/reasons.py), None where its journal gives none that this version has.
 
     `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own. `tags`, `remark` (a note), `pinned` and `hidden`
     are what a person made of it.
@@ -39,6 +40,7 @@ class RunRow:
     attempt: int
     color: int
     note: str
+    reason_code: str | None
     spec: str
     host: str | None
     created_at: datetime

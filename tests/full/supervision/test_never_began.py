@@ -14,10 +14,10 @@ import pytest
 
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
-from gan_runtime.supervision import requeue
 from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS
 from tests.support.toy_owner import Owner
 from tests.support.trainers import end_trainers, processes_of
@@ -52,7 +52,7 @@ def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_
         owner.at(0.0)
         assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
         told = queries.events(owner.store, run.run_id)
-        assert requeue.REASON in list(told["message"])
+        assert cause(Reason.REQUEUED).sentence in list(told["message"])
         wait_until(lambda: owner.after(0.0) or owner.status(run) == "finished", "it trains to its end")
         assert states(later)[:1] == [(1, "queued")], "its place is before that of a later run"
         wait_until(lambda: owner.after(0.0) or owner.status(later) == "finished", "the later one follows")

@@ -1,0 +1,128 @@
+"""Reasons: codes, the sentences made of them, and what the sentences of journals without codes mean."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Skipped, StatusChange
+from gan_runtime.records.reasons import SENTENCES, Cause, Reason, cause, cause_of
+
+# Of errors, and what workers said of each other: their sentences begin with a detail, and nothing decides by them.
+OF_ERRORS = {reason for reason, sentence in SENTENCES.items() if sentence.startswith(("{", "[{"))}
+
+
+def of_sentence(sentence: str) -> dict[str, str | int]:
+    """A detail for each name in it: numbers where it is formatted as one, or where a name of numbers stands."""
+    numbers = {"percent", "steps", "step", "epochs", "workers", "seconds", "free_mb", "least_mb", "signal"}
+    names = [name for _, name, _, _ in string.Formatter().parse(sentence) if name]
+    return {name: 1_234 if name in numbers else f"some {name}" for name in names}
+
+
+def test_every_code_has_a_sentence() -> None:
+    assert set(SENTENCES) == set(Reason)
+
+
+@pytest.mark.parametrize("reason", sorted(set(Reason) - OF_ERRORS))
+def test_a_sentence_without_its_code_means_the_same(reason: Reason) -> None:
+    """As in a journal of 0.2.0."""
+    why = Cause(reason, of_sentence(SENTENCES[reason]))
+    assert cause_of(why.sentence) == why
+
+
+@pytest.mark.parametrize(
+    "reason", [Reason.STALLED, Reason.TRAINER_EXITED, Reason.RESUMED, Reason.ENDED_UNSAVED]
+)
+def test_a_detail_that_is_empty_leaves_no_brackets_behind(reason: Reason) -> None:
+    sentence = cause(reason, how="", changes="").sentence
+    assert not re.search(r"\(\)|\[|,\)|  | :", sentence)
+    assert (found := cause_of(sentence)) is not None
+    assert found.code is reason
+
+
+@pytest.mark.parametrize(
+    ("sentence", "code"),
+    [
+        ("waiting for the accelerator", Reason.WAITS_FOR_DEVICE),
+        ("moved in the queue", Reason.MOVED),
+        ("resumed: waiting for the accelerator", Reason.RESUMED),
+        ("waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)", Reason.DEVICES_TAKEN),
+        ("starts when run quick-0001 has finished", Reason.WAITS_FOR_FINISH),
+        (
+            "the trainer was killed (it stood still, killed by signal 9); resume goes on from its last checkpoint",
+            Reason.STALLED,
+        ),
+        ("stopped on request after step 12 of 400; saved, can be resumed", Reason.STOP_ON_REQUEST),
+    ],
+)
+def test_sentences_of_earlier_versions_have_their_codes(sentence: str, code: Reason) -> None:
+    """Literal: the templates may change, these journals do not."""
+    change = StatusChange(status="queued", reason=sentence)
+    assert (change.code, change.reason) == (code, sentence)
+
+
+def test_the_message_of_an_error_has_no_code() -> None:
+    assert StatusChange(status="failed", reason="data set photos is gone: prepare it again.").code is None
+
+
+def line(**fields: object) -> bytes:
+    fixed = '{"kind":"status","status":"lost",'
+    return (fixed + json.dumps(fields)[1:] + "\n").encode()
+
+
+def read(path: Path, *lines: bytes) -> list[journal.Record | Skipped]:
+    path.write_bytes(b"".join(lines))
+    (chunk,) = journal.chunks(path)
+    return [*chunk.records, *chunk.skipped]
+
+
+def test_code_and_details_go_through_a_journal(tmp_path: Path) -> None:
+    path, change = (
+        tmp_path / "journal-supervisor.jsonl",
+        StatusChange.of("lost", cause(Reason.STALLED, how="")),
+    )
+    journal.append(path, 2, change)
+    (record,) = journal.read_all(path)
+    assert isinstance(record, StatusChange)
+    assert (record.cause, record.reason) == (change.cause, change.reason)
+
+
+def test_a_line_with_a_code_and_no_words_gets_its_words(tmp_path: Path) -> None:
+    (record,) = read(tmp_path / "a", line(code="starting", details={"devices": "cpu"}))
+    assert isinstance(record, StatusChange)
+    assert record.reason == "starting a trainer on cpu"
+
+
+def test_a_code_of_a_later_version_keeps_its_words(tmp_path: Path) -> None:
+    (record,) = read(tmp_path / "a", line(code="eaten_by_a_whale", reason="a whale ate it"))
+    assert isinstance(record, StatusChange)
+    assert (record.code, record.reason) == (None, "a whale ate it")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"code": "starting"},
+        {"code": "starting", "details": ["cpu"]},
+        {
+            "code": "low_disk",
+            "details": {"folder": "/", "free_mb": "much", "least_mb": 1, "step": 1, "steps": 2},
+        },
+        {"reason": "x", "details": {"a": {"b": 1}}},
+        {"reason": 5},
+    ],
+)
+def test_a_line_whose_details_do_not_fit_is_no_record(tmp_path: Path, fields: dict[str, object]) -> None:
+    (skipped,) = read(tmp_path / "a", line(**fields))
+    assert isinstance(skipped, Skipped)
+
+
+def test_a_code_that_is_no_text_is_none(tmp_path: Path) -> None:
+    (record,) = read(tmp_path / "a", line(code=["stalled"], reason="x"))
+    assert isinstance(record, StatusChange)
+    assert record.code is None
