@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from dashboard.evaluation import answers, view
+from dashboard.domain_pages import EVALUATIONS
+from dashboard.evaluation import view
 from dashboard.frame import session
 
 st.title("Flow")
-st.caption(answers.EVALUATIONS["rollout"].summary)
+st.caption(EVALUATIONS["rollout"].summary)
 view.page(session.runtime(), "rollout")

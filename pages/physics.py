@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from dashboard.evaluation import answers, view
+from dashboard.domain_pages import EVALUATIONS
+from dashboard.evaluation import view
 from dashboard.frame import session
 
 st.title("Physics")
-st.caption(answers.EVALUATIONS["physics"].summary)
+st.caption(EVALUATIONS["physics"].summary)
 view.page(session.runtime(), "physics")

@@ -10,14 +10,13 @@ import streamlit as st
 
 from dashboard import actions, change_buttons, plots, widgets, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.answers import AnswerRow
-from dashboard.evaluation.shown import Shown, number
+from dashboard.evaluation.shown import Shown, identity, number
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
 from gan_runtime.commands import checkpoint_requests, commands
 from gan_runtime.store import queries
-from gan_runtime.store.queries import RunRow
+from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.supervision.runtime import Runtime
 
 ACROSS = 3
@@ -44,7 +43,7 @@ def over_epochs(shown: Shown) -> pd.DataFrame:
     rows = []
     for name, answer in _of_each_run(shown).items():
         for row in shown.stored:
-            if row.run_id != answer.run_id or row.about != answer.about:
+            if row.run_id != answer.run_id or shown.page.about(row) != shown.page.about(answer):
                 continue
             rows += [
                 {
@@ -56,15 +55,15 @@ def over_epochs(shown: Shown) -> pd.DataFrame:
                     "high": score.value + (0.0 if math.isnan(score.error) else score.error),
                     "floor": score.floor,
                 }
-                for score in shown.scores[row.identity].values()
+                for score in shown.scores[identity(row)].values()
             ]
     frame = pd.DataFrame(rows, columns=["series", "score", "epoch", "value", "low", "high", "floor"])
     return frame.drop_duplicates(["series", "score", "epoch"]).sort_values(["series", "epoch"])
 
 
-def _of_each_run(shown: Shown) -> dict[str, AnswerRow]:
+def _of_each_run(shown: Shown) -> dict[str, EvaluationRow]:
     """The first answer of each run, by its name."""
-    first: dict[str, tuple[str, AnswerRow]] = {}
+    first: dict[str, tuple[str, EvaluationRow]] = {}
     for name, row in shown.answers.items():
         first.setdefault(row.run_id, (name, row))
     return dict(first.values())
@@ -75,9 +74,7 @@ def _charts(shown: Shown, frame: pd.DataFrame) -> None:
     wanted = [
         name if name in scores else shown.page.substitutes.get(name, "") for name in shown.page.over_epochs
     ]
-    known = {
-        metric.name: metric for metric in shown.evaluation.scores if metric.name in scores and metric.better
-    }
+    known = {metric.name: metric for metric in shown.page.scores if metric.name in scores and metric.better}
     usual = [name for name in wanted if name in known]
     picked = st.multiselect(
         "Scores",

@@ -1,4 +1,4 @@
-"""What the page of an evaluation looks at, and what a domain adds to the page."""
+"""What the page of an evaluation looks at, read from its stored answers, and what a domain adds to the page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dashboard import palette, run_words, words
-from dashboard.evaluation.answers import AnswerRow, Scores
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.records.answer import Score
-from gan_runtime.store.queries import RunRow
+from gan_runtime.store import queries
+from gan_runtime.store.queries import EvaluationRow, RunRow
+from gan_runtime.store.store import Store
 from gan_runtime.supervision.runtime import Runtime
+
+Scores = dict[str, Score]
+Identity = tuple[str, str]  # run and key of an answer
+NUMBERS = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,12 @@ class Shown:
     evaluation: Evaluation
     page: DomainPage
     runs: dict[str, RunRow]
-    answers: dict[str, AnswerRow]
-    stored: list[AnswerRow]
-    scores: dict[tuple[str, str], Scores]
+    answers: dict[str, EvaluationRow]
+    stored: list[EvaluationRow]
+    scores: dict[Identity, Scores]
 
     @property
-    def first(self) -> tuple[str, AnswerRow]:
+    def first(self) -> tuple[str, EvaluationRow]:
         """Name and answer that figures are about."""
         return next(iter(self.answers.items()))
 
@@ -53,9 +58,9 @@ class Shown:
 
     def scores_of(self, name: str) -> Scores:
         """The scores of the answer with this name."""
-        return self.scores[self.answers[name].identity]
+        return self.scores[identity(self.answers[name])]
 
-    def value_words(self, metric: Metric, score: Score, row: AnswerRow) -> str:
+    def value_words(self, metric: Metric, score: Score, row: EvaluationRow) -> str:
         """A value as it is read, with its error."""
         if self.page.value_words is not None:
             return self.page.value_words(metric, score, row)
@@ -63,7 +68,7 @@ class Shown:
 
     def metric(self, name: str) -> Metric:
         """The declaration of a score."""
-        return next(metric for metric in self.evaluation.scores if metric.name == name)
+        return next(metric for metric in self.page.scores if metric.name == name)
 
 
 @dataclass(frozen=True)
@@ -79,28 +84,30 @@ class DomainPage:
     """What a domain adds to the page of its evaluation.
 
     `applies`: whether a run of the home can be evaluated so; of runs of one workload on one data set the answer is the same where
-    `kind` is. `tabs`: its views. `headline`: scores of the first row; the sentence is about the first of them. `substitutes`: a score
+    `kind` is. `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page. `headline`: scores of the first row; the sentence is about the first of them. `substitutes`: a score
     of the first row → the one in its place where an answer lacks it. `real`: what generated rows are compared with, in sentences.
     `subject`: what an answer is of, in words; `about`: what tells it from others of its run besides the epoch. `baselines`: simpler predictions by name, in words, the one that counts most first.
     `over_epochs`: scores of the charts over epochs; `best_rule`: what is said before the best epoch by the first of them. `texts`:
     what each score is. `value_words`: a value as it is read, where it is more than a number; `below`: what is below its figure, ""
-    for its floor or baselines. `literature`: draws tables of others. `measure`: draws the form (True: nothing is measured yet).
+    for its floor or baselines. `read`: a score as the page needs it, from a stored one. `usual`: of the answers of a run, the newest
+    first, the one that the page begins with. `literature`: draws tables of others. `measure`: draws the form (True: nothing is measured yet).
     `no_run`, `no_answer`: sentences for a page without a run or an answer.
     """
 
     applies: Callable[[Runtime, RunRow], bool]
     tabs: tuple[DomainTab, ...]
+    scores: tuple[Metric, ...]
     headline: tuple[str, ...]
     over_epochs: tuple[str, ...]
     real: str
-    subject: Callable[[AnswerRow], str]
+    subject: Callable[[EvaluationRow], str]
     texts: Mapping[str, str]
     literature: Callable[[Runtime, Shown], None]
     measure: Callable[[Runtime, list[RunRow], bool], None]
     no_run: str
     no_answer: str
     best_rule: str
-    about: Callable[[AnswerRow], dict[str, str]] = lambda _: {}
+    about: Callable[[EvaluationRow], dict[str, str]] = lambda _: {}
     kind: Callable[[RunRow], str] = lambda _: ""
     baselines: Mapping[str, str] = field(default_factory=dict)
     substitutes: Mapping[str, str] = field(default_factory=dict)
@@ -108,8 +115,10 @@ class DomainPage:
     floor_help: str = (
         "The floor: the same score of held-out rows against other held-out rows. Only chance can be below it."
     )
-    value_words: Callable[[Metric, Score, AnswerRow], str] | None = None
+    value_words: Callable[[Metric, Score, EvaluationRow], str] | None = None
     below: Callable[[Metric, Scores], str] = lambda *_: ""
+    read: Callable[[Score], Score] = lambda score: score
+    usual: Callable[[list[EvaluationRow]], EvaluationRow] = lambda rows: rows[0]
 
 
 def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
@@ -121,10 +130,40 @@ def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
     return f"{value:,{form}}{known}".replace(",", words.THIN).replace("%", f"{words.THIN}%")
 
 
-def names_of(rows: list[AnswerRow], runs: Mapping[str, RunRow]) -> list[str]:
+def identity(row: EvaluationRow) -> Identity:
+    """No other answer of the evaluation has it."""
+    return row.run_id, row.key
+
+
+def stored_answers(store: Store, evaluation: str, run_ids: list[str]) -> list[EvaluationRow]:
+    """Of these runs, the newest first."""
+    rows = queries.evaluations(store, run_ids, evaluation)
+    return sorted(rows, key=lambda row: (row.measured_at, row.epoch), reverse=True)
+
+
+def stored_scores(
+    store: Store, page: DomainPage, evaluation: str, rows: list[EvaluationRow]
+) -> dict[Identity, Scores]:
+    """By answer and name."""
+    frame = queries.evaluation_scores(store, list({row.run_id for row in rows}), evaluation)
+    known: dict[Identity, Scores] = {identity(row): {} for row in rows}
+    for row in frame.to_dict("records"):
+        score = Score(
+            name=row["score"],
+            baselines={name: value for name, value in (row["baselines"] or {}).items() if value is not None},
+            samples=None if row["samples"] != row["samples"] else row["samples"],
+            **{name: row[name] for name in NUMBERS},
+        )
+        known.setdefault((row["run_id"], row["key"]), {})[score.name] = page.read(score)
+    return known
+
+
+def names_of(
+    rows: list[EvaluationRow], runs: Mapping[str, RunRow], about: Callable[[EvaluationRow], dict[str, str]]
+) -> list[str]:
     """What each answer is called in charts: its run and, where that is not enough, all in which they differ. No name occurs twice."""
     run_names = run_words.unique_names([runs[run_id] for run_id in dict.fromkeys(row.run_id for row in rows)])
-    parts = [{"epoch": f"epoch {row.epoch}", **row.about} for row in rows]
+    parts = [{"epoch": f"epoch {row.epoch}", **about(row)} for row in rows]
     return told_apart([run_names[row.run_id] for row in rows], parts, [row.key for row in rows])
 
 
@@ -143,6 +182,6 @@ def told_apart(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) 
     ]
 
 
-def label(row: AnswerRow, run: RunRow) -> str:
+def label(row: EvaluationRow, run: RunRow, about: dict[str, str]) -> str:
     """An answer, for a list."""
-    return " · ".join([run_words.unique_names([run])[run.run_id], f"epoch {row.epoch}", *row.about.values()])
+    return " · ".join([run_words.unique_names([run])[run.run_id], f"epoch {row.epoch}", *about.values()])

@@ -11,10 +11,10 @@ import streamlit as st
 
 from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.answers import AnswerRow, Scores
-from dashboard.evaluation.shown import Shown, number
+from dashboard.evaluation.shown import Scores, Shown, number
 from gan_runtime.base.metrics import Metric
 from gan_runtime.records.answer import Score
+from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.supervision.runtime import Runtime
 
 CLOSE, FAR = 2.0, 10.0  # times the floor, at the median score
@@ -37,7 +37,7 @@ def draw(_: Runtime, shown: Shown) -> None:
     tables.show(table(shown), hide_index=True, key="evaluation.scores", height="content")
     meanings = st.expander("What the scores mean", icon=":material/help:", on_change="rerun")
     if meanings.open:
-        known = [metric for metric in shown.evaluation.scores if metric.name in shown.page.texts]
+        known = [metric for metric in shown.page.scores if metric.name in shown.page.texts]
         meanings.markdown(
             "\n".join(f"- **{metric.title}** – {shown.page.texts[metric.name]}" for metric in known)
         )
@@ -71,7 +71,7 @@ def _wins(shown: Shown, scores: Scores) -> dict[str, list[bool]]:
     """By baseline: whether each score that it has is better; without baselines of a single score, where others have more."""
     wins: dict[str, list[bool]] = {}
     for name in shown.page.baselines.values():
-        for metric in shown.evaluation.scores:
+        for metric in shown.page.scores:
             score = scores.get(metric.name)
             value = math.nan if score is None else _baselines(shown, score).get(name, math.nan)
             if score is not None and metric.better and math.isfinite(value) and math.isfinite(score.value):
@@ -83,7 +83,7 @@ def _wins(shown: Shown, scores: Scores) -> dict[str, list[bool]]:
 
 def _against_floors(shown: Shown, scores: Scores) -> str:
     ratios, reached = [], 0
-    for metric in shown.evaluation.scores:
+    for metric in shown.page.scores:
         score = scores.get(metric.name)
         if score is None or metric.better != "lower" or not score.floor > 0 or math.isnan(score.value):
             continue
@@ -160,7 +160,7 @@ def against(shown: Shown) -> None:
     """How far each score is from its floor, or from that of the baseline that counts most: one chart."""
     reference = next((name for name in shown.page.baselines if _have(shown, name)), "")
     rows, marks = [], []
-    for metric in shown.evaluation.scores:
+    for metric in shown.page.scores:
         if metric.better != "lower":
             continue
         for place, name in enumerate(shown.answers):
@@ -212,7 +212,7 @@ def table(shown: Shown) -> pd.DataFrame:
     first = shown.scores_of(shown.first[0])
     metrics = [
         metric
-        for metric in shown.evaluation.scores
+        for metric in shown.page.scores
         if any(metric.name in shown.scores_of(name) for name in shown.answers)
     ]
     columns = {"Score": [metric.axis for metric in metrics]}
@@ -242,5 +242,5 @@ def table(shown: Shown) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _cell(shown: Shown, metric: Metric, own: Scores, row: AnswerRow) -> str:
+def _cell(shown: Shown, metric: Metric, own: Scores, row: EvaluationRow) -> str:
     return shown.value_words(metric, own[metric.name], row) if metric.name in own else "–"

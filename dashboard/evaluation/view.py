@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import streamlit as st
 
 from dashboard import listed, widgets
-from dashboard.domain_pages import PAGES
-from dashboard.evaluation import answers as stored_answers
+from dashboard.domain_pages import EVALUATIONS, PAGES
 from dashboard.evaluation import epochs, summary
-from dashboard.evaluation.answers import AnswerRow
-from dashboard.evaluation.shown import Shown, label, names_of
+from dashboard.evaluation.shown import (
+    DomainPage,
+    Shown,
+    label,
+    names_of,
+    stored_answers,
+    stored_scores,
+)
 from dashboard.frame import places
 from gan_runtime.store import queries
-from gan_runtime.store.queries import RunRow
+from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.supervision.runtime import Runtime
 
 MOST_RUNS = MOST_ANSWERS = 4
@@ -23,21 +27,21 @@ VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare
 Draw = Callable[[Runtime, Shown], None]
 
 
-def draw(runtime: Runtime, run_id: str) -> None:
+def draw(runtime: Runtime, row: RunRow) -> None:
     """The evaluations of a run, as a tab of its page; `?with=a,b` compares it with others. A sentence where none applies."""
-    rows = {row.run_id: row for row in queries.runs(runtime.store)}
-    row = rows[run_id]
     names = [name for name in PAGES if _applies(runtime, name, row)]
     if not names:
         st.info("No evaluation applies to what this run makes.")
         return
     name = names[0]
     if len(names) > 1:
-        titles = {name: stored_answers.EVALUATIONS[name].title for name in names}
+        titles = {name: EVALUATIONS[name].title for name in names}
         name = st.segmented_control("Evaluation", names, default=name, format_func=titles.__getitem__, key="evaluation.name", required=True)  # fmt: skip
-    evaluated = stored_answers.evaluated_runs(runtime.store, name)
-    others = [rows[other] for other in evaluated if other != run_id and other in rows]
-    beside = _compare_with(listed.offered(others, _named())) if run_id in evaluated else []
+    evaluated = queries.evaluated_runs(runtime.store, name)
+    beside: list[RunRow] = []
+    if row.run_id in evaluated:
+        others = [other for other in queries.runs(runtime.store) if other.run_id in evaluated]
+        beside = _compare_with(listed.offered([other for other in others if other != row], _named()))
     evaluation(runtime, name, [row, *beside])
 
 
@@ -47,9 +51,7 @@ def applies(runtime: Runtime, row: RunRow) -> bool:
 
 
 def _applies(runtime: Runtime, name: str, row: RunRow) -> bool:
-    return row.run_id in stored_answers.evaluated_runs(runtime.store, name) or PAGES[name].applies(
-        runtime, row
-    )
+    return row.run_id in queries.evaluated_runs(runtime.store, name) or PAGES[name].applies(runtime, row)
 
 
 def _named() -> list[str]:
@@ -87,7 +89,7 @@ def page(runtime: Runtime, name: str) -> None:
 
 def pick(runtime: Runtime, name: str) -> list[RunRow]:
     """Those of `?runs=a,b`, else the newest that was evaluated; ends the page where no run can be. The first is what figures are about."""
-    evaluated = stored_answers.evaluated_runs(runtime.store, name)
+    evaluated = queries.evaluated_runs(runtime.store, name)
     named = widgets.named_runs()
     known = {row.run_id: row for row in listed.offered(_candidates(runtime, name, evaluated), named)}
     if not known:
@@ -127,32 +129,29 @@ def _candidates(runtime: Runtime, name: str, evaluated: list[str]) -> list[RunRo
 
 def evaluation(runtime: Runtime, name: str, rows: list[RunRow]) -> None:
     """What was measured of these runs, the first of which figures are about; a form where nothing was."""
-    own, domain = stored_answers.EVALUATIONS[name], PAGES[name]
-    known = stored_answers.answers(runtime.store, name, [row.run_id for row in rows])
-    stored = [replace(row, about=domain.about(row)) for row in known]
+    domain, runs = PAGES[name], {row.run_id: row for row in rows}
+    stored = stored_answers(runtime.store, name, list(runs))
     if not stored:
         st.info(domain.no_answer)
         domain.measure(runtime, rows, True)
         return
-    runs = {row.run_id: row for row in rows}
-    answers = _choose(stored, runs)
-    scores = stored_answers.scores(runtime.store, name, stored)
-    shown = Shown(own, domain, runs, answers, stored, scores)
-    _tabs(runtime, shown, rows)
+    answers = _choose(domain, stored, runs)
+    scores = stored_scores(runtime.store, domain, name, stored)
+    _tabs(runtime, Shown(EVALUATIONS[name], domain, runs, answers, stored, scores), rows)
 
 
-def _choose(stored: list[AnswerRow], runs: dict[str, RunRow]) -> dict[str, AnswerRow]:
+def _choose(
+    page: DomainPage, stored: list[EvaluationRow], runs: dict[str, RunRow]
+) -> dict[str, EvaluationRow]:
     """By a slider where answers of a run differ in the epoch only, else out of a list; names in charts → answers."""
     of_run = {run_id: [row for row in stored if row.run_id == run_id] for run_id in runs}
     of_run = {run_id: rows for run_id, rows in of_run.items() if rows}
-    if all(len({tuple(row.about.items()) for row in rows}) == 1 for rows in of_run.values()):
-        rows = _by_epoch(of_run)
-    else:
-        rows = _by_name(of_run, runs)
-    return dict(zip(names_of(rows, runs), rows, strict=True))
+    is_alike = all(len({tuple(page.about(row).items()) for row in rows}) == 1 for rows in of_run.values())
+    rows = _by_epoch(of_run) if is_alike else _by_name(page, of_run, runs)
+    return dict(zip(names_of(rows, runs, page.about), rows, strict=True))
 
 
-def _by_epoch(of_run: dict[str, list[AnswerRow]]) -> list[AnswerRow]:
+def _by_epoch(of_run: dict[str, list[EvaluationRow]]) -> list[EvaluationRow]:
     """Of each run the answer nearest before the slider's epoch, else its first. The slider begins at the newest."""
     every = sorted({row.epoch for rows in of_run.values() for row in rows})
     epoch = every[0]
@@ -163,18 +162,24 @@ def _by_epoch(of_run: dict[str, list[AnswerRow]]) -> list[AnswerRow]:
             )
         )
     return [
-        max((row for row in rows if row.epoch <= epoch), key=lambda row: row.epoch, default=rows[-1])
+        max(
+            (row for row in rows if row.epoch <= epoch),
+            key=lambda row: row.epoch,
+            default=min(rows, key=lambda row: row.epoch),
+        )
         for rows in of_run.values()
     ]
 
 
-def _by_name(of_run: dict[str, list[AnswerRow]], runs: dict[str, RunRow]) -> list[AnswerRow]:
+def _by_name(
+    page: DomainPage, of_run: dict[str, list[EvaluationRow]], runs: dict[str, RunRow]
+) -> list[EvaluationRow]:
     known = {f"{row.run_id}.{row.key}": row for rows in of_run.values() for row in rows}
     picked = st.multiselect(
         "Answers",
         list(known),
-        default=[f"{rows[0].run_id}.{rows[0].key}" for rows in of_run.values()],
-        format_func=lambda key: label(known[key], runs[known[key].run_id]),
+        default=[f"{row.run_id}.{row.key}" for row in map(page.usual, of_run.values())],
+        format_func=lambda key: label(known[key], runs[known[key].run_id], page.about(known[key])),
         max_selections=MOST_ANSWERS,
         placeholder="Pick answers to draw together",
         key=f"evaluation.answers.{'+'.join(of_run)}",

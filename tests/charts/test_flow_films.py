@@ -6,7 +6,7 @@ import base64
 import inspect
 import io
 from collections.abc import Generator, Iterator
-from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
@@ -17,14 +17,13 @@ from PIL import Image
 from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import curves as flow_curves
 from dashboard.domains.flows import film as flow_film
-from dashboard.domains.flows import movie, panels
+from dashboard.domains.flows import movie, panels, rollouts
 from dashboard.domains.flows import words as flow_words
-from dashboard.evaluation.answers import AnswerRow
 from dashboard.evaluation.shown import told_apart
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows import solver_frames as of_flow
 from gan_runtime.engines.tiling.ways import STAGES
-from gan_runtime.store.queries import FlowRow
+from gan_runtime.store.queries import EvaluationRow
 from tests.support.measured_flows import frames
 
 VORTICITY = panels.quantity_of("vorticity")
@@ -195,18 +194,26 @@ def test_without_ffmpeg_a_sentence_says_what_to_do() -> None:
 
 
 def test_the_numbers_of_a_step_stand_beside_those_of_the_first_iterations_reference() -> None:
-    one = pd.DataFrame(
-        {"score": ["a", "a", "b"], "step": [1, 2, 1], "value": [0.1, 0.2, 9.0], "persistence": [0.3, 0.4, None], "truth": None, "replay": [0.2, None, None]}
-    )  # fmt: skip
-    other = one.assign(value=[0.5, 0.6, 9.0], persistence=[7.0, 7.0, 7.0])
-    rows = flow_curves.by_step({"x": one, "y": other}, "a")
+    def numbers(
+        *values: float, persistence: tuple[float, ...], replay: tuple[float, ...] = ()
+    ) -> pd.DataFrame:
+        series = {"prediction": values, "persistence": persistence, "replay": replay}
+        own = [
+            ("a", name, step, value) for name, line in series.items() for step, value in enumerate(line, 1)
+        ]
+        rows = [*own, ("b", "prediction", 1, 9.0)]
+        return pd.DataFrame(rows, columns=["score", "series", "step", "value"])
+
+    one = numbers(0.1, 0.2, persistence=(0.3, 0.4), replay=(0.2, np.nan))
+    other = numbers(0.5, 0.6, persistence=(7.0, 7.0))
+    rows = rollouts.by_step({"x": one, "y": other}, "a")
     assert rows.groupby("series", sort=False)["value"].apply(list).to_dict() == {
         flow_charts.COPIED: [0.3, 0.4],
         flow_charts.REPLAYED: [0.2],  # as far as it goes
         "x": [0.1, 0.2],
         "y": [0.5, 0.6],
     }
-    assert flow_curves.by_step({"x": one}, "gone").empty
+    assert rollouts.by_step({"x": one}, "gone").empty
 
 
 def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
@@ -214,29 +221,27 @@ def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
     strouhal, solver_steps = 0.17, 24
     per_frame = strouhal * solver_steps * 0.1 / 10.0  # f = St U / D
     probe = pd.DataFrame({"series": "x", "step": step, "value": 0.7 * np.sin(2 * np.pi * per_frame * step)})
-    rows = flow_curves.spectra(probe, solver_steps, 10.0)
+    rows = rollouts.spectra(probe, solver_steps, 10.0)
     peak = rows.loc[rows["share"].idxmax()]
     assert peak["share"] == 1.0
     assert peak["frequency"] == pytest.approx(strouhal, abs=0.005)
-    assert rows["frequency"].max() <= flow_curves.MOST_STROUHAL
+    assert rows["frequency"].max() <= rollouts.MOST_STROUHAL
     torn = probe[probe["step"] != 7]
-    wider = flow_curves.spectra(probe, solver_steps, 14.0)
+    wider = rollouts.spectra(probe, solver_steps, 14.0)
     assert wider.loc[wider["share"].idxmax(), "frequency"] == pytest.approx(1.4 * strouhal, abs=0.007)
-    assert flow_curves.spectra(torn, solver_steps, 10.0).empty, (
-        "a model that ran away has numbers that are none"
-    )
+    assert rollouts.spectra(torn, solver_steps, 10.0).empty, "a model that ran away has numbers that are none"
 
 
 def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
     stages = pd.DataFrame(
         {"stage": STAGES, "number": range(7), "seconds": 0.5, "times": 10, "median_s": 0.05}
     )
-    whole, each = flow_curves.whole_times({"way": stages}), flow_curves.frame_times({"way": stages})
+    whole, each = rollouts.whole_times({"way": stages}), rollouts.frame_times({"way": stages})
     assert whole["stage"].tolist() == [stage.replace("_", " ").capitalize() for stage in STAGES]
     assert whole["amount"].sum() == pytest.approx(3.5)
     assert each["stage"].tolist() == ["Preparation", "Transfer in", "Execute", "Transfer out", "Merge"]
     assert each["amount"].unique().tolist() == [pytest.approx(50.0)]
-    assert flow_curves.whole_times({}).empty
+    assert rollouts.whole_times({}).empty
 
 
 def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
@@ -257,31 +262,26 @@ def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
     )
 
 
-def row(**changes: object) -> FlowRow:
-    values: dict[str, object] = dict.fromkeys(FlowRow.__dataclass_fields__, 1)
-    own = {
-        "run_id": "a",
+def answer(key: str = "a", checkpoint: str = "newest", **changes: object) -> EvaluationRow:
+    """A rollout of a run."""
+    facts = {
         "iteration": "iterate-0001",
         "way": "map_reduce",
+        "cores": 1,
         "tile": [32, 32],
-        "checkpoint": "newest",
+        "overlap": 1,
         "blend": "none",
         "reynolds": 120.0,
+        "start": 1,
+        "steps": 1,
         "film": "Re 120, width 14",
     }
-    return FlowRow(**{**values, **own, **changes})  # type: ignore[arg-type]
+    return EvaluationRow("a", "rollout", key, datetime(2026, 1, 1), 1, 10, checkpoint, {**facts, **changes})
 
 
-def answer(key: str = "iterate-0001.map_reduce", **changes: object) -> AnswerRow:
-    """A rollout, as the page of an evaluation has it."""
-    facts = vars(row(**changes))
-    known = AnswerRow("a", key, 1, 10, "newest", facts=facts)
-    return replace(known, about=flow_words.parts(FlowRow(**facts)))
-
-
-def names(*rows: AnswerRow) -> list[str]:
+def names(*rows: EvaluationRow) -> list[str]:
     """In charts, all of the run "a"."""
-    return told_apart(["a"] * len(rows), [own.about for own in rows], [own.key for own in rows])
+    return told_apart(["a"] * len(rows), [flow_words.parts(row) for row in rows], [row.key for row in rows])
 
 
 def test_rollouts_are_called_by_what_tells_them_apart() -> None:
@@ -291,16 +291,14 @@ def test_rollouts_are_called_by_what_tells_them_apart() -> None:
         "a · whole image · uncut",
     ]
     assert flow_curves.bars_of([answer(), answer(way="naive")], {}) == ["map-reduce", "one core, in turn"]
-    twice = [answer(), answer("iterate-0002.map_reduce")]
-    assert names(*twice) == ["a · iterate-0001.map_reduce", "a · iterate-0002.map_reduce"]
+    assert names(answer("one"), answer("two")) == ["a · one", "a · two"]
     kept = answer(checkpoint="epoch 1")
     assert names(answer(), kept) == ["a", "a · kept weights"]
-    film_row = FlowRow(**kept.facts)
-    assert [flow_words.film_title(name, film_row) for name in ("a", "a · weights of epoch 1")] == (
+    assert [flow_words.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
         ["a · weights of epoch 1"] * 2
     )
     many = answer(overlap=8, blend="hann", cores=2, start=0, steps=50)
-    assert list(many.about.values()) == [
+    assert list(flow_words.parts(many).values()) == [
         "Re 120, width 14", "50 steps", "map-reduce on 2 cores", "32 px tiles, 8 px overlap (Hann)"
     ]  # fmt: skip
 

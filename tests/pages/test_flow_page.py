@@ -21,6 +21,7 @@ from gan_runtime.engines.tiling.ways import Way
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.earlier_kinds import rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.tpu import plan as planning
@@ -306,6 +307,7 @@ def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> 
     assert any("· epoch 1 · kept weights ·" in option for option in picker.options)
     assert any("· epoch 2 · Re" in option for option in picker.options)
     shown = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights kept after epoch 1)"}
-    seen = [texts(picker.set_value([f"quick-0001.iterate-000{n}.map_reduce"]).run()) for n in (1, 2)]
+    keys = [f"quick-0001.{rollout_key(record)}" for record in (iteration(2, steps=STEPS), kept)]
+    seen = [texts(picker.set_value([key]).run()) for key in keys]
     for text, state in zip(seen, shown.values(), strict=True):
         assert f"The film is that of quick-0001 {state}." in text

@@ -15,6 +15,7 @@ from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.earlier_kinds import rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import texts
@@ -53,7 +54,7 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     assert app.get("bidi_component"), "the film of the first iteration"
     assert flow_words.NO_FRAMES not in texts(app)
     app = app.multiselect(key="evaluation.answers.example-karman-0001").set_value(
-        ["example-karman-0001.iterate-0002.naive"]
+        [f"example-karman-0001.{rollout_key(iteration(2, 'naive', 8, 2))}"]
     )
     assert flow_words.NO_FRAMES in texts(app.run())
 

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.domains.showers import any_energy, literature, side_by_side, space
-from dashboard.evaluation import answers
+from dashboard.domains.showers.page import METRICS
 from dashboard.evaluation import charts as evaluation_charts
 from gan_runtime.domains.showers.curve_names import CURVES
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, Wanted
@@ -24,7 +24,6 @@ from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store.queries import ShowerRow
 from gan_runtime.training import checkpoints
 from tests.pages.reading import open_tab, texts
 from tests.support.measured_showers import measured, measurement, showers
@@ -288,7 +287,7 @@ def test_an_energy_can_be_chosen_whatever_the_energies_of_the_data_are(ends: lis
 
 def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
     cells = np.ones((2, 2, 2), np.float32)
-    row = ShowerRow(0, "real", 50.0, None, cells, 1.0)
+    row = side_by_side.Shower(0, "real", 50.0, None, cells, 1.0)
     assert side_by_side.pair([row], []) is row
 
 
@@ -308,7 +307,7 @@ def test_scores_over_epochs_are_on_a_logarithmic_axis_where_floors_are_positive_
 ) -> None:
     own = {"epoch": range(len(values)), "value": values, "low": values, "high": values, "floor": floors}
     frame = pd.DataFrame({"series": "a", **own})
-    metric = answers.EVALUATIONS["physics"].scores[0]
+    metric = METRICS[0]
     drawn = evaluation_charts.over_epochs(frame, metric, {"a": "#000000"}).to_dict()
     assert {layer["encoding"]["y"]["scale"]["type"] for layer in drawn["layer"]} == {scale}
 

@@ -43,7 +43,6 @@ STILL: dict[str, int] = {
     "gan_runtime/store/queries/physics.py": 33,
     "gan_runtime/supervision/crash_cleanup.py": 7,
     "dashboard/data/form.py": 1,
-    "dashboard/evaluation/answers.py": 41,
     "dashboard/frame/navigation.py": 7,
     "dashboard/frame/places.py": 6,
     "dashboard/frame/web_guard.py": 1,

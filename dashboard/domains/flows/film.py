@@ -16,15 +16,16 @@ from dashboard import words
 from dashboard.domains.flows import movie
 from dashboard.domains.flows import panels as flow_panels
 from dashboard.domains.flows import words as flow_words
-from dashboard.domains.flows.curves import beat, flow_rows
+from dashboard.domains.flows.curves import beat
 from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, Panel, Quantity
+from dashboard.domains.flows.rollouts import film_file, rollout
 from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows.fields import FLOW_CHANNELS
 from gan_runtime.records import flow_frames
 from gan_runtime.records.flow_frames import Frames
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store.queries import FlowRow
+from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.supervision.runtime import Runtime
 
 KEPT = 8  # films in memory, some megabytes each
@@ -41,12 +42,12 @@ _mount = st.components.v2.component("flow_player", html=_HTML, css=_CSS, js=_JS)
 
 def draw(runtime: Runtime, shown: Shown) -> None:
     """The tab: the film of the first answer, or why there is none."""
-    name, row = next(iter(flow_rows(shown).items()))
-    period = beat(shown)
-    if row.reynolds is None or row.grid[-1] < len(FLOW_CHANNELS):
+    (name, row), period = shown.first, beat(shown)
+    asked, file = rollout(row), film_file(runtime.store, row)
+    if asked.reynolds is None or asked.grid[-1] < len(FLOW_CHANNELS):
         st.info(flow_words.PICTURES)
         return
-    if not row.frames:
+    if not file:
         st.info(flow_words.NO_FRAMES)
         return
     run = runtime.home.run_dir(row.run_id)
@@ -54,12 +55,12 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     with bar:
         quantity = _quantity()
     try:
-        film = _film(row.key, quantity.name, period, run, row)
+        film = _film(_key(row), quantity.name, period, run, row, file)
     except PictureError:  # the file is gone, damaged, or that of another iteration
         st.info(flow_words.NO_FRAMES)
         return
     with bar:
-        _files(run, row, quantity, film["steps"], flow_words.film_title(name, row))
+        _files(run, row, quantity, film["steps"], flow_words.film_title(name, row), file)
     _play(film, key="flow.player")
     st.caption(
         f"The film is that of {words.plain(name)} ({words.plain(flow_words.state(row))}). {quantity.text}"
@@ -81,22 +82,24 @@ def _quantity() -> Quantity:
 
 
 @st.cache_data(show_spinner="Drawing the film …", max_entries=KEPT)
-def _film(key: str, quantity: str, period: float | None, _run: RunDir, _row: FlowRow) -> dict[str, Any]:
+def _film(
+    key: str, quantity: str, period: float | None, _run: RunDir, _row: EvaluationRow, _file: str
+) -> dict[str, Any]:
     """As the browser plays it; opens after one shedding period. `key`: of the iteration, whose frames never change.
 
     Raises:
         PictureError: the file is gone or damaged, or has frames of another grid.
     """
-    frames = _frames(_run, _row)
+    frames = _frames(_run, _row, _file)
     steps = [flow_words.step(int(step), period) for step in frames.steps]
     first = len(steps) - 1 if period is None else int((frames.steps <= period).sum()) - 1
     return made_film(_panels(frames, flow_panels.quantity_of(quantity)), steps, first, f"{key}.{quantity}")
 
 
-def _frames(run: RunDir, row: FlowRow) -> Frames:
+def _frames(run: RunDir, row: EvaluationRow, file: str) -> Frames:
     """Those that the record of the iteration promises; both may be someone else's."""
-    frames = flow_frames.read(run, row.frames)
-    if frames.truth.shape[1:] != tuple(row.grid):
+    frames = flow_frames.read(run, file)
+    if frames.truth.shape[1:] != tuple(rollout(row).grid):
         raise PictureError("its frames have another grid than the iteration")
     return frames
 
@@ -107,14 +110,16 @@ def _panels(frames: Frames, quantity: Quantity) -> tuple[Panel, ...]:
     return flow_panels.panels(frames.truth, frames.predicted, obstacle, quantity)
 
 
-def _files(run: RunDir, row: FlowRow, quantity: Quantity, steps: list[str], name: str) -> None:
+def _files(
+    run: RunDir, row: EvaluationRow, quantity: Quantity, steps: list[str], name: str, file: str
+) -> None:
     """Each is made when its button is pressed, not before; where that cannot be, the button says why and is not to be pressed."""
     for kind, (mime, make) in FILES.items():
         trouble = movie.missing_encoder() if make is movie.mp4 else ""
         st.download_button(
             kind.upper(),
-            data=partial(_file, run, row, quantity, make, steps, name),
-            file_name=f"flow-{row.run_id}-{row.iteration}-{row.way}-{quantity.name}.{kind}",
+            data=partial(_made, run, row, quantity, make, steps, name, file),
+            file_name=f"flow-{_key(row).replace('.', '-')}-{quantity.name}.{kind}",
             mime=mime,
             on_click="ignore",
             key=f"flow.{kind}",
@@ -124,10 +129,22 @@ def _files(run: RunDir, row: FlowRow, quantity: Quantity, steps: list[str], name
         )
 
 
-def _file(
-    run: RunDir, row: FlowRow, quantity: Quantity, make: movie.Maker, steps: list[str], name: str
+def _made(
+    run: RunDir,
+    row: EvaluationRow,
+    quantity: Quantity,
+    make: movie.Maker,
+    steps: list[str],
+    name: str,
+    file: str,
 ) -> bytes:
-    return make(_panels(_frames(run, row), quantity), steps, name)
+    return make(_panels(_frames(run, row, file), quantity), steps, name)
+
+
+def _key(row: EvaluationRow) -> str:
+    """The name of a rollout in a home."""
+    asked = rollout(row)
+    return f"{row.run_id}.{asked.iteration}.{asked.way}"
 
 
 def made_film(panels: tuple[Panel, ...], steps: list[str], first: int, name: str) -> dict[str, Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 
 from dashboard.domains.flows import curves, film, form, literature
 from dashboard.domains.flows import words as flow_words
-from dashboard.evaluation.answers import AnswerRow, Scores
-from dashboard.evaluation.shown import DomainPage, DomainTab, number
-from gan_runtime.base.metrics import Metric
+from dashboard.domains.flows.rollouts import rollout
+from dashboard.evaluation.shown import DomainPage, DomainTab, Scores, number
+from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.domains.flows import iterate_requests
-from gan_runtime.domains.flows.score_metrics import SCORES
+from gan_runtime.domains.flows.score_metrics import BY_NAME, SCORES
 from gan_runtime.records.answer import Score
 from gan_runtime.spec import nesting
-from gan_runtime.store.queries import FlowRow, RunRow
+from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.supervision.runtime import Runtime
 
 _HORIZONS = ("horizon", "horizon_replay")
@@ -30,13 +31,26 @@ def _kind(row: RunRow) -> str:
     return json.dumps(own, sort_keys=True)
 
 
-def _about(row: AnswerRow) -> dict[str, str]:
-    return flow_words.parts(FlowRow(**row.facts))
+def _read(score: Score) -> Score:
+    """The reference under the name of what it is: a copied frame, the solver; the true flow's number is the floor."""
+    known, own = dict(score.baselines), BY_NAME.get(score.name)
+    reference = known.pop("reference", math.nan)
+    if own is not None and own.reference == "truth":
+        return score.model_copy(update={"floor": reference, "baselines": known})
+    named = {own.reference: reference} if own is not None and own.reference else {}
+    return score.model_copy(update={"baselines": {**known, **named}})
 
 
-def _value(metric: Metric, score: Score, row: AnswerRow) -> str:
+def _usual(rows: list[EvaluationRow]) -> EvaluationRow:
+    """Of the ways of the newest rollout the one in tiles over the cores, where it was done."""
+    newest = rollout(rows[0]).iteration
+    ways = [row for row in rows if rollout(row).iteration == newest]
+    return next((row for row in ways if rollout(row).way == "map_reduce"), rows[0])
+
+
+def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
     """A horizon of all steps is one at least as long."""
-    beyond = metric.name in _HORIZONS and row.samples is not None and score.value >= row.samples
+    beyond = metric.name in _HORIZONS and score.value >= rollout(row).steps
     return f"{'≥ ' if beyond else ''}{number(metric, score.value, score.error)}"
 
 
@@ -50,9 +64,16 @@ def _below(metric: Metric, scores: Scores) -> str:
     return "" if frames is None or steps != steps else f"{steps / frames:.1f} shedding periods"
 
 
+METRICS = tuple(
+    Metric(score.name, score.title, score.axis, NOT_DRAWN, format=score.format, better=score.better)
+    for score in SCORES
+    if score.name != "probe"
+)
 PAGE = DomainPage(
     applies=_applies,
-    about=_about,
+    about=flow_words.parts,
+    read=_read,
+    usual=_usual,
     kind=_kind,
     tabs=(
         DomainTab("Film", film.draw),
@@ -60,6 +81,7 @@ PAGE = DomainPage(
         DomainTab("Wake", curves.draw_wake),
         DomainTab("Time", curves.draw_times),
     ),
+    scores=METRICS,
     headline=("rmse_period", "horizon_replay", "ssim_period", "strouhal_error", "ms_frame"),
     over_epochs=("rmse_period", "ssim_period", "strouhal_error"),
     substitutes={"horizon_replay": "horizon"},  # where no replay was measured, as by version 0.2.0

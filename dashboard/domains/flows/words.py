@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dashboard import words
-from gan_runtime.store.queries import FlowRow
-
-if TYPE_CHECKING:
-    from dashboard.evaluation.answers import AnswerRow
+from dashboard.domains.flows.rollouts import Rollout, is_kept, rollout
+from gan_runtime.store.queries import EvaluationRow
 
 NO_RUN = (
     "No run here makes frames of a flow. Prepare the data set karman on the Data page, then start a run that reads it: workload pix2pix "
@@ -64,31 +60,26 @@ OTHER_TIMES = (
 )
 
 
-def parts(row: FlowRow) -> dict[str, str]:
+def parts(row: EvaluationRow) -> dict[str, str]:
     """What tells a rollout from others of its run besides the epoch, in words."""
-    tiles = f"{row.tile[0]} px tiles" if row.way != "whole" else ""
-    overlap = (
-        f", {row.overlap} px overlap{' (Hann)' if row.blend == 'hann' else ''}"
-        if tiles and row.overlap
-        else ""
-    )
-    shared = f" on {words.things(row.cores, 'core')}" if row.cores > 1 else ""
+    asked = rollout(row)
+    tiles = f"{asked.tile[0]} px tiles" if asked.way != "whole" else ""
+    blend = " (Hann)" if asked.blend == "hann" else ""
+    overlap = f", {asked.overlap} px overlap{blend}" if tiles and asked.overlap else ""
+    shared = f" on {words.things(asked.cores, 'core')}" if asked.cores > 1 else ""
     return {
-        **({"weights": "kept weights"} if row.is_kept else {}),
-        "flow": flow(row),
-        "steps": words.things(row.steps, "step"),
-        "way": f"{WAYS.get(row.way, row.way)}{shared}",
+        **({"weights": "kept weights"} if is_kept(row) else {}),
+        "flow": flow(asked),
+        "steps": words.things(asked.steps, "step"),
+        "way": f"{WAYS.get(asked.way, asked.way)}{shared}",
         "tiles": f"{tiles}{overlap}" or "uncut",
     }
 
 
-def _epoch(row: FlowRow) -> str:
-    return f"{'weights of ' if row.is_kept else ''}epoch {row.epoch}"
-
-
-def film_title(name: str, row: FlowRow) -> str:
-    """Written over each frame of a film's file. `name`: of the iteration, which may say the epoch itself."""
-    return name if _epoch(row) in name else f"{name} · {_epoch(row)}"
+def film_title(name: str, row: EvaluationRow) -> str:
+    """Written over each frame of a film's file. `name`: of the rollout, which may say the epoch itself."""
+    epoch = f"{'weights of ' if is_kept(row) else ''}epoch {row.epoch}"
+    return name if epoch in name else f"{name} · {epoch}"
 
 
 def after(epoch: int | None) -> str:
@@ -96,11 +87,11 @@ def after(epoch: int | None) -> str:
     return f"Epoch {epoch}" if epoch else "Untrained (epoch 0)"
 
 
-def state(row: FlowRow) -> str:
-    """Which weights an iteration is of: "newest checkpoint, epoch 50", "weights kept after epoch 3"."""
+def state(row: EvaluationRow) -> str:
+    """Which weights a rollout is of: "newest checkpoint, epoch 50", "weights kept after epoch 3"."""
     return (
         f"weights kept after epoch {row.epoch}"
-        if row.is_kept
+        if is_kept(row)
         else f"{row.checkpoint} checkpoint, epoch {row.epoch}"
     )
 
@@ -113,17 +104,17 @@ def replay(source: str) -> str:
     )
 
 
-def subject(row: AnswerRow) -> str:
+def subject(row: EvaluationRow) -> str:
     """Which weights a rollout is of, and what was asked of them."""
-    checkpoint = "kept weights" if "weights" in row.about else f"{row.checkpoint} checkpoint"
-    about = ", ".join(part for name, part in row.about.items() if name != "weights")
+    checkpoint = "kept weights" if is_kept(row) else f"{row.checkpoint} checkpoint"
+    about = ", ".join(part for name, part in parts(row).items() if name != "weights")
     return f"epoch {row.epoch} ({checkpoint}): {about}"
 
 
-def flow(row: FlowRow) -> str:
-    """Which film, and where an iteration begins. Records of version 0.2.0 have no name of the film."""
-    name = row.film or ("pictures" if row.reynolds is None else f"Re {row.reynolds:g}")
-    return f"{name} from frame {row.start}" if row.start else name
+def flow(asked: Rollout) -> str:
+    """Which film, and where a rollout begins. Records of version 0.2.0 have no name of the film."""
+    name = asked.film or ("pictures" if asked.reynolds is None else f"Re {asked.reynolds:g}")
+    return f"{name} from frame {asked.start}" if asked.start else name
 
 
 def step(number: int, period: float | None) -> str:

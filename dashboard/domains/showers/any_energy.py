@@ -14,6 +14,8 @@ from dashboard import actions, change_buttons, job_bar, palette, plots, words
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import side_by_side
 from dashboard.domains.showers import words as shower_words
+from dashboard.domains.showers.distributions import bins_of
+from dashboard.domains.showers.side_by_side import Shower, cells_of
 from dashboard.evaluation.shown import Shown
 from dashboard.job_bar import EndButton
 from gan_runtime.base.errors import GanRuntimeError
@@ -23,8 +25,7 @@ from gan_runtime.domains.showers.curve_names import CURVES
 from gan_runtime.domains.showers.physics_requests import ANGLES, ENERGIES
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.records.physics import ChosenShowers
-from gan_runtime.store import queries
+from gan_runtime.records.physics import ChosenShowers, PhysicsShower
 from gan_runtime.supervision.runtime import Runtime
 
 CANCEL = EndButton("showers.chosen.cancel")
@@ -65,8 +66,7 @@ def _form(runtime: Runtime, shown: Shown, names: dict[str, str]) -> tuple[Chosen
             run_id = st.selectbox(
                 "Run", list(names), format_func=names.__getitem__, key="showers.chosen.run", width=220
             )
-        _, answer = shown.first
-        energies, angles = queries.physics_bins(runtime.store, answer.run_id, answer.epoch)
+        energies, angles = bins_of(runtime.store, shown.first[1])
         low, high = limits([end for ends in energies for end in ends], ENERGIES)
         energy = st.number_input(
             "Energy (GeV)", low, high, float(round((low + high) / 2)), 1.0, "%.4g", key=f"showers.chosen.energy.{low}.{high}", width=150,
@@ -111,13 +111,17 @@ def _made(look: JobLook, name: str, color: str) -> None:
         return
     beside = "simulated" if made.simulated else "held-out"
     st.markdown(shower_words.chosen(made, name, beside))
+    sides = ("real", "generated")
     frame = pd.DataFrame(
         [
-            {"curve": one.name, "x": x, "y": math.nan, "real": real, "real_error": real_error, "generated": own, "generated_error": error}
-            for one in made.curves
-            for x, real, real_error, own, error in zip(one.x, one.real, one.real_error, one.generated, one.generated_error, strict=True)
+            {"curve": curve.name, "series": side, "x": x, "y": math.nan, "value": value, "error": error}
+            for curve in made.curves
+            for side in sides
+            for x, value, error in zip(
+                curve.x, getattr(curve, side), getattr(curve, f"{side}_error"), strict=True
+            )
         ]
-    )  # fmt: skip
+    )
     title = beside.capitalize()
     rows = shower_charts.together({name: frame}).replace({"series": {shower_charts.REAL: title}})
     colors = {title: palette.REAL, name: color}
@@ -126,10 +130,15 @@ def _made(look: JobLook, name: str, color: str) -> None:
         with column:
             chart = shower_charts.curve(rows[rows["curve"] == told.name], told, colors)
             plots.chart(chart, key=f"showers.chosen.{told.name}")
-    sides = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
+    sides_named = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
     side_by_side.from_three_sides(
-        {sides[picture.side]: queries.shower_of(picture, made.grid) for picture in made.pictures}
+        {sides_named[picture.side]: _shower(picture, made.grid) for picture in made.pictures}
     )
+
+
+def _shower(picture: PhysicsShower, grid: tuple[int, int, int]) -> Shower:
+    cells = cells_of(grid, picture.cells, picture.mev)
+    return Shower(picture.pair, picture.side, picture.energy_gev, picture.angle, cells, picture.share)
 
 
 def _read(look: JobLook) -> ChosenShowers | None:

@@ -22,28 +22,21 @@ ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictur
 
 
 def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a place and series: curve, x, y, value, low, high, series. `frames`: name of a run → its curves; the real side is that of
-    the first run."""
+    """One row a place and series: curve, x, y, value, low, high, series. `frames`: name of an answer → its points, with the columns
+    curve, series (real, generated), x, y, value, error; the real ones are those of the first answer."""
     parts = []
     for place, (name, frame) in enumerate(frames.items()):
         if place == 0:
-            parts.append(_side(frame, "real", REAL))
-        parts.append(_side(frame, "generated", name))
+            parts.append(_of_series(frame, "real", REAL))
+        parts.append(_of_series(frame, "generated", name))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def _side(frame: pd.DataFrame, side: str, series: str) -> pd.DataFrame:
-    value, error = frame[side], frame[f"{side}_error"]
-    return pd.DataFrame(
-        {
-            "curve": frame["curve"],
-            "x": frame["x"],
-            "y": frame["y"],
-            "value": value,
-            "low": value - error,
-            "high": value + error,
-            "series": series,
-        }
+def _of_series(frame: pd.DataFrame, series: str, title: str) -> pd.DataFrame:
+    own = frame[frame["series"] == series]
+    error = own["error"].astype(float)
+    return own[["curve", "x", "y", "value"]].assign(
+        low=own["value"] - error, high=own["value"] + error, series=title
     )
 
 

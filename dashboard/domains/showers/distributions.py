@@ -13,9 +13,11 @@ from dashboard import palette, plots
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import maps as shower_maps
 from dashboard.domains.showers import words as shower_words
+from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
 from gan_runtime.domains.showers.curve_names import CURVES, CurveWords
 from gan_runtime.store import queries
+from gan_runtime.store.queries import CurveRow, EvaluationRow
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.runtime import Runtime
 
@@ -46,8 +48,7 @@ def draw(runtime: Runtime, shown: Shown) -> None:
 
 def _choose(store: Store, shown: Shown) -> Bins:
     """One row of choices: energy, angle, and whether profiles are drawn on a logarithmic scale."""
-    _, answer = shown.first
-    energies, angles = queries.physics_bins(store, answer.run_id, answer.epoch)
+    energies, angles = bins_of(store, shown.first[1])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         energy = _bin("Energy", ENERGY, [shower_words.energy(bounds) for bounds in (None, *energies)])
         angle = _bin("Measured angle", ANGLE, [shower_words.angle(bounds) for bounds in (None, *angles)])
@@ -130,14 +131,40 @@ def _map(words: CurveWords, own: pd.DataFrame, series: str) -> None:
     plots.with_rows({**made, **named}, rows, f"showers.{words.name}.{series}")
 
 
+def bins_of(store: Store, row: EvaluationRow) -> tuple[list[Bounds], list[Bounds]]:
+    """The bins of incident energy (GeV) and of the angle (rad) of an answer, in their order; empty without."""
+    return _bins(queries.evaluation_curves(store, row))
+
+
+def _bins(curves: list[CurveRow]) -> tuple[list[Bounds], list[Bounds]]:
+    known = [
+        sorted(
+            {(low, high) for curve in curves if (limits := curve.facts.get(name)) for low, high in [limits]}
+        )
+        for name in ("energy", "angle")
+    ]
+    return known[0], known[1]
+
+
 def curve_rows(store: Store, shown: Shown, bins: Bins) -> pd.DataFrame:
     """The stored curves of all answers, and of held-out showers, in the chosen bins."""
-    return shower_charts.together(
-        {
-            name: queries.physics_curves(store, row.run_id, row.epoch, bins.energy, bins.angle)
-            for name, row in shown.answers.items()
-        }
-    )
+    return shower_charts.together({name: _points(store, row, bins) for name, row in shown.answers.items()})
+
+
+def _points(store: Store, row: EvaluationRow, bins: Bins) -> pd.DataFrame:
+    """Points of the curves of one bin, as `queries.curve_points` gives them; none of a bin that no shower is in."""
+    curves = queries.evaluation_curves(store, row)
+    energies, angles = _bins(curves)
+    chosen = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
+    limits = {
+        name: own[place] for name, (own, place) in chosen.items() if place is not None and place < len(own)
+    }
+    numbers = [
+        curve.number
+        for curve in curves
+        if {name: tuple(curve.facts[name]) for name in chosen if curve.facts.get(name)} == limits
+    ]
+    return queries.curve_points(store, row, numbers)
 
 
 def _grid(rows: pd.DataFrame, drawn: list[CurveWords], shown: Shown, bins: Bins) -> None:

@@ -42,8 +42,7 @@ def draw(runtime: Runtime, shown: Shown) -> None:
 def speed(store: Store, shown: Shown) -> pd.DataFrame:
     """Training speed of each run, and its losses and its first score at the epoch that is shown."""
     metric = shown.metric(BEST)
-    frame = queries.physics_scores(store, [row.run_id for row in shown.answers.values()])
-    speeds = frame.groupby("run_id")["images_per_s"].first()
+    speeds = queries.epoch_times(store, list(shown.runs)).groupby("run_id")["images_per_s"].median()
     found = []
     for name, answer in shown.answers.items():
         row, score = shown.run_of(name), shown.scores_of(name).get(BEST)

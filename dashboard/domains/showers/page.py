@@ -7,13 +7,12 @@ import math
 from dashboard import words
 from dashboard.domains.showers import any_energy, distributions, form, literature, side_by_side
 from dashboard.domains.showers import words as shower_words
-from dashboard.evaluation.answers import AnswerRow
 from dashboard.evaluation.shown import DomainPage, DomainTab, number
-from gan_runtime.base.metrics import Metric
+from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.domains.showers import physics_requests
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features
 from gan_runtime.records.answer import Score
-from gan_runtime.store.queries import RunRow
+from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.supervision.runtime import Runtime
 
 
@@ -21,19 +20,31 @@ def _applies(runtime: Runtime, row: RunRow) -> bool:
     return physics_requests.makes_showers(runtime.home, runtime.home.run_dir(row.run_id))
 
 
-def _subject(row: AnswerRow) -> str:
-    count = words.count(row.samples)
+def _subject(row: EvaluationRow) -> str:
+    count = words.count(row.facts["showers"])
     return f"epoch {row.epoch}: {count} generated showers, compared with {count} {shower_words.SIMULATED}"
 
 
-def _value(metric: Metric, score: Score, row: AnswerRow) -> str:
+def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
     """Of a score that needs more showers than were compared, how many."""
-    fewest = fewest_showers(layer_features(int(row.facts["layers"])))
-    if metric.name == "fpd" and math.isnan(score.value) and (row.samples or 0) < fewest:
+    fewest = fewest_showers(layer_features(row.facts["grid"][2]))
+    if metric.name == "fpd" and math.isnan(score.value) and (score.samples or 0) < fewest:
         return f"needs at least {words.count(fewest)} showers"
     return number(metric, score.value, score.error)
 
 
+METRICS = tuple(
+    Metric(
+        score.name,
+        score.title,
+        score.title,
+        NOT_DRAWN,
+        log=score.log,
+        better="lower" if score.better == "lower" else "",
+        format=score.format,
+    )
+    for score in SCORES
+)
 PAGE = DomainPage(
     applies=_applies,
     tabs=(
@@ -41,6 +52,7 @@ PAGE = DomainPage(
         DomainTab("Showers", side_by_side.draw),
         DomainTab("Any energy", any_energy.draw),
     ),
+    scores=METRICS,
     headline=("sampling_fraction", "profile_z", "challenge_fpd", "auc_high", "ms_batch"),
     over_epochs=("sampling_fraction", "profile_z", "challenge_fpd"),
     substitutes={"challenge_fpd": "fpd"},  # of measurements that were made before it

@@ -2,32 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from dashboard import plots, words
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import space
 from dashboard.domains.showers import words as shower_words
+from dashboard.domains.showers.distributions import bins_of
 from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
 from gan_runtime.domains.showers.projections import VIEWS
 from gan_runtime.store import queries
-from gan_runtime.store.queries import ShowerRow
+from gan_runtime.store.queries import EvaluationRow
+from gan_runtime.store.store import Store
 from gan_runtime.supervision.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class Shower:
+    """One stored shower. `cells_gev`: float32 (X, Y, Z), its brightest cells; they hold `share` of its energy."""
+
+    pair: int
+    side: str
+    energy_gev: float
+    angle: float | None
+    cells_gev: NDArray[np.float32]
+    share: float
+
+
+def stored_showers(store: Store, row: EvaluationRow) -> list[Shower]:
+    """The showers that were kept of an answer: pair by pair, the real one first."""
+    showers = [
+        Shower(
+            array.facts["pair"],
+            array.name,
+            array.facts["energy_gev"],
+            array.facts["angle"],
+            cells_of(row.facts["grid"], array.places, array.values),
+            array.facts["share"],
+        )
+        for array in queries.evaluation_arrays(store, row)
+    ]
+    return sorted(showers, key=lambda shower: (shower.pair, shower.side == "generated"))
+
+
+def cells_of(grid: Sequence[int], places: list[int], mev: list[float]) -> NDArray[np.float32]:
+    """(X, Y, Z) in GeV, from the energies of some cells in MeV."""
+    whole = np.zeros(tuple(grid), np.float32)
+    whole.reshape(-1)[places] = np.asarray(mev, np.float32) / 1e3
+    return whole
 
 
 def draw(runtime: Runtime, shown: Shown) -> None:
     """The tab. It begins with the bins that are chosen for the distributions, or in the middle."""
     store = runtime.store
-    stored = {
-        name: queries.physics_showers(store, row.run_id, row.epoch) for name, row in shown.answers.items()
-    }
+    stored = {name: stored_showers(store, row) for name, row in shown.answers.items()}
     name, answer = shown.first
     held_out = [row for row in stored[name] if row.side == "real"]
     if not held_out:
         st.info(shower_words.NO_PAIR)
         return
-    picked = pair(held_out, queries.physics_bins(store, answer.run_id, answer.epoch)[0])
+    picked = pair(held_out, bins_of(store, answer)[0])
     sides = {shower_charts.REAL.removesuffix("s"): picked}
     for name, rows in stored.items():
         made = [row for row in rows if row.side != "real" and row.pair == picked.pair]
@@ -41,9 +81,9 @@ def draw(runtime: Runtime, shown: Shown) -> None:
         )
 
 
-def pair(held_out: list[ShowerRow], energies: list[Bounds]) -> ShowerRow:
+def pair(held_out: list[Shower], energies: list[Bounds]) -> Shower:
     """One of the kept pairs, by energy and then by angle. `energies`: the bins, in GeV."""
-    by_energy: dict[int, list[ShowerRow]] = {}
+    by_energy: dict[int, list[Shower]] = {}
     for row in held_out:
         by_energy.setdefault(_bin_of(row.energy_gev, energies), []).append(row)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -81,7 +121,7 @@ def _slider(label: str, key: str, titles: list[str]) -> int:
     )
 
 
-def from_three_sides(sides: dict[str, ShowerRow]) -> None:
+def from_three_sides(sides: dict[str, Shower]) -> None:
     """A row of three views for each shower, by what it is called."""
     for title, row in sides.items():
         st.markdown(
