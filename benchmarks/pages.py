@@ -36,8 +36,8 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
         take_in_s = time.perf_counter() - begin
         stored = store.rows("SELECT count(*) FROM scalars")[0][0]
         cold, warm = {}, {}
-        for page, query in visits(runs).items():
-            cold[page], warm[page] = visit(page, query)
+        for name, query in visits(runs).items():
+            cold[name], warm[name] = visit(page_of(name), query)
         megabytes = home.database.stat().st_size / 1e6
         session.close()
     return {
@@ -56,18 +56,23 @@ def compared(runs: int) -> list[str]:
 
 
 def visits(runs: int) -> dict[str, dict[str, str]]:
-    """Page → its address, each with as much on it as a person would look at."""
+    """Page, or page and tab, → its address, each with as much on it as a person would look at."""
     some = ",".join(compared(runs))
     one = f"run-{runs:04d}"
     return {
         "home": {},
         "launch": {},
         "data": {},
-        "live": {"run": one},
+        "run": {"run": one},
+        "run/samples": {"run": one, "tab": "samples"},
+        "run/histograms": {"run": one, "tab": "histograms"},
+        "run/log": {"run": one, "tab": "log"},
+        "run/options": {"run": one, "tab": "options"},
         "runs": {},
         "compare": {"runs": some},
-        "samples": {"runs": some},
-        "histograms": {"runs": one},
+        "compare/curves": {"runs": some, "tab": "curves"},
+        "compare/samples": {"runs": some, "tab": "samples"},
+        "compare/histograms": {"runs": some, "tab": "histograms"},
         "studies": {"study": "study-0001"},
         "xla": {},
         "precision": {},
@@ -76,6 +81,11 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "flow": {"runs": compared(runs)[0]},
         "tpu": {},
     }
+
+
+def page_of(name: str) -> str:
+    """The page of a visit, which is of one of its tabs."""
+    return name.partition("/")[0]
 
 
 def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:

@@ -19,11 +19,11 @@ Answer = TypeVar("Answer")
 
 
 def start(runtime: Runtime, spec: RunSpec, preset: str, after: After | None = None) -> None:
-    """Queues the run, to start after another one if need be, and goes to its live page."""
+    """Queues the run, to start after another one if need be, and goes to its page."""
     with st.spinner("Checking data and accelerator …"):
         run = attempt(lambda: runtime.submit(spec, preset, after))
     if run is not None:
-        st.switch_page(places.LIVE, query_params={"run": run.run_id})
+        st.switch_page(places.RUN, query_params={"run": run.run_id})
 
 
 def start_preset(runtime: Runtime, name: str) -> None:

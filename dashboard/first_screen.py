@@ -12,7 +12,7 @@ from itertools import count
 
 import streamlit as st
 
-PAGES = ("live", "compare")  # what lies below the first screen of the others costs little
+PAGES = ("run", "compare")  # what lies below the first screen of the others costs little
 POINTS = 80  # of a curve: what a browser takes for each point is half of what it draws a chart in
 REST_SECONDS = 1.2  # a slow browser has drawn the first screen by then, undisturbed
 MARK = "rest_follows"  # on the page, until the rest is there

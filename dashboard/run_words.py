@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard import option_words, words
+from dashboard import option_words, palette, words
 from gan_runtime.store.queries import RunRow
 
 
@@ -22,3 +22,8 @@ def unique_names(rows: list[RunRow]) -> dict[str, str]:
         row.run_id: name if names.count(name) == 1 else f"{name} ({row.run_id})"
         for row, name in zip(rows, names, strict=True)
     }
+
+
+def colors(rows: list[RunRow]) -> dict[str, str]:
+    """run_id → color: the run's own, or another where one of the runs before it has that."""
+    return dict(zip((row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True))

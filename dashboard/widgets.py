@@ -1,4 +1,4 @@
-"""Pieces of a page: run pickers, state lines, rows of figures, sample grids under one slider."""
+"""Pieces of a page: the picker of several runs, state lines, rows of figures, an epoch slider."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import html
 import streamlit as st
 
 from dashboard import listed, words
-from dashboard.frame import places
 from gan_runtime.base.metrics import LOSSES, Metric
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.records.journal import ACTIVE
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
-SHOWN = "live.shown"  # the run on the Live page, until another page is opened
 MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
 MOST_IN_FIGURE = 2  # losses beside each other
@@ -45,37 +42,8 @@ def title(row: RunRow) -> str:
     return row.name if row.name == row.run_id else f"{row.name} ({row.run_id})"
 
 
-def run_picker(store: Store, label: str = "Run") -> RunRow | None:
-    """One run: that of `?run=…`, else the one already shown here, the newest live one or the newest. None: nothing stored.
-
-    A choice goes into the address. What was shown without one does not: an address that the page writes by itself is one
-    more press on the browser's Back.
-    """
-    asked = st.query_params.get("run", "")
-    rows = {row.run_id: row for row in listed.runs(store, (asked, st.session_state.get(SHOWN, "")))}
-    if not rows:
-        return None
-    live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
-    chosen = next(run_id for run_id in (asked, st.session_state.get(SHOWN), live) if run_id in rows)
-    if asked and asked not in rows:
-        st.warning(
-            f"Run '{words.plain(asked[:MOST_LETTERS])}' is not stored here; showing {words.plain(chosen)} instead."
-        )
-    picked = st.selectbox(
-        label,
-        offered := [row.run_id for row in listed.pinned_first(list(rows.values()))],
-        index=offered.index(chosen),
-        format_func=lambda run_id: title(rows[run_id]),
-        label_visibility="collapsed",
-    )
-    if picked != chosen:
-        st.query_params["run"] = picked
-    st.session_state[SHOWN] = picked
-    return rows[picked]
-
-
 def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
-    """The ids in `?runs=a,b`, or in `?run=a` as Live has it, each once; `usual` where the address names none. They may be of no stored
+    """The ids in `?runs=a,b`, or in `?run=a` as the page of a run has it, each once; `usual` where the address names none. They may be of no stored
     run."""
     asked = st.query_params.get("runs", st.query_params.get("run", ",".join(usual)))
     return [run_id for run_id in dict.fromkeys(asked.split(",")) if run_id]
@@ -91,32 +59,21 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
         st.warning(
             f"Not stored here, so not shown: {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}."
         )
-    picked = st.multiselect(
+    if st.session_state.get(key) != asked:
+        st.session_state[key] = asked
+
+    def picked() -> None:
+        st.query_params["runs"] = ",".join(st.session_state[key])
+
+    st.multiselect(
         "Runs",
         list(rows),
-        default=asked,
         format_func=lambda run_id: title(rows[run_id]),
         placeholder="Pick runs to put beside each other",
         key=key,
+        on_change=picked,
     )
-    if picked != asked:
-        st.query_params["runs"] = ",".join(picked)
-    return [rows[run_id] for run_id in picked]
-
-
-def newest_or_picked(store: Store, key: str, first: str, pick: str) -> list[RunRow]:
-    """As `runs_picker`, beginning with the newest run. Ends the page with the sentence `first` where no run is stored, and with
-    `pick` where none is picked."""
-    newest = listed.runs(store)
-    if not newest:
-        st.info(f"No run is stored yet. Start one on the Launch page; {first}")
-        st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
-        st.stop()
-    rows = runs_picker(store, key, usual=(newest[0].run_id,))
-    if not rows:
-        st.info(pick)
-        st.stop()
-    return rows
+    return [rows[run_id] for run_id in asked]
 
 
 def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -> None:

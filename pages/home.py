@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, listed
+from dashboard import actions, change_buttons, examples, listed
 from dashboard.frame import session
-from dashboard.home import examples
 from dashboard.home import view as home_view
 from dashboard.queue import view as queue_view
 from gan_runtime.store import queries

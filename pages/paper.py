@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from dashboard import words
+from dashboard import examples, words
 from dashboard.frame import session
-from dashboard.home import examples
 from dashboard.paper import devices as paper_devices
 from dashboard.paper import plan as paper_plan
 from dashboard.paper import view as paper_view

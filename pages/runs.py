@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from dashboard import examples
 from dashboard.frame import places, session
-from dashboard.home import examples
 from dashboard.runs import bin_view, space_view
 from dashboard.runs import view as runs_view
 from gan_runtime.store import queries

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from dashboard import examples
 from dashboard.frame import session
-from dashboard.home import examples
 from dashboard.studies import form as study_form
 from dashboard.studies import view as study_view
 from gan_runtime.store import queries

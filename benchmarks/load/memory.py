@@ -73,4 +73,4 @@ async def _visit_all(address: str, runs: int) -> None:
     async with client.opened(address) as session:
         for page, query in pages.visits(runs).items():
             words = "&".join(f"{name}={value}" for name, value in query.items())
-            await session.visit("" if page == "home" else page, words)
+            await session.visit("" if page == "home" else pages.page_of(page), words)

@@ -1,4 +1,4 @@
-"""From a step made to a pixel changed: a real browser on Live of a run whose journal another process writes.
+"""From a step made to a pixel changed: a real browser on the page of a run whose journal another process writes.
 
 The page's sentence "step N of M" is watched in the browser (a mutation observer, with the browser's clock, which is this machine's):
 when N first stands there, the frame after it is drawn, and the chart of losses beside it came in the same refresh. The moment of step N is that of its journal line,
@@ -19,7 +19,7 @@ from benchmarks.load import replay, stage
 from benchmarks.load.figures import Figure, p95
 from benchmarks.load.scale import Scale
 from benchmarks.load.views import DRAWN, PATIENCE_MS, chromium
-from dashboard.live import pace
+from dashboard.run import pace
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
@@ -46,7 +46,7 @@ def measured(name: str, home: Home, scale: Scale, others: int) -> Figure:
             replay.replaying(run, "--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds)),
             stage.crowd(address, run.run_id, others) if others else nullcontext(),
         ):
-            seen = _seen(f"{address}/live?run={run.run_id}", scale.seconds)
+            seen = _seen(f"{address}/run?run={run.run_id}", scale.seconds)
         waited = delays(_written(run), seen)
     if not waited:
         return Figure(name, None, {}, "the page showed no step")

@@ -61,7 +61,7 @@ class Crowd:
 @contextmanager
 def crowd(address: str, run_id: str, sessions: int) -> Iterator[Crowd]:
     """Windows on Live of one run; killed if they have not left."""
-    windows = Crowd(address, "live", f"run={run_id}", sessions)
+    windows = Crowd(address, "run", f"run={run_id}", sessions)
     try:
         yield windows
     finally:

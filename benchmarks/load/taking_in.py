@@ -97,7 +97,7 @@ def queries(home: Home, scale: Scale) -> Iterator[Figure]:
         for _ in range(max(1, scale.visits // 4)):
             for page in PAGES:
                 session.runtime().store.forget_answers()
-                pages.visit(page, pages.visits(scale.runs)[page], times=1)
+                pages.visit(pages.page_of(page), pages.visits(scale.runs)[page], times=1)
     session.close()
     slowest, sql = max(seconds)
     told = {

@@ -4,7 +4,7 @@ A view is a new window of one browser on the page's address, until its first scr
 every chart, table and picture that reaches into a window of 1280 × 720 is drawn. What lies below may come later (dashboard/first_screen.py); `whole_page_median_s` is until all of the page is drawn, from the same beginning.
 The browser is Chromium with a profile on disk, as a person has it: it has seen the dashboard's own script and style before, and keeps them and what it has compiled of them. Payload: what the
 WebSocket and the pictures weigh, of the first screen and of the whole page after it. A browser is sent large parts that both have once; this count has them twice.
-In turns with our pages stands one of Streamlit with a single line: what the machine and Streamlit take by themselves. The start is the median of several.
+In turns with our pages comes one of Streamlit with a single line: what the machine and Streamlit take by themselves. Targets are multiples of it. The start is the median of several.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ DRAWN = f"""whole => {{
 }}"""
 WINDOW = ViewportSize(width=1280, height=720)
 PATIENCE_MS = 60_000.0
+WITH_A_REST = ("run", "compare", "compare/curves")  # whose first screen comes alone
 BARE_PAGE = "benchmarks/load/bare_page.py"
 
 
@@ -66,16 +67,16 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
         with stage.served(home) as (process, address), stage.served(home, BARE_PAGE) as (_, bare_address):
             seconds_of_view(context, address)
             stage.wait_until_quiet(process)
-            pages_seen = {
-                page: f"{address}/{'' if page == 'home' else page}?{query}" for page, query in queries.items()
-            }
+            pages_seen = {page: f"{address}/{path_of(page)}?{query}" for page, query in queries.items()}
             pages_seen["bare"] = bare_address
             views: dict[str, list[View]] = {page: [] for page in pages_seen}
             for _ in range(scale.visits):
                 for page, where in pages_seen.items():
                     views[page].append(seconds_of_view(context, where))
-            for page in pages_seen:
-                yield _figure(page, views[page])
+            bare_s = statistics.median_high(view.first_screen for view in views.pop("bare"))
+            yield Figure("first_view_bare_s", bare_s, {"views": scale.visits})
+            for page in views:
+                yield _figure(page, views[page], bare_s)
             for page, query in queries.items():
                 yield aside.submit(asyncio.run, _payload(address, page, query)).result()
 
@@ -96,15 +97,22 @@ def _start(context: BrowserContext, home: Home, starts: int) -> Figure:
     return Figure("start_s", statistics.median(tries), told)
 
 
-def _figure(page: str, views: list[View]) -> Figure:
+def path_of(page: str) -> str:
+    """In an address."""
+    return "" if page == "home" else pages.page_of(page)
+
+
+def _figure(page: str, views: list[View], bare_s: float) -> Figure:
+    """How many times as long as a bare page it takes, at the median."""
     seconds = [view.first_screen for view in views]
     told = {
         "views": len(views),
         "median_s": round(statistics.median_high(seconds), 3),
+        "p95_s": round(p95(seconds), 3),
         "first_s": round(seconds[0], 3),
         "whole_page_median_s": round(statistics.median_high(view.whole_page for view in views), 3),
     }
-    return Figure(f"first_view_{page}_s", p95(seconds), told)
+    return Figure(f"first_view_{page}", statistics.median_high(seconds) / bare_s, told)
 
 
 @contextmanager
@@ -135,8 +143,8 @@ def seconds_of_view(context: BrowserContext, where: str, begin: float | None = N
 
 async def _payload(address: str, page: str, query: str) -> Figure:
     async with client.opened(address) as session:
-        first = await session.visit("" if page == "home" else page, query)
-        visits = [first, await session.visit()] if page in first_screen.PAGES else [first]
+        first = await session.visit(path_of(page), query)
+        visits = [first, await session.visit()] if page in WITH_A_REST else [first]
     names = set[str]().union(*(visit.media for visit in visits))
     media = sum(len(urllib.request.urlopen(address + name).read()) for name in names)
     told = {

@@ -26,14 +26,9 @@ class Series:
     color: str
 
 
-def colors(rows: list[RunRow]) -> dict[str, str]:
-    """run_id → color: the run's own, or another where one of the runs before it has that."""
-    return dict(zip((row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True))
-
-
 def each_run(rows: list[RunRow]) -> list[Series]:
     """Every run by itself, each in another color."""
-    names, own = run_words.unique_names(rows), colors(rows)
+    names, own = run_words.unique_names(rows), run_words.colors(rows)
     return [Series(names[row.run_id], (row.run_id,), own[row.run_id]) for row in rows]
 
 

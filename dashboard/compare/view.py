@@ -14,7 +14,7 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import Look, Smoothing, YScale
 from dashboard.compare.grouping import Series
-from dashboard.frame import places
+from dashboard.frame import address, places
 from gan_runtime.base.metrics import Metric
 from gan_runtime.spec import nesting
 from gan_runtime.store import queries
@@ -47,6 +47,7 @@ GROUP_HELP = (
 )
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
+COMPARED = "compare.runs_of_before"  # ids
 USUAL_X = "compare.usual_x"  # the axis that was usual of the runs before
 Name = TypeVar("Name", bound=str)
 ACROSS = 2  # charts beside each other, which share the points that one over the whole width has
@@ -62,15 +63,21 @@ class Choices:
     by: str
 
 
+def opened_last() -> tuple[str, ...]:
+    """The runs that this window compared last, else the one whose page it opened last."""
+    run_id = st.session_state.get(address.CHOSEN_RUN, "")
+    return tuple(st.session_state.get(COMPARED, (run_id,) if run_id else ()))
+
+
 def choices(rows: list[RunRow]) -> Choices:
-    """One row of controls, the same place whatever is picked; each stands in the address once it is changed."""
+    """One row of controls, the same place whatever is picked; each is in the address once it is changed."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         x = _x_axis(rows)
         smoothing = _control(
             "Smoothing", {name: name.capitalize() for name in SMOOTHINGS}, SMOOTHING, SMOOTHING_HELP, 130, 1
         )
         y = _control("Y axis", SCALES, Y, SCALE_HELP, 130)
-        by = _group_by(rows)
+        by = group_by(rows)
     return Choices(x, Look(smoothing, y), by)
 
 
@@ -105,7 +112,7 @@ def _control(label: str, names: dict[Name, str], key: str, text: str, width: int
     return picked
 
 
-def _group_by(rows: list[RunRow]) -> str:
+def group_by(rows: list[RunRow]) -> str:
     """What the runs are grouped by. A choice that the picked runs no longer offer falls back to each run alone."""
     offered = grouping.choices(rows)
     if st.session_state.get(BY, grouping.EACH_RUN) not in offered:
@@ -241,7 +248,7 @@ def pick(key: str, part: str) -> None:
 
 
 def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
-    """The runs behind the last click in a part, each with a way to its Live page; before it, that one can click."""
+    """The runs behind the last click in a part, each with a way to its page; before it, that one can click."""
     picked = st.session_state.get(f"compare.picked.{part}")
     single = {line.name: line for line in grouping.each_run(rows)}
     clicked = single.get(str(picked)) or next((line for line in drawn if line.name == picked), None)
@@ -257,7 +264,7 @@ def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
         for run_id in clicked.run_ids:
             label = f"Open {words.plain(names[run_id])} · {known[run_id].status}"
             st.page_link(
-                places.LIVE,
+                places.RUN,
                 label=label,
                 icon=":material/monitoring:",
                 query_params={"run": run_id},

@@ -1,6 +1,6 @@
 """The HTML of a page: Streamlit's own, and in it what its script would find out by asking, one answer after the other.
 
-Where the server is: on a page's address, such as /live, the script looks one level too deep first, is refused, and pauses. Which parts
+Where the server is: on a page's address, such as /run, the script looks one level too deep first, is refused, and pauses. Which parts
 of itself the page is drawn with: else it asks for each when the page's elements have come, and for what that imports after it. They are
 named once the script itself is there, while the server makes the page. The reasons stand in docs/decisions/0063-first-views.md.
 Why a page does not connect: refusal.js.
@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import file_util
 
-from dashboard.frame import places
+from dashboard.frame import old_addresses, places
 
 # Streamlit's own names of the parts that the first screen of a page is drawn with.
 ALWAYS, CHARTS, TABLES = ("Html", "Button", "PageLink"), ("ArrowVegaLiteChart",), ("DataFrame",)
 PARTS = {
     "": ("ImageList",),
-    "live": ("Selectbox", "Progress", "Metric", "Slider", "ImageList", *CHARTS),
+    "run": ("Selectbox", "Progress", "Metric", "Slider", "ImageList", *CHARTS),
     "runs": ("TextInput", "ButtonGroup", *TABLES),
     "compare": ("Multiselect", "Selectbox", *CHARTS),
     "launch": ("ButtonGroup", "Selectbox", "TextInput", "Metric"),
@@ -40,23 +40,30 @@ BEFORE, AFTER = '<script type="module"', "</head>"
 
 
 class FrontPage:
-    """The middleware: answers who opens a page with its HTML, and passes on everything else."""
+    """The middleware: answers who opens a page with its HTML, sends old addresses to the new ones, and passes on all else."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A browser keeps the answer no longer than Streamlit's own: it asks each time."""
-        static = Path(file_util.get_static_dir())
-        html = page(static, scope["path"].removeprefix("/")) if _is_opened(scope) else ""
-        answer = HTMLResponse(html, headers={"Cache-Control": "no-cache"}) if html else self._app
-        await answer(scope, receive, send)
+        await self._answer(scope)(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> ASGIApp:
+        if not _is_opened(scope):
+            return self._app
+        name = scope["path"].removeprefix("/")
+        if moved := old_addresses.new_address(name, scope.get("query_string", b"").decode("latin-1")):
+            return RedirectResponse(moved)
+        html = page(Path(file_util.get_static_dir()), name) if name in NAMES else ""
+        return HTMLResponse(html, headers={"Cache-Control": "no-cache"}) if html else self._app
 
 
 def _is_opened(scope: Scope) -> bool:
+    """Whether a person opens an address, and no script asks for a file."""
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
-    return scope["path"].removeprefix("/") in NAMES and "text/html" in Headers(scope=scope).get("accept", "")
+    return "text/html" in Headers(scope=scope).get("accept", "")
 
 
 @cache

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard import widgets
-from dashboard.frame import disk_view, places, session, store_view, who_view
+from dashboard.frame import address, disk_view, places, session, store_view, who_view
 from dashboard.launch import fields
 
 st.set_page_config(
@@ -28,16 +27,18 @@ page = st.navigation(
             st.Page(places.HOME, title="Home", icon=":material/home:", default=True),
             st.Page(places.LAUNCH, title="Launch", icon=":material/rocket_launch:", url_path="launch"),
             st.Page(places.DATA, title="Data", icon=":material/photo_library:", url_path="data"),
-            st.Page(places.LIVE, title="Live", icon=":material/monitoring:", url_path="live"),
         ],
         "Runs": [
             st.Page(places.RUNS, title="Runs", icon=":material/table_rows:", url_path="runs"),
             st.Page(
-                places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"
+                places.RUN,
+                title="Run",
+                icon=":material/monitoring:",
+                url_path="run",
+                visibility="visible" if address.has_run() else "hidden",
             ),
-            st.Page(places.SAMPLES, title="Samples", icon=":material/grid_view:", url_path="samples"),
             st.Page(
-                places.HISTOGRAMS, title="Histograms", icon=":material/area_chart:", url_path="histograms"
+                places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"
             ),
         ],
         "Studies": [
@@ -57,8 +58,6 @@ page = st.navigation(
     expanded=True,  # what stands below it would fold it
 )
 st.set_page_config(page_title=f"{page.title} – GAN training")
-if page.url_path != "live":
-    st.session_state.pop(widgets.SHOWN, None)
 fields.keep_typed()
 store_view.take_over()
 who_view.show()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 _PAGES = Path(__file__).resolve().parents[2] / "pages"
 HOME = _PAGES / "home.py"
 LAUNCH = _PAGES / "launch.py"
 DATA = _PAGES / "data.py"
-LIVE = _PAGES / "live.py"
+RUN = _PAGES / "run.py"
 RUNS = _PAGES / "runs.py"
 COMPARE = _PAGES / "compare.py"
-SAMPLES = _PAGES / "samples.py"
-HISTOGRAMS = _PAGES / "histograms.py"
 STUDIES = _PAGES / "studies.py"
 PAPER = _PAGES / "paper.py"
 XLA = _PAGES / "xla.py"
@@ -24,11 +23,9 @@ PAGES = (
     HOME,
     LAUNCH,
     DATA,
-    LIVE,
+    RUN,
     RUNS,
     COMPARE,
-    SAMPLES,
-    HISTOGRAMS,
     STUDIES,
     PAPER,
     XLA,
@@ -37,3 +34,10 @@ PAGES = (
     PHYSICS,
     FLOW,
 )
+
+
+def of_runs(run_ids: Sequence[str], tab: str) -> tuple[Path, dict[str, str]]:
+    """Where a tab that runs and comparisons both have shows these runs: the page, and the rest of its address."""
+    if len(run_ids) == 1:
+        return RUN, {"run": run_ids[0], "tab": tab}
+    return COMPARE, {"runs": ",".join(run_ids), "tab": tab}

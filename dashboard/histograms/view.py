@@ -1,4 +1,4 @@
-"""The parts of the Histograms page: what to look at, one run over its epochs, several runs at one epoch."""
+"""The parts of the tab Histograms of a run and of Compare: what to look at, one run over its epochs, several runs at one epoch."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import plots, run_words, widgets, words
-from dashboard.compare import grouping
+from dashboard import charts, plots, run_words, widgets, words
 from dashboard.histograms import charts as histogram_charts
-from dashboard.histograms.words import Choice, Panel, choices
+from dashboard.histograms.words import Choice, Panel, choices, whole_networks
+from gan_runtime.catalog import declared
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
+ACROSS = 4
 Draw = Callable[..., alt.Chart | alt.LayerChart]
 VIEWS: dict[str, Draw] = {"Ridgelines": histogram_charts.ridgelines, "Heatmap": histogram_charts.heatmap}
 BINS_HELP = (
@@ -51,6 +52,7 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
             choice,
             how.segmented_control("View", list(VIEWS), default="Ridgelines", required=True),
         )
+        _after_one_epoch(store, rows[0])
     else:
         with how:
             epoch = widgets.epoch_slider(
@@ -60,6 +62,26 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
                 any(row.is_live for row in rows),
             )
         _over_runs(store, rows, choice, epoch)
+
+
+def _after_one_epoch(store: Store, row: RunRow) -> None:
+    """Weights and gradients of each network as a whole, several beside each other, under a slider of their own."""
+    newest = _newest(store, [row.run_id])
+    shown = whole_networks(declared.of(row.workload), queries.histogram_names(store, [row.run_id]))
+    frames = {panel: queries.histogram(store, row.run_id, (panel.series,), newest) for panel in shown}
+    if all(frame.empty for frame in frames.values()):
+        return
+    st.header("Weights and gradients after one epoch")
+    epoch = widgets.epoch_slider(row.epochs, newest, f"histograms.{row.run_id}", row.is_live)
+    for begin in range(0, len(shown), ACROSS):
+        for column, panel in zip(st.columns(ACROSS), shown[begin : begin + ACROSS], strict=False):
+            frame = queries.histogram(store, row.run_id, (panel.series,), epoch)
+            with column:
+                if frame.empty:
+                    st.caption(f"{panel.title}: not recorded up to epoch {epoch}.")
+                else:
+                    key, named = f"{panel.series}.{row.run_id}", (panel.title, panel.axis, panel.color)
+                    plots.kept_chart(charts.value_histogram, frame, key, *named)
 
 
 def _picked(offered: list[Choice]) -> Choice:
@@ -90,7 +112,7 @@ def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) ->
 
 def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> None:
     names = run_words.unique_names(rows)
-    colors = {names[run_id]: color for run_id, color in grouping.colors(rows).items()}
+    colors = {names[run_id]: color for run_id, color in run_words.colors(rows).items()}
     columns = st.columns(len(choice.panels), gap="medium")
     frames = [_overlay(store, list(names), panel, epoch) for panel in choice.panels]
     for column, panel, frame in zip(columns, choice.panels, frames, strict=True):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import run_words, widgets, words
 from dashboard.frame import places
-from dashboard.live import stop_view
+from dashboard.run import buttons
 from dashboard.samples import sample_images
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -32,8 +32,8 @@ def welcome() -> None:
         (
             "2 · Watch",
             "Losses, scores, epoch times and samples of the running training, redrawn each second.",
-            places.LIVE,
-            "Go to Live",
+            places.RUN,
+            "Go to the newest run",
         ),
         (
             "3 · Compare",
@@ -65,12 +65,12 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
                 widgets.figures(progress, row)
                 with st.container(horizontal=True, vertical_alignment="center"):
                     st.page_link(
-                        places.LIVE,
-                        label="Open live",
+                        places.RUN,
+                        label="Open run",
                         icon=":material/monitoring:",
                         query_params={"run": row.run_id},
                     )
-                    stop_view.button(runtime, row)
+                    buttons.stop(runtime, row)
 
 
 def last_runs(store: Store, rows: list[RunRow]) -> None:
@@ -90,4 +90,4 @@ def _card(store: Store, row: RunRow) -> None:
     sample_images.show(store, row, row.epochs, caption=False)
     widgets.state(row.status, row.name)
     st.caption(f"{words.plain(run_words.settings(row))} · {words.plain(row.note)}")
-    st.page_link(places.LIVE, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id})
+    st.page_link(places.RUN, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id})

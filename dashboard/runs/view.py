@@ -111,7 +111,7 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
         ],
         time=[words.duration(None if pd.isna(value) else value) for value in table["seconds"]],
         link=[
-            f"live?run={quote(one)}#{quote(name)}"
+            f"run?run={quote(one)}#{quote(name)}"
             for one, name in zip(table["run_id"], table["name"], strict=True)
         ],
         **{losses.TOGETHER: [losses.in_words(row) for row in table.to_dict("records")]},
@@ -245,13 +245,14 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
             st.switch_page(places.COMPARE, query_params={"runs": ",".join(ids)})
         if len(ids) == 1:
             if st.button("Open", type="primary", icon=":material/monitoring:"):
-                st.switch_page(places.LIVE, query_params={"run": ids[0]})
+                st.switch_page(places.RUN, query_params={"run": ids[0]})
             if change_buttons.button("Rename", icon=":material/edit:"):
                 _rename(runtime, ids[0], str(chosen["name"].iloc[0]))
             if change_buttons.button("Tags and note", icon=":material/sell:"):
                 marks_view.edit(runtime, ids[0])
         if st.button("Samples", icon=":material/grid_view:"):
-            st.switch_page(places.SAMPLES, query_params={"runs": ",".join(ids)})
+            page, query = places.of_runs(ids, "samples")
+            st.switch_page(page, query_params=query)
         marks_view.toggles(runtime, chosen)
         if change_buttons.button("Delete", icon=":material/delete:"):
             _delete(runtime, ids)

@@ -21,8 +21,8 @@ COUNTS = (16, 64, 256)
 EVERY_CLASS = ""  # in place of the name of one
 NARROWEST, WIDEST = 480, 960  # pixels of the picture on a wide page
 NO_CHECKPOINT = (
-    "None of these runs has a checkpoint here: a run saves one after each epoch, and bundles hold none. "
-    "Train a run, and its networks can be asked for more images."
+    "This run has no checkpoint here: a run saves one after each epoch, and bundles hold none. "
+    "Train it, and its networks can be asked for more images."
 )
 CHECKPOINT_HELP = (
     "The newest one holds the networks as they are in the last pictures. The best one is that of the epoch whose images the "
@@ -30,17 +30,15 @@ CHECKPOINT_HELP = (
 )
 
 
-def show(runtime: Runtime, rows: list[RunRow]) -> None:
-    """Below the samples of some runs: more images of one of them."""
+def show(runtime: Runtime, row: RunRow) -> None:
+    """Below the samples of a run: more images of it."""
     st.subheader("More images", anchor=False)
-    names = {row.run_id: row.name for row in rows if runtime.checkpoints_of(row.run_id)}
-    if not names:
+    if not runtime.checkpoints_of(row.run_id):
         st.caption(NO_CHECKPOINT)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        run_id = _run(names)
-        look = runtime.newest_images(run_id)
-        wanted = _form(runtime, run_id)
+        look = runtime.newest_images(row.run_id)
+        wanted = _form(runtime, row.run_id)
         pressed = change_buttons.button(
             "Generate",
             key="generate.start",
@@ -53,16 +51,7 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
     if look is not None and look.is_live:
         job_bar.show(runtime, look, _how_far, EndButton(f"generate.cancel.{look.job.job_id}"))
     elif look is not None:
-        _ended(look, names[run_id])
-
-
-def _run(names: dict[str, str]) -> str:
-    """Nothing is drawn where there is no choice."""
-    if len(names) < 2:
-        return next(iter(names))
-    if st.session_state.get("generate.run") not in names:
-        st.session_state["generate.run"] = next(iter(names))
-    return str(st.selectbox("Run", list(names), format_func=names.__getitem__, key="generate.run", width=200))
+        _ended(look, row.name)
 
 
 def _form(runtime: Runtime, run_id: str) -> Wanted:

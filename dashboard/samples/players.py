@@ -8,10 +8,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import panels, plots, widgets, words
-from dashboard.compare import charts as compare_charts
-from dashboard.compare import grouping
+from dashboard import panels, plots, run_words, widgets, words
 from dashboard.panels import Group
+from dashboard.samples import charts as sample_charts
 from dashboard.samples import kinds, sample_images, timelapse
 from dashboard.samples.timelapse import Strip
 from gan_runtime.catalog import declared
@@ -62,7 +61,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
         st.html(_scores_line(panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))
-    colors = grouping.colors(rows)
+    colors = run_words.colors(rows)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(
             st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False
@@ -109,7 +108,7 @@ def _one_run(
     for place, group in enumerate(judged):
         scores = own[own["name"].isin(group.names)]
         if len(scores):
-            draw = partial(compare_charts.score_bars, judged=group)
+            draw = partial(sample_charts.score_bars, judged=group)
             plots.steady_chart(draw, scores, f"{key}.scores.{place}.{row.run_id}")
 
 
@@ -137,7 +136,7 @@ def _film_button(store: Store, rows: list[RunRow], epochs: list[int], kind: str,
 def film(store: Store, rows: list[RunRow], epochs: list[int], kind: str) -> bytes:
     """The pictures of one kind of the runs side by side, over the epochs, as an animated GIF."""
     shown = timelapse.shown_epochs(epochs)
-    strips, colors = [], grouping.colors(rows)
+    strips, colors = [], run_words.colors(rows)
     for row in rows:
         grids = [
             grid for epoch in shown if (grid := queries.sample(store, row.run_id, epoch, kind)) is not None

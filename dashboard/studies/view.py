@@ -75,7 +75,7 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
         training = next((row for row in runs if row.is_live and row.status != "queued"), None)
         if training is not None:
             st.page_link(
-                places.LIVE,
+                places.RUN,
                 label=f"Watch {words.plain(training.name)}",
                 icon=":material/monitoring:",
                 query_params={"run": training.run_id},

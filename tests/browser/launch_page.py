@@ -31,7 +31,7 @@ def choose(page: Page, label: str, option: str) -> None:
 def start(page: Page) -> str:
     """Starts what is filled in; returns the run's id."""
     page.get_by_role("button", name=START).click()
-    expect(page).to_have_url(re.compile(r"/live\?run=quick-\d{4}"))
+    expect(page).to_have_url(re.compile(r"/run\?run=quick-\d{4}"))
     return page.url.rpartition("run=")[2]
 
 

@@ -64,14 +64,14 @@ def main() -> None:
             finished(browser, dashboard, labelled)
             measured(browser, dashboard, home, simulated)
             third = queued()
-            page = open_page(browser, f"{dashboard.address}/live?run={third}")
+            page = open_page(browser, f"{dashboard.address}/run?run={third}")
             expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(timeout=120_000)
             page.close()
             for theme in ("light", "dark"):
                 photograph(browser, dashboard, "home", "", (theme,))
-                photograph(browser, dashboard, "live", f"live?run={third}", (theme,))
-            photograph(browser, dashboard, "finished", f"live?run={first}", ("light", "dark"))
-            photograph(browser, dashboard, "pictures", f"live?run={labelled}", ("light", "dark"))
+                photograph(browser, dashboard, "run", f"run?run={third}", (theme,))
+            photograph(browser, dashboard, "finished", f"run?run={first}", ("light", "dark"))
+            photograph(browser, dashboard, "pictures", f"run?run={labelled}", ("light", "dark"))
             photograph(
                 browser, dashboard, "physics", f"physics?runs={simulated}", ("light", "dark"), height=TALLER
             )
@@ -79,8 +79,13 @@ def main() -> None:
             photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
             photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
             photograph(browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark"))
-            photograph(browser, dashboard, "samples", f"samples?runs={first},{second}", ("light", "dark"))
-            photograph(browser, dashboard, "histograms", f"histograms?runs={first}", ("light", "dark"))
+            photograph(
+                browser, dashboard, "samples", f"compare?runs={first},{second}&tab=samples", ("light", "dark")
+            )
+            photograph(
+                browser, dashboard, "curves", f"compare?runs={first},{second}&tab=curves", ("light", "dark")
+            )
+            photograph(browser, dashboard, "histograms", f"run?run={first}&tab=histograms", ("light", "dark"))
             examples(browser, dashboard, home)
         finally:
             dashboard.stop()
@@ -116,7 +121,7 @@ def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) ->
 
 def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
     """Waits for the end of a run on its Live page."""
-    page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
+    page = open_page(browser, f"{dashboard.address}/run?run={run_id}")
     expect(page.get_by_text("epochs done ·")).to_be_visible(timeout=TRAINING_MS)
     page.close()
 

@@ -93,7 +93,10 @@ def test_a_run_is_launched_watched_stopped_resumed_and_compared(
     page.goto(f"{dashboard.address}/compare?runs={earlier.run_id},{run.run_id}")
     settled(page)
     drawn = page.get_by_test_id("stVegaLiteChart").locator("canvas")
-    expect(drawn).to_have_count(4)  # two losses, a result, the options
+    expect(drawn).to_have_count(2)  # a result, the options
     expect(page.get_by_text("What differs")).to_be_visible()
+    page.get_by_role("tab", name="Curves").click()
+    expect(drawn).to_have_count(2)  # two losses
+    page.get_by_role("tab", name="Samples").click()
     expect(page.get_by_role("img", name=re.compile("^Generated images of"))).to_have_count(2)
     page.close()

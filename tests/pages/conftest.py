@@ -99,7 +99,7 @@ def home(tmp_path: Path, empty_database: Path) -> Home:
 
 @pytest.fixture
 def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """`show("live", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one. The page is
+    """`show("run", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one. The page is
     whole, as a moment after it was opened; not with `whole=False`.
 
     Waiting runs keep waiting: a trainer would live on after the test and slow down all others. The runtime acts when it is opened

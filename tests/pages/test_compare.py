@@ -33,7 +33,7 @@ def spec_of(app: AppTest, title: str) -> str:
 def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert '"title": "Step"' in spec_of(app, "Generator loss")
     for axis, title in {
         "images": "Images seen",
@@ -49,7 +49,7 @@ def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
 def test_compare_smooths_and_scales_as_chosen(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
     app.selectbox(key="smoothing").set_value("none").run()
     assert '"value": 0.35' not in spec_of(app, "Generator loss")
     app.selectbox(key="smoothing").set_value("strong")
@@ -62,7 +62,7 @@ def test_compare_smooths_and_scales_as_chosen(show: Show, trained: Make) -> None
 def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(-0.5, 1.0), generator_loss="minimax")
     trained("quick-0002", losses=(-0.7, 1.0), seconds=10, generator_loss="minimax")
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
     app.selectbox(key="y").set_value("log").run()
     assert "Generator loss: no value is above 0" in texts(app)
     assert titles(app)[0] == "Discriminator loss"
@@ -72,7 +72,7 @@ def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(show: Sho
     trained("quick-0001", losses=(0.5, 1.0), seed=1)
     trained("quick-0002", losses=(1.5, 1.0), seconds=10, seed=2)
     trained("quick-0003", losses=(3.0, 1.0), seconds=20, seed=2, replicas=2)
-    app = show("compare", runs="quick-0001,quick-0002,quick-0003")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002,quick-0003")
     assert app.selectbox(key="by").options == ["Each run alone", "All but the seed", "Replicas"]
     app.selectbox(key="by").set_value("over seeds").run()
     assert not app.exception
@@ -88,7 +88,7 @@ def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(show: Sho
 def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> None:
     trained("quick-0001", seed=1)
     trained("quick-0002", seconds=10, seed=2)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert "Click a curve" in texts(app)
     app.session_state["compare.picked.curves"] = "quick-0002"
     app.run()
@@ -157,14 +157,16 @@ def test_runs_with_different_batches_are_compared_along_epochs(
 ) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert app.selectbox(key="x").value == "step"
     for run_id, dataset in (("big-0003", "digits"), ("big-0004", "mnist")):
         new_run(run_id, seconds=20, batch_size_global=64, dataset=dataset)
     session.close()
-    assert show("compare", runs="quick-0001,big-0003").selectbox(key="x").value == "epoch"
-    assert show("compare", runs="quick-0001,big-0004").selectbox(key="x").value == "images"
-    assert show("compare", runs="quick-0001,big-0003", x="Step").selectbox(key="x").value == "step"
+    assert show("compare", tab="curves", runs="quick-0001,big-0003").selectbox(key="x").value == "epoch"
+    assert show("compare", tab="curves", runs="quick-0001,big-0004").selectbox(key="x").value == "images"
+    assert (
+        show("compare", tab="curves", runs="quick-0001,big-0003", x="Step").selectbox(key="x").value == "step"
+    )
 
 
 def test_the_usual_axis_follows_the_runs_and_a_picked_one_stays(
@@ -173,7 +175,7 @@ def test_the_usual_axis_follows_the_runs_and_a_picked_one_stays(
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     new_run("big-0003", seconds=20, batch_size_global=64)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
     picker = app.multiselect(key="compare.runs")
     picker.set_value(["quick-0001", "big-0003"]).run()
     assert app.selectbox(key="x").value == "epoch"
@@ -195,8 +197,10 @@ def test_compare_of_runs_without_numbers_says_when_there_will_be_some(show: Show
     new_run("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
-    assert "None of these runs has finished a step yet." in texts(app)
     assert "'Score gap, last epoch' appears after a first epoch." in texts(app)
+    curves = show("compare", tab="curves", runs="quick-0001,quick-0002")
+    assert not curves.exception
+    assert "None of these runs has finished a step yet." in texts(curves)
 
 
 def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:
@@ -222,7 +226,7 @@ def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Ma
     for number in (1, 2):
         run = trained(f"quick-000{number}", seconds=float(number), after_epoch_1=first)
         write_grid(run.samples / "epoch-00001.png")
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="samples", runs="quick-0001,quick-0002")
     assert not app.exception
     assert len(app.slider) == 1
     assert texts(app).count("After epoch 2, step 20") == 2
@@ -242,14 +246,14 @@ def test_compare_says_whether_images_can_be_compared_one_by_one(show: Show, trai
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     trained("other-0003", seconds=20, workload="mlp_gan")
-    assert "compare image by image" in texts(show("compare", runs="quick-0001,quick-0002"))
-    assert "not image by image" in texts(show("compare", runs="quick-0001,other-0003"))
+    assert "compare image by image" in texts(show("compare", tab="samples", runs="quick-0001,quick-0002"))
+    assert "not image by image" in texts(show("compare", tab="samples", runs="quick-0001,other-0003"))
 
 
 def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="samples", runs="quick-0001,quick-0002")
     assert [button.proto.label for button in app.get("download_button")] == ["Time-lapse"]
     store = session.runtime().store
     film = players.film(

@@ -379,7 +379,7 @@ def test_a_run_that_waits_for_its_data_says_so_on_its_page(
     run = new_run("quick-0001")
     waits = StatusChange(status="queued", reason="waits for data set photos (40 %)", queue_rank=0.0)
     journal.append(run.supervisor_journal, 1, waits)
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert "Waits for data set photos (40 %)" in "".join(item.proto.body for item in app.get("html"))
 
 

@@ -31,17 +31,17 @@ MORE_THAN_TEXT = re.compile(
     r"\]\(http|https?://evil|www\.evil|<img|<script|:material/home:|:red\[", re.IGNORECASE
 )
 MOST_LETTERS = 3_000  # of an element: an address of 10,000 is not shown whole
-READ = {
-    "live": "run",
-    "xla": "run",
-    "precision": "run",
-    "studies": "study",
-    "compare": "runs",
-    "samples": "runs",
-    "histograms": "runs",
-    "physics": "runs",
-    "flow": "runs",
-}
+READ = [
+    ("run", "run"),
+    ("run", "tab"),
+    ("xla", "run"),
+    ("precision", "run"),
+    ("studies", "study"),
+    ("compare", "runs"),
+    ("compare", "tab"),
+    ("physics", "runs"),
+    ("flow", "runs"),
+]
 BOUND = ("x", "smoothing", "y", "by")  # to the controls of Compare
 PAIR = "quick-0001,quick-0002"
 
@@ -69,15 +69,15 @@ def test_the_parameters_of_these_tests_are_all_that_pages_read() -> None:
         (ROOT / path).read_text(encoding="utf-8") for path in python_files("app.py", "pages", "dashboard")
     ]
     read = {name for source in sources for name in re.findall(r"query_params(?:\.get\(|\[)\"(\w+)\"", source)}
-    assert read == set(READ.values())
+    assert read == {name for _, name in READ} - {"tab"}, "and TAB of address.py"
 
 
 @pytest.mark.parametrize("part", [0, 1])
-@pytest.mark.parametrize(("page", "name"), READ.items(), ids=list(READ))
+@pytest.mark.parametrize(("page", "name"), READ)
 def test_a_page_opened_by_a_hostile_address_shows_text(
     show: Show, trained: Make, home: Home, host: Host, page: str, name: str, part: int
 ) -> None:
-    if page in ("live", "studies"):  # with runs that wait, which are drawn in no time
+    if page in ("run", "studies"):  # with runs that wait, which are drawn in no time
         design = StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"], 1)
         commands.submit_study(home, design, host, asker=operator("a test"))
     else:
@@ -109,7 +109,7 @@ def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
         iterated(run)
     show("runs")
     app = AppTest.from_function(picker_of, args=(page,))
-    open_with_all(app, READ[page])
+    open_with_all(app, "run" if page == "xla" else "runs")
     picked = app.selectbox if page == "xla" else app.multiselect
     assert picked[0].value
 
@@ -119,24 +119,23 @@ def test_a_control_in_a_hostile_address_stands_where_it_usually_does(show: Show,
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     assert (
-        show("compare", whole=False, runs=PAIR, smoothing="Strong").selectbox(key="smoothing").value
+        show("compare", whole=False, tab="curves", runs=PAIR, smoothing="Strong")
+        .selectbox(key="smoothing")
+        .value
         == "strong"
     )
     usual = ["step", "light", "auto", "each run"]
     for place in range(0, len(LINKS), len(BOUND)):
         given = dict(zip(BOUND, LINKS[place:], strict=False))
-        app = show("compare", whole=False, runs=PAIR, **given)
+        app = show("compare", whole=False, tab="curves", runs=PAIR, **given)
         is_text(app)
         assert [app.selectbox(key=name).value for name in BOUND] == usual
         assert not set(given) & set(app.query_params), "the address is put right"
 
 
-@pytest.mark.parametrize("page", ["compare", "samples", "histograms"])
-def test_a_page_of_several_runs_shows_the_one_run_that_an_address_names(
-    show: Show, trained: Make, page: str
-) -> None:
+def test_compare_shows_the_one_run_that_an_address_names(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    assert show(page, run="quick-0001").multiselect(key=f"{page}.runs").value == ["quick-0001"]
-    app = show(page, run="quick-0009")
+    assert show("compare", run="quick-0001").multiselect(key="compare.runs").value == ["quick-0001"]
+    app = show("compare", run="quick-0009")
     assert "Not stored here, so not shown: quick-0009." in [warning.value for warning in app.warning]

@@ -85,7 +85,7 @@ def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
 
 def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(show: Show, home: Home) -> None:
     run = next(run for run in home.run_dirs() if run.spec().workload == "shower_3dgan")
-    figures = {metric.label: (metric.value, metric.help) for metric in show("live", run=run.run_id).metric}
+    figures = {metric.label: (metric.value, metric.help) for metric in show("run", run=run.run_id).metric}
     assert {"Loss G", "Loss D"} <= set(figures)
     value, meaning = figures["Loss G"]
     assert value.count(" / ") == 1
@@ -107,13 +107,17 @@ def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
 
 
 @pytest.mark.parametrize(
-    "page",
-    ["home", "live", "runs", "compare", "samples", "histograms", "studies", "xla", "precision", "paper"],
+    ("page", "tab"),
+    [
+        *((page, "") for page in ("home", "runs", "studies", "xla", "precision", "paper")),
+        *(("run", tab) for tab in ("overview", "samples", "histograms", "log", "options")),
+        *(("compare", tab) for tab in ("results", "curves", "samples", "histograms")),
+    ],
 )
-def test_every_page_shows_them(show: Show, home: Home, page: str) -> None:
+def test_every_page_shows_them(show: Show, home: Home, page: str, tab: str) -> None:
     some = ",".join(run.run_id for run in home.run_dirs()[:2])
-    app = show(page, runs=some)
+    app = show(page, runs=some, **({"tab": tab} if tab else {}))
     assert not app.exception
     assert not app.error
-    if page not in ("home", "runs", "samples"):
+    if page not in ("home", "runs") and tab not in ("log", "options") and (page, tab) != ("run", "samples"):
         assert charts(app)

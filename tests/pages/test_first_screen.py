@@ -15,9 +15,9 @@ from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
-QUERIES = {"live": {"run": "quick-0001"}, "compare": {"runs": "quick-0001,quick-0002"}}
+QUERIES = {"run": {"run": "quick-0001"}, "compare": {"runs": "quick-0001,quick-0002", "tab": "curves"}}
 FIRST = {
-    "live": ["Generator and discriminator loss"],
+    "run": ["Generator and discriminator loss"],
     "compare": ["Generator loss"],
 }
 
@@ -69,14 +69,14 @@ def points(app: AppTest) -> list[int]:
 def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("live", whole=False, run="quick-0001")
-    assert titles(app) == FIRST["live"]
+    app = show("run", whole=False, run="quick-0001")
+    assert titles(app) == FIRST["run"]
     app.switch_page(str(places.HOME)).run()
-    app.switch_page(str(places.LIVE)).run()
-    assert len(titles(app)) > len(FIRST["live"])
+    app.switch_page(str(places.RUN)).run()
+    assert len(titles(app)) > len(FIRST["run"])
 
 
 def test_a_page_with_nothing_to_draw_says_so_at_once(show: Show) -> None:
-    app = show("live", whole=False)
+    app = show("run", whole=False)
     assert "No run is stored yet" in texts(app)
     assert "follow in a moment." not in texts(app)

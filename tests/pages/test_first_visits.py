@@ -19,10 +19,11 @@ from tests.support.measured_showers import measured
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 VISITS = {
-    "live": {"run": "quick-0001"},
-    "compare": {"runs": "quick-0001,quick-0002"},
-    "histograms": {"runs": "quick-0001"},
-    "physics": {"runs": "quick-0001,quick-0002"},
+    "overview": ("run", {"run": "quick-0001"}),
+    "histograms": ("run", {"run": "quick-0001", "tab": "histograms"}),
+    "results": ("compare", {"runs": "quick-0001,quick-0002"}),
+    "curves": ("compare", {"runs": "quick-0001,quick-0002", "tab": "curves"}),
+    "physics": ("physics", {"runs": "quick-0001,quick-0002"}),
 }
 
 
@@ -44,9 +45,9 @@ def two_runs(trained: Make) -> None:
         measured(trained(f"quick-{number:04d}", seconds=10.0 * number), 1, 2)
 
 
-@pytest.mark.parametrize("page", list(VISITS))
+@pytest.mark.parametrize(("page", "query"), VISITS.values(), ids=list(VISITS))
 def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
-    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, page: str
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, page: str, query: dict[str, str]
 ) -> None:
     two_runs(trained)
     found: list[str] = []
@@ -65,7 +66,7 @@ def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
     spied(monkeypatch, pd.DataFrame, "to_string", lambda *_, **__: found.append("a table as text"))
     monkeypatch.setattr(plots, "specification", plots.specification.__wrapped__)  # type: ignore[attr-defined]
     plots.kept.cache_clear()
-    app = show(page, **VISITS[page])
+    app = show(page, **query)
     assert not app.exception
     assert len(app.get("vega_lite_chart")) > 1
     assert found == []
@@ -80,7 +81,7 @@ def test_physics_asks_the_store_nothing_twice(
     def note(_: Store, sql: str, parameters: object = None) -> None:
         asked[f"{sql} {parameters}"] += 1
 
-    app = show("physics", **VISITS["physics"])  # takes the runs in, which asks on its own
+    app = show("physics", **VISITS["physics"][1])  # takes the runs in, which asks on its own
     for name in ("rows", "frame"):
         spied(monkeypatch, Store, name, note)
     app.run()

@@ -23,13 +23,14 @@ from tests.support.measured_flows import frames as films
 from tests.support.measured_flows import iteration
 
 Show = Callable[..., AppTest]
+OF_RUN, OF_SEVERAL = {"run": "quick-0002"}, {"runs": "quick-0001,quick-0002,quick-0003"}
 PAGES = {
     "home": {},
-    "live": {"run": "quick-0002"},
+    "run": OF_RUN,
+    **{f"run {tab}": OF_RUN | {"tab": tab} for tab in ("samples", "histograms", "log", "options")},
     "runs": {},
-    "compare": {"runs": "quick-0001,quick-0002,quick-0003"},
-    "samples": {"runs": "quick-0001,quick-0002"},
-    "histograms": {"runs": "quick-0001,quick-0002"},
+    "compare": OF_SEVERAL,
+    **{f"compare {tab}": OF_SEVERAL | {"tab": tab} for tab in ("curves", "samples", "histograms")},
     "studies": {},
     "xla": {},
     "precision": {},
@@ -131,7 +132,7 @@ def strings(message: Message) -> Iterator[str]:
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize(("page", "query"), PAGES.items(), ids=list(PAGES))
 def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: dict[str, str]) -> None:
-    app = show(page, **query)
+    app = show(page.split()[0], **query)
     assert not app.exception
     assert len(list(shown(whole_page.tree(app)))) > 5
     assert more_than_text(app) == []
@@ -179,7 +180,8 @@ def cells_of(table: pd.DataFrame) -> Iterator[str]:
 
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize(
-    ("page", "name"), [("live", "run"), ("compare", "runs"), ("samples", "runs"), ("studies", "study")]
+    ("page", "name"),
+    [("run", "run"), ("run", "tab"), ("compare", "runs"), ("compare", "tab"), ("studies", "study")],
 )
 def test_an_address_is_shown_as_it_is(show: Show, page: str, name: str) -> None:
     app = show(page, **{name: " ".join(NAMES)})

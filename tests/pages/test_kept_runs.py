@@ -143,8 +143,8 @@ def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(show:
     assert show("compare").multiselect[0].options == ["quick-0001"]
     asked = show("compare", runs="quick-0002")
     assert asked.multiselect[0].value == ["quick-0002"]
-    assert show("live").selectbox[0].value == "quick-0001"
-    assert show("live", run="quick-0002").selectbox[0].value == "quick-0002"
+    assert show("run").selectbox[0].value == "quick-0001"
+    assert show("run", run="quick-0002").selectbox[0].value == "quick-0002"
 
 
 def hide(*run_ids: str) -> None:
@@ -189,7 +189,7 @@ def test_a_hidden_run_is_not_the_previous_one_of_a_run(show: Show, trained: Make
         trained(f"quick-000{number}", seconds=number)
     show("runs")
     hide("quick-0002")
-    links = [link.proto for link in show("live", run="quick-0003").get("page_link")]
+    links = [link.proto for link in show("run", run="quick-0003").get("page_link")]
     assert "runs=quick-0001%2Cquick-0003" in [link.query_string for link in links]
 
 

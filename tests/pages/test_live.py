@@ -14,8 +14,8 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
-from dashboard.live import host_words, log_words, pace
-from dashboard.live import view as live_view
+from dashboard.run import log_view, options_view, overview, pace
+from dashboard.run import view as run_view
 from dashboard.samples import sample_images
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
@@ -38,11 +38,11 @@ def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
 
 def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     title = "Generator and discriminator loss"
     assert sorted(set(rows_of(app, title)["step"])) == list(range(1, 21))
     assert "Drag across a chart to zoom in." in texts(app)
-    app.session_state["live.quick-0001.window"] = (4.6, 9.3)
+    app.session_state["run.quick-0001.window"] = (4.6, 9.3)
     app.run()
     assert sorted(set(rows_of(app, title)["step"])) == [5, 6, 7, 8, 9]
     assert sorted(set(rows_of(app, "Can the discriminator tell?")["step"])) == [5, 6, 7, 8, 9]
@@ -51,17 +51,30 @@ def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(show: 
     assert sorted(set(rows_of(app, title)["step"])) == list(range(1, 21))
 
 
-@pytest.mark.parametrize("page", ["live", "compare", "samples", "histograms"])
+@pytest.mark.parametrize(
+    ("page", "tab", "pictured"),
+    [
+        ("run", "overview", ["quick-0001"]),
+        ("run", "samples", ["quick-0001"]),
+        ("run", "histograms", []),
+        ("compare", "results", []),
+        ("compare", "curves", []),
+        ("compare", "samples", ["quick-0001", "quick-0002"]),
+        ("compare", "histograms", []),
+    ],
+)
 def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
-    show: Show, trained: Make, page: str
+    show: Show, trained: Make, page: str, tab: str, pictured: list[str]
 ) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show(page, **({"run": "quick-0001"} if page == "live" else {"runs": "quick-0001,quick-0002"}))
+    app = show(
+        page, tab=tab, **({"run": "quick-0001"} if page == "run" else {"runs": "quick-0001,quick-0002"})
+    )
     assert all(len(str(chart.get("description", ""))) > 20 for chart in charts(app))
     pictures = [picture for item in app.get("image") for picture in item.proto.imgs]
     assert [picture.alt for picture in pictures] == [
-        f"Generated images of {name} after epoch 2." for name in _shown(page)
+        f"Generated images of {name} after epoch 2." for name in pictured
     ]
 
 
@@ -72,7 +85,7 @@ def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(show: Show, 
         1,
         journal.Event(level="warning", topic=stall_detection.TOPIC, message=sentence),
     )
-    assert [warning.value for warning in show("live", run=running.run_id).warning] == [sentence]
+    assert [warning.value for warning in show("run", run=running.run_id).warning] == [sentence]
 
 
 def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with_the_last_step(
@@ -92,7 +105,7 @@ def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with
 
     journal.append(running.trainer_journal(), 1, journal.Plan(images=64, steps_per_epoch=6, epochs=1))
     trained(1)
-    app = show("live", run=running.run_id)
+    app = show("run", run=running.run_id)
     assert steps(app) == [1, 2]
     trained(3)
     session.opened().refresh()
@@ -103,16 +116,12 @@ def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with
     assert "step 6 of 6" in [bar.proto.text for bar in app.get("progress")]
 
 
-def _shown(page: str) -> list[str]:
-    return {"live": ["quick-0001"], "histograms": []}.get(page, ["quick-0001", "quick-0002"])
-
-
 def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one_before(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10, learning_rate_generator=0.00123456789, seed=7)
-    app = show("live", run="quick-0002")
+    app = show("run", run="quick-0002")
     link = next(
         link.proto for link in app.get("page_link") if link.proto.label == "Compare with the previous run"
     )
@@ -130,11 +139,11 @@ def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(
 ) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     runtime = session.runtime()
-    assert live_view.current(runtime.store, "quick-0001") is not None
+    assert run_view.current(runtime.store, "quick-0001") is not None
     runtime.delete("quick-0001")
-    assert live_view.current(runtime.store, "quick-0001") is None
+    assert run_view.current(runtime.store, "quick-0001") is None
     app.run()
     assert not app.exception
     assert "'quick-0001' is not stored here; showing quick-0002 instead" in texts(app)
@@ -142,7 +151,7 @@ def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(
 
 def test_an_address_with_markup_is_shown_as_it_is(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    for page, query in (("live", {"run": HOSTILE}), ("compare", {"runs": HOSTILE})):
+    for page, query in (("run", {"run": HOSTILE}), ("compare", {"runs": HOSTILE})):
         app = show(page, **query)
         assert not app.exception
         assert "not stored here" in texts(app).lower()
@@ -163,14 +172,14 @@ def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(
 def test_a_grid_that_is_damaged_in_the_store_is_told_on_every_page(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    assert not show("live", run="quick-0001").exception
+    assert not show("run", run="quick-0001").exception
     with session.runtime().store.transaction() as writer:
         writer.execute("UPDATE ingest.samples SET png = ?", [b"\x89PNG\r\n\x1a\n no picture"])
     for page, query in (
         ("home", {}),
-        ("live", {"run": "quick-0001"}),
-        ("samples", {"runs": "quick-0001"}),
-        ("compare", {"runs": "quick-0001,quick-0002"}),
+        ("run", {"run": "quick-0001"}),
+        ("run", {"run": "quick-0001", "tab": "samples"}),
+        ("compare", {"runs": "quick-0001,quick-0002", "tab": "samples"}),
     ):
         app = show(page, **query)
         assert not app.exception
@@ -202,7 +211,7 @@ def test_the_facts_of_a_host_are_words() -> None:
         "devices": ["CPU:0", "CPU:1"],
         "something_new": None,
     }
-    assert host_words.rows(facts) == [
+    assert options_view.host_facts(facts) == [
         ("Cores", "2"),
         ("Memory", "25.3 GB"),
         ("Packages", "numpy 2.4.6, ml dtypes 0.6.0"),
@@ -228,11 +237,9 @@ def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_ask
         "E0000 00:00:1795341027.7 1 gpu.cc:1] out of memory",
         "ValueError: I0000 is no number",
     ]
-    assert log_words.without_noise([*noise, *own]) == own
+    assert log_view.without_noise([*noise, *own]) == own
     run.log.write_text("\n".join([*noise, *own]), encoding="utf-8")
-    app = show("live", run="quick-0001")
-    app.session_state["Log.quick-0001"] = True
-    app.run()
+    app = show("run", run="quick-0001", tab="log")
     assert app.code[0].value == "\n".join(own)
     app.toggle(key="all_lines.quick-0001").set_value(True).run()
     assert app.code[0].value == "\n".join([*noise, *own])
@@ -244,9 +251,8 @@ def test_events_are_told_in_the_zone_of_who_looks(show: Show, trained: Make) -> 
         at=datetime(2026, 7, 1, 12, tzinfo=UTC), level="info", topic="note", message="noon"
     )
     journal.append(run.trainer_journal(), 1, recorded)
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001", tab="log")
     app.context["timezone"] = "Europe/Berlin"
-    app.session_state["Events.quick-0001"] = True
     app.run()
     events = app.dataframe[0].value
     assert list(events.columns) == ["Time (Europe/Berlin)", "Level", "Kind", "Message", "Attempt"]
@@ -261,15 +267,15 @@ def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(show: Sho
     )
     journal.append(trained("quick-0001").trainer_journal(), 1, *told)
     trained("quick-0002", seconds=10)
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert not app.exception
     for side in ("real", "generated"):
         rows = rows_of(app, f"Scores of {side} images, by class", name="")
         assert sorted(zip(rows["epoch"], rows["series"], strict=True)) == [
             (epoch, name) for epoch in (1, 2) for name in (HOSTILE, "cat")
         ]
-    assert not any("by class" in title for title in titles(show("live", run="quick-0002")))
-    compare = show("compare", runs="quick-0001,quick-0002")
+    assert not any("by class" in title for title in titles(show("run", run="quick-0002")))
+    compare = show("compare", tab="curves", runs="quick-0001,quick-0002")
     compare.multiselect(key="compare.metrics").set_value(["score/real/cat"]).run()
     assert not compare.exception
     assert titles(compare)[2] == "Scores of real images: cat"
@@ -291,16 +297,15 @@ def test_a_run_lost_within_its_first_epoch_does_not_say_that_it_made_no_step(
         ),
         StatusChange(status="lost", reason="the trainer process is gone without a word"),
     )
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert not app.exception
     assert "Generator and discriminator loss" in titles(app)
-    assert live_view.NOT_RECORDED in texts(app), "no epoch has ended"
+    assert overview.NOT_RECORDED in texts(app), "no epoch has ended"
     assert "first step" not in texts(app)
 
 
-def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, new_run: Make) -> None:
-    new_run("quick-0001")
-    app = show("live", run="quick-0001")
+def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, running: RunDir) -> None:
+    app = show("run", run=running.run_id)
     assert not app.exception
     heights = {block.proto.height_config.pixel_height for block in app.get("container")} - {0}
     assert heights == {34, 260, 400, 580}, (

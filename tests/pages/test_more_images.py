@@ -1,4 +1,4 @@
-"""More images on the Samples page: what may be asked for, a job under way, and what it made."""
+"""More images in the tab Samples of a run: what may be asked for, a job under way, and what it made."""
 
 from __future__ import annotations
 
@@ -68,22 +68,19 @@ def button(app: AppTest) -> Any:
 
 def test_runs_without_a_checkpoint_say_so_instead_of_a_form(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    app = show("samples", runs="quick-0001")
+    app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
-    assert "None of these runs has a checkpoint here" in texts(app)
+    assert "This run has no checkpoint here" in texts(app)
     assert "generate.start" not in [button.key for button in app.button]
 
 
 def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make) -> None:
     saved(trained("quick-0001", workload="mlp_gan"), 1_050)
     saved(trained("quick-0002", seconds=10, workload="dcgan"), 700, 1_050)
-    trained("quick-0003", seconds=20)
-    app = show("samples", runs="quick-0001")
+    app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
-    assert [box.label for box in app.selectbox] == ["Images"]
-    app = show("samples", runs="quick-0001,quick-0002,quick-0003")
-    assert offered(app, "generate.run") == ["quick-0001", "quick-0002"]
-    app.selectbox(key="generate.run").set_value("quick-0002").run()
+    assert [box.label for box in app.selectbox] == ["Run", "Images"]
+    app = show("run", tab="samples", run="quick-0002")
     assert not app.exception
     assert offered(app, "generate.class.quick-0002") == ["All classes", *"0123456789"]
     assert offered(app, "generate.checkpoint.quick-0002") == [
@@ -99,7 +96,7 @@ def test_a_damaged_checkpoint_is_told_by_the_job_that_the_button_starts(
     saved(run, 1_050)
     for path in run.checkpoints.iterdir():
         path.write_bytes(b"torn")
-    app = show("samples", runs="quick-0001")
+    app = show("run", tab="samples", run="quick-0001")
     app.selectbox(key="generate.class.quick-0001").set_value("7")
     app.selectbox(key="generate.count").set_value(16)
     app.number_input(key="generate.seed").set_value(3)
@@ -126,7 +123,7 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
         "checkpoint step-2 is damaged; taking the one before.",
     )
     asked(home, 2, Wanted("quick-0001")).stop_file.touch()  # cancelled before it began
-    app = show("samples", runs="quick-0001")
+    app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     sentence = "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step 1\u2009050)."
     assert [picture.alt for item in app.get("image") for picture in item.proto.imgs][-1] == sentence
@@ -146,7 +143,7 @@ def test_a_job_under_way_tells_how_far_it_is_and_can_be_cancelled(
     job = asked(home, 1, Wanted("quick-0001", 64))
     job.introduce(asleep.pid)
     job.add_progress(Progress(done=1, total=3, sentence="generating"))
-    app = show("samples", runs="quick-0001")
+    app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     [bar] = app.get("progress")
     assert (bar.proto.value, bar.proto.text) == (

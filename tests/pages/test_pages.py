@@ -22,10 +22,9 @@ Make = Callable[..., RunDir]
     ("page", "sentence"),
     [
         ("home", "Nothing has been trained here yet"),
-        ("live", "No run is stored yet"),
+        ("run", "No run is stored yet"),
         ("runs", "No run is stored yet"),
         ("compare", "Pick two or more runs"),
-        ("samples", "No run is stored yet"),
     ],
 )
 def test_an_empty_page_says_what_to_do(show: Show, page: str, sentence: str) -> None:
@@ -52,7 +51,8 @@ def test_compare_shows_final_numbers_and_only_the_options_that_differ(show: Show
     assert list(numbers["Loss G"]) == ["0.900", "0.800"]
     assert list(numbers["Images/s"]) == ["120", "120"]
     assert differing.to_dict("list") == {"Option": ["Seed"], "quick-0001": ["1"], "quick-0002": ["2"]}
-    assert titles(app)[:2] == ["Generator loss", "Discriminator loss"]
+    curves = show("compare", tab="curves", runs="quick-0001,quick-0002")
+    assert titles(curves)[:2] == ["Generator loss", "Discriminator loss"]
 
 
 def test_compare_names_options_and_values_in_words(show: Show, trained: Make) -> None:
@@ -75,7 +75,7 @@ def test_compare_names_options_and_values_in_words(show: Show, trained: Make) ->
 def test_compare_offers_every_recorded_number(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
     more = app.multiselect(key="compare.metrics")
     assert "Spread of generated images" in more.options
     assert "Loss scale of the generator (float16)" not in more.options, "no run has recorded one"
@@ -93,8 +93,8 @@ def test_a_run_of_local_sgd_is_marked_on_every_page(show: Show, trained: Make) -
     trained("quick-0001")
     trained("quick-0002", seconds=10, replicas=2, sync_every_steps=5)
     mark = "local SGD, weights averaged every 5 steps"
-    assert mark in texts(show("live", run="quick-0002"))
-    assert mark not in texts(show("live", run="quick-0001"))
+    assert mark in texts(show("run", run="quick-0002"))
+    assert mark not in texts(show("run", run="quick-0001"))
     assert "· local SGD" in texts(show("home"))
     assert list(show("runs").dataframe[0].value["algorithm"]) == ["local SGD", "synchronous"]
 
@@ -102,14 +102,14 @@ def test_a_run_of_local_sgd_is_marked_on_every_page(show: Show, trained: Make) -
 def test_samples_shows_each_run_under_one_slider(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("samples", runs="quick-0001,quick-0002")
+    app = show("compare", tab="samples", runs="quick-0001,quick-0002")
     assert len(app.slider) == 1
     assert texts(app).count("After epoch 2, step 20") == 2
 
 
 def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    app = show("samples", runs="quick-0001")
+    app = show("run", tab="samples", run="quick-0001")
     next(button for button in app.button if button.label == "Play").click().run()
     assert app.slider[0].value == 1
     app.run()
@@ -130,10 +130,10 @@ def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
     journal.append(
         run.trainer_journal(), 1, sample, StatusChange(status="finished", reason="all 1 epochs done")
     )
-    app = show("samples", runs="quick-0001")
+    app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     assert "After epoch 1, step 10" in texts(app)
-    assert [button.label for button in app.button] == []
+    assert "Play" not in [button.label for button in app.button]
 
 
 def test_a_home_that_another_process_owns_is_told_instead_of_the_page(show: Show, home: Home) -> None:

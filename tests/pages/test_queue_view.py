@@ -102,7 +102,7 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
 
     def again() -> tuple[object, bool]:
         app.query_params["run"] = "quick-0002"
-        app.switch_page(str(places.LIVE)).run()
+        app.switch_page(str(places.RUN)).run()
         next(button for button in app.button if button.label == "Run again with changes").click().run()
         assert not app.exception
         assert app.title[0].value == "Launch a run"

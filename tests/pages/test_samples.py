@@ -1,4 +1,4 @@
-"""Pictures of several kinds under one slider: on Samples, Live, Compare and Home."""
+"""Pictures of several kinds under one slider: on the page of a run, Compare and Home."""
 
 from __future__ import annotations
 
@@ -51,25 +51,19 @@ def choices(app: AppTest) -> list[str]:
 
 def test_of_one_kind_nothing_can_be_chosen(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    for page, query in (("samples", {"runs": "quick-0001"}), ("live", {"run": "quick-0001"})):
-        app = show(page, **query)
+    for tab in ("samples", "overview"):
+        app = show("run", run="quick-0001", tab=tab)
         assert not app.exception
         assert choices(app) == []
         assert shown(app) == ["Generated images of quick-0001 after epoch 2."]
 
 
-@pytest.mark.parametrize(
-    ("page", "query", "key"),
-    [
-        ("samples", {"runs": "quick-0001"}, "samples.player"),
-        ("live", {"run": "quick-0001"}, "live.quick-0001"),
-    ],
-)
+@pytest.mark.parametrize(("tab", "key"), [("samples", "samples.quick-0001"), ("overview", "run.quick-0001")])
 def test_of_several_kinds_one_is_chosen_and_the_slider_moves_it(
-    show: Show, trained: Make, page: str, query: dict[str, str], key: str
+    show: Show, trained: Make, tab: str, key: str
 ) -> None:
     with_two_kinds(trained, "quick-0001")
-    app = show(page, **query)
+    app = show("run", run="quick-0001", tab=tab)
     assert choices(app) == ["Generated images", "By class"]
     assert shown(app) == ["Generated images of quick-0001 after epoch 2."]
     app.segmented_control(key=f"{key}.kind").set_value("by_class").run()
@@ -81,7 +75,7 @@ def test_of_several_kinds_one_is_chosen_and_the_slider_moves_it(
 def test_a_run_without_the_kind_that_is_compared_says_so(show: Show, trained: Make) -> None:
     with_two_kinds(trained, "quick-0001")
     trained("quick-0002", seconds=10)
-    app = show("compare", runs="quick-0001,quick-0002")
+    app = show("compare", tab="samples", runs="quick-0001,quick-0002")
     assert len(shown(app)) == 2
     app.segmented_control(key="compare.samples.kind").set_value("by_class").run()
     assert not app.exception

@@ -77,7 +77,7 @@ def test_it_says_who_holds_the_home_and_shows_what_the_journals_say_by_now(
     show: Show, home: Home, live: RunDir, holder: subprocess.Popen[str], wait_until: Callable[..., Any]
 ) -> None:
     before = files(home)
-    app = show("live", run=live.run_id)
+    app = show("run", run=live.run_id)
     assert not app.exception
     told = shown(app).replace("\\", "").replace("\u2060", "")
     assert "View only: these pages show all runs and change nothing." in told
@@ -149,7 +149,7 @@ def test_what_a_newer_version_wrote_can_be_looked_at(show: Show, home: Home, liv
     Store(home.database).close()
     with duckdb.connect(str(home.database)) as newer:
         newer.execute("UPDATE ingest.version SET schema_version = 99")
-    app = show("live", run=live.run_id)
+    app = show("run", run=live.run_id)
     assert not app.exception
     assert "was written by a newer version of this program (schema version 99" in shown(app).replace("\\", "")
     assert next(button.label for button in app.button if not button.disabled) == "Try again"

@@ -22,7 +22,7 @@ def buttons(app: AppTest) -> dict[str, bool]:
     return {button.label: not button.disabled for button in app.button if button.label.startswith(about)}
 
 
-@pytest.mark.parametrize("page", ["home", "live"])
+@pytest.mark.parametrize("page", ["home", "run"])
 def test_a_press_on_stop_is_answered_at_once(show: Show, running: RunDir, page: str) -> None:
     app = show(page)
     assert buttons(app) == {"Stop and save": True}
@@ -35,15 +35,15 @@ def test_a_waiting_run_is_removed_from_the_queue_and_not_saved(
     show: Show, new_run: Callable[..., RunDir]
 ) -> None:
     new_run("quick-0001")
-    app = show("live")
+    app = show("run")
     assert buttons(app) == {"Remove from queue": True}
     app.button(key="stop.quick-0001").click().run()
     assert queries.run(session.runtime().store, "quick-0001").status == "stopped", "at once"
-    assert "Resume" in buttons(show("live"))
+    assert "Resume" in buttons(show("run"))
 
 
 def test_a_stop_that_comes_too_late_is_explained(show: Show, running: RunDir) -> None:
-    app = show("live")
+    app = show("run")
     journal.append(running.trainer_journal(), 1, StatusChange(status="finished", reason="all 15 epochs done"))
     app.button(key="stop.quick-0001").click().run()
     assert not app.exception

@@ -34,14 +34,14 @@ def with_new_numbers(run: RunDir) -> None:
 def test_a_new_number_of_a_workload_appears_on_live_and_compare_by_itself(show: Show, trained: Make) -> None:
     with_new_numbers(trained("quick-0001"))
     trained("quick-0002", seconds=10)
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert not app.exception
     assert "Further numbers" in [header.value for header in app.header]
     assert titles(app)[-2:] == ["Mode count", "Cell energy"]
     axes = [chart["layer"][0]["encoding"]["x"]["title"] for chart in charts(app)[-2:]]  # type: ignore[index]
     assert axes == ["Epoch", "Step"]
-    assert "Further numbers" not in [header.value for header in show("live", run="quick-0002").header]
-    compare = show("compare", runs="quick-0001,quick-0002")
+    assert "Further numbers" not in [header.value for header in show("run", run="quick-0002").header]
+    compare = show("compare", tab="curves", runs="quick-0001,quick-0002")
     more = compare.multiselect(key="compare.metrics")
     assert more.options[-2:] == ["Cell energy", "Mode count"]
     more.set_value(["cell_energy", "mode_count"]).run()
@@ -65,7 +65,7 @@ def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0002", seconds=10)
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert not app.exception
     assert "does not know which numbers of this run are losses" in texts(app)
     assert titles(app)[0] == "How long does an epoch take?"
@@ -74,12 +74,12 @@ def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
     assert "Run again with changes" not in [button.label for button in app.button]
     for page in ("home", "runs"):
         assert not show(page).exception
-    compare = show("compare", runs="quick-0001,quick-0002")
+    compare = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert not compare.exception
     assert titles(compare)[:2] == ["Generator loss", "Discriminator loss"], "those of the run that is known"
-    histograms = show("histograms", runs="quick-0001")
+    histograms = show("run", tab="histograms", run="quick-0001")
     assert not histograms.exception
-    assert titles(histograms) == ["Score fake", "Score real"]
+    assert titles(histograms)[:2] == ["Score fake", "Score real"]
 
 
 def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
@@ -94,7 +94,7 @@ def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
         journal.TimeShare(network="sculptor", category="teleport", phase="sculpt", seconds=1.0, share=1.0)
     ]
     journal.append(of_newer.trainer_journal(), 1, journal.Profile(step=20, steps=1, seconds=1, shares=shares))
-    live = show("live", run="quick-0001")
+    live = show("run", run="quick-0001")
     assert not live.exception
     assert "Unattributed 100.0" in texts(live)
     compare = show("compare", runs="quick-0001,quick-0002")

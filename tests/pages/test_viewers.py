@@ -22,7 +22,7 @@ Make = Callable[..., RunDir]
 CHANGES = {
     "home": ["Start a quick run", "Load example runs", "Stop and save"],
     "launch": ["Add to the queue", "Detect hardware again"],
-    "live": ["Stop and save"],
+    "run": ["Stop and save"],
     "studies": ["Start study"],
 }
 
@@ -106,8 +106,7 @@ LOOKING = {
         "Use float32",
         "Use the repaired setting",
     ],
-    "dashboard/live/next_steps.py": ["Run again with changes"],
-    "dashboard/live/stop_view.py": ["Stopping …"],
+    "dashboard/run/buttons.py": ["Run again with changes", "Stopping …"],
     "dashboard/runs/view.py": ["f'Compare {len(ids)} runs'", "Open", "Samples"],
     "dashboard/samples/players.py": ["'Pause' if playing else 'Play'"],
     "dashboard/widgets.py": ["Follow the newest epoch"],
@@ -123,7 +122,7 @@ def test_every_other_button_only_changes_what_is_shown() -> None:
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr in ("button", "form_submit_button", "menu_button")
-                and ast.unparse(node.func.value) not in ("change_buttons", "stop_view")
+                and ast.unparse(node.func.value) not in ("change_buttons", "buttons")
             ):
                 label = node.args[0]
                 text = str(label.value) if isinstance(label, ast.Constant) else ast.unparse(label)

@@ -19,7 +19,7 @@ Make = Callable[..., RunDir]
 
 def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(0.875, 1.125))
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert not app.exception
     assert {metric.label: metric.value for metric in app.metric}["Loss G / D"] == "0.875 / 1.125"
     assert titles(app) == [
@@ -34,38 +34,42 @@ def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> N
     ]
 
 
-def test_live_fills_what_is_closed_once_it_is_opened(show: Show, trained: Make) -> None:
+def test_only_the_open_tab_of_a_run_is_drawn(show: Show, trained: Make) -> None:
     """The page is redrawn every second: nothing is drawn that nobody sees."""
     trained("quick-0001")
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert (list(app.code), list(app.dataframe)) == ([], [])
-    closed = titles(app)
-    for label in ("Weights and gradients", "Log", "Events", "Options and host"):
-        app.session_state[f"{label}.quick-0001"] = True
-    app.run()
-    assert not app.exception
-    assert [title for title in titles(app) if title not in closed] == [
+    overview = set(titles(app))
+    histograms = show("run", tab="histograms", run="quick-0001")
+    assert not histograms.exception
+    assert titles(histograms) == [
+        "Scores of real images",
+        "Scores of generated images",
         "Generator weights",
         "Generator gradients",
         "Discriminator weights",
         "Discriminator gradients",
     ]
-    assert "all 2 epochs done" in "".join(str(code.value) for code in app.code)
-    assert ["Global batch (images per step)", "32", "batch_size_global"] in app.dataframe[
-        1
-    ].value.to_numpy().tolist()
+    assert overview.isdisjoint(titles(histograms))
+    log = show("run", tab="log", run="quick-0001")
+    assert (titles(log), len(log.dataframe)) == ([], 1)
+    assert "all 2 epochs done" in "".join(str(code.value) for code in log.code)
+    options = show("run", tab="options", run="quick-0001")
+    assert (titles(options), list(options.code)) == ([], [])
+    batch = ["Global batch (images per step)", "32", "batch_size_global"]
+    assert batch in options.dataframe[0].value.to_numpy().tolist()
 
 
 def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert "'Profile steps' set on Launch" in texts(app)
     assert "Memory, peak" not in {metric.label for metric in app.metric}
 
 
 def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(show: Show, trained: Make) -> None:
     trained("quick-0001", engine="jax", workers=2)
-    shown = texts(show("live", run="quick-0001"))
+    shown = texts(show("run", run="quick-0001"))
     assert "Profile steps" not in shown
     assert "How long each worker computes and waits is not known with JAX" in shown
 
@@ -92,7 +96,7 @@ def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
             for name, seconds in {"p05": 0.04, "p95": 0.05, "max": 0.2}.items()
         ),
     )
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert not app.exception
     assert "Where does a step's time go?" in [chart["title"] for chart in charts(app)]
     assert "Measured once, over 5 training steps" in texts(app)
@@ -105,7 +109,7 @@ def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
     """A spec that changes with the data is embedded anew: the chart flickers and forgets its zoom."""
     trained("quick-0001", losses=(0.5, 0.5))
     trained("quick-0002", losses=(2.5, 3.5), seconds=10)
-    first, second = (charts(show("live", run=run)) for run in ("quick-0001", "quick-0002"))
+    first, second = (charts(show("run", run=run)) for run in ("quick-0001", "quick-0002"))
     assert [_without_data_names(spec) for spec in first[:8]] == [
         _without_data_names(spec) for spec in second[:8]
     ]
@@ -126,14 +130,14 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
         1,
         StatusChange(status="failed", reason="loss_generator became NaN at step 7 (epoch 1)"),
     )
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert "Loss_generator became NaN at step 7" in texts(app)
     (resume,) = [button for button in app.button if button.label == "Resume"]
     assert resume.disabled
     assert "has no checkpoint, so there is nothing to resume from" in resume.help.replace("\\", "")
     run.checkpoints.mkdir()
     (run.checkpoints / "step-00000020.safetensors").touch()
-    app = show("live", run="quick-0001")
+    app = show("run", run="quick-0001")
     assert [button.disabled for button in app.button if button.label == "Resume"] == [False]
 
     (rate,) = [field for field in app.text_input if field.label == "Learning rate, generator"]
@@ -153,24 +157,23 @@ def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Mak
     run = trained("quick-0001")
     broken = journal.Scalars(epoch=3, first_step=21, wall_s=[21.0], values={"loss_generator": [float("nan")]})
     journal.append(run.trainer_journal(), 1, broken)
-    assert "Generator loss became nan at step 21" in texts(show("live", run="quick-0001"))
+    assert "Generator loss became nan at step 21" in texts(show("run", run="quick-0001"))
 
 
 def test_live_keeps_large_losses_as_short_as_others(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(123.45678, 0.6931))
-    assert "123.5 / 0.693" in [metric.value for metric in show("live", run="quick-0001").metric]
+    assert "123.5 / 0.693" in [metric.value for metric in show("run", run="quick-0001").metric]
 
 
 def test_live_falls_back_when_the_address_names_an_unknown_run(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    app = show("live", run="quick-0099")
+    app = show("run", run="quick-0099")
     assert not app.exception
     assert "'quick-0099' is not stored here" in texts(app)
 
 
-def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, new_run: Make) -> None:
-    new_run("quick-0001")
-    app = show("live", run="quick-0001")
+def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, running: RunDir) -> None:
+    app = show("run", run=running.run_id)
     assert not app.exception
     assert "appears here after the first epoch." in texts(app)
     assert titles(app) == []
@@ -190,5 +193,5 @@ def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: 
         journal.append(run.trainer_journal(), 1, numbers)
     drawn = {"How large are the learning rates?", "How far are float16 gradients scaled up?"}
     drawn.add("How steep is the discriminator?")
-    assert drawn & set(titles(show("live", run="quick-0001"))) == set()
-    assert drawn <= set(titles(show("live", run="quick-0002")))
+    assert drawn & set(titles(show("run", run="quick-0001"))) == set()
+    assert drawn <= set(titles(show("run", run="quick-0002")))

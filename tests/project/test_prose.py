@@ -47,7 +47,7 @@ EXTERNAL = {
     },
     "gan_runtime/engines/tf/profile.py": {"XLA Ops": "a line of a device in TensorFlow's profile"},
     "dashboard/tpu/words.py": {"out of memory": "the compiler of the TPU"},
-    "dashboard/live/log_words.py": {"^(?:[IW]0000": "TensorFlow, XLA and CUDA in a log, which is only shown"},
+    "dashboard/run/log_view.py": {"^(?:[IW]0000": "TensorFlow, XLA and CUDA in a log, which is only shown"},
     # Names, not sentences: they are all that older runs and the form have.
     "dashboard/paper/time_words.py": {"xla jit": "the name of a variant in the studies of 0.2.0"},
     "dashboard/compare/grouping.py": {"Model and data": GROUP, "Moving average": GROUP},

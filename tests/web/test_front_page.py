@@ -29,7 +29,7 @@ async def inside(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("inside")(scope, receive, send)
 
 
-def ask(path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
+def ask(path: str, method: str = "GET", query: str = "", **headers: str) -> tuple[int, dict[str, str], str]:
     """Status, headers and text of an answer, from behind the guard as in app.py."""
     sent: list[Any] = []
 
@@ -40,7 +40,7 @@ def ask(path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, 
         return {"type": "http.request"}
 
     raw = [(name.encode(), value.encode()) for name, value in (NAVIGATION | headers).items()]
-    scope = {"type": "http", "path": path, "method": method, "headers": raw}
+    scope = {"type": "http", "path": path, "method": method, "headers": raw, "query_string": query.encode()}
     # A thread of its own: the browser tests of the same process leave Playwright's event loop running in the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, WebGuard(FrontPage(inside))(scope, receive, send)).result()
@@ -76,7 +76,7 @@ def named(name: str) -> list[str]:
     ("name", "wanted"),
     [
         ("", {"ImageList"}),
-        ("live", {"ArrowVegaLiteChart", "embed", "Slider", "Metric"}),
+        ("run", {"ArrowVegaLiteChart", "embed", "Slider", "Metric"}),
         ("runs", {"DataFrame", "arrowFormatUtils", "TextInput"}),
         ("compare", {"Multiselect", "ArrowVegaLiteChart", "embed"}),
         ("launch", {"Selectbox", "TextInput", "Metric"}),
@@ -117,7 +117,7 @@ def test_parts_that_are_listed_otherwise_or_are_not_there_are_not_named(
     if chunks is not None:
         (tmp_path / "manifest.json").write_text(chunks, encoding="utf-8")
     assert front_page.files(tmp_path, front_page.ALWAYS) == []
-    html = front_page.page(tmp_path, "live")
+    html = front_page.page(tmp_path, "run")
     assert html.replace(front_page.SERVER, "").replace(front_page.REFUSAL, "") == (
         STATIC / "index.html"
     ).read_text(encoding="utf-8")
@@ -129,20 +129,20 @@ def test_every_page_is_known_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/_stcore/health", "/static/js/index.js", "/live/_stcore/health", "/nowhere"]
+    "path", ["/_stcore/health", "/static/js/index.js", "/run/_stcore/health", "/nowhere"]
 )
 def test_all_else_is_streamlits_to_answer(path: str) -> None:
     assert ask(path)[2] == "inside"
 
 
 def test_only_a_page_that_is_opened_is_answered() -> None:
-    assert ask("/live", accept="*/*")[2] == "inside"
-    assert ask("/live", "POST")[2] == "inside"
-    assert ask("/live", host="evil.example")[0] == 400
+    assert ask("/run", accept="*/*")[2] == "inside"
+    assert ask("/run", "POST")[2] == "inside"
+    assert ask("/run", host="evil.example")[0] == 400
 
 
 @pytest.mark.parametrize("html", [b"<html><head></head></html>", b"\xff\xfe", None])
 def test_a_streamlit_that_is_built_otherwise_answers_by_itself(tmp_path: Path, html: bytes | None) -> None:
     if html is not None:
         (tmp_path / "index.html").write_bytes(html)
-    assert front_page.page(tmp_path, "live") == ""
+    assert front_page.page(tmp_path, "run") == ""

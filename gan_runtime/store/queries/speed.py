@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import fmean
 from typing import NamedTuple
 
 from gan_runtime.spec import RunSpec
@@ -14,7 +16,8 @@ from gan_runtime.store.store import Store
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is. `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value."""
+    """How far a run is. `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value;
+    `steady`: metric → mean of its finite values over the last steps, which hardly changes from one step to the next."""
 
     step: int
     epoch: int
@@ -25,6 +28,7 @@ class Progress:
     seconds_left: float | None
     written_at: datetime | None
     newest: dict[str, float]
+    steady: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,16 @@ def progress(store: Store, run_id: str) -> Progress:
         seconds_left=left * rate + epochs_left * overhead if rate else None,
         written_at=written,
         newest={metric: number.value for metric, number in newest.items()},
+        steady=_means(recent),
     )
+
+
+def _means(recent: list[_Number]) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for number in recent:
+        if math.isfinite(number.value):
+            values.setdefault(number.metric, []).append(number.value)
+    return {metric: fmean(finite) for metric, finite in values.items()}
 
 
 class _Number(NamedTuple):

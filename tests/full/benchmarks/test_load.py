@@ -51,11 +51,7 @@ def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
     assert set(found) == {
         "start_s",
         "first_view_bare_s",
-        *(
-            f"{kind}_{page}_{unit}"
-            for page in PAGES
-            for kind, unit in (("first_view", "s"), ("payload", "mb"))
-        ),
+        *(kind for page in PAGES for kind in (f"first_view_{page}", f"payload_{page}_mb")),
     }
     assert all(figure["value"] is not None and figure["value"] > 0 for figure in found.values())
     assert all(figure["views"] == SMALL.visits for name, figure in found.items() if "view" in name)

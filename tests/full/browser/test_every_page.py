@@ -54,11 +54,11 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         page = watched.new_page(viewport={"width": 1280, "height": 800})
         found = asked_of_others(page, dashboard.address)
         visited(page, lambda: page.goto(dashboard.address))
-        assert page.get_by_test_id("stSidebarNavLink").count() == 15
+        assert page.get_by_test_id("stSidebarNavLink").count() == 12
         for link in page.get_by_test_id("stSidebarNavLink").all():
             visited(page, link.click)
         visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))
-        visited(page, lambda: page.goto(f"{dashboard.address}/live?run=quick-0005"))
+        visited(page, lambda: page.goto(f"{dashboard.address}/run?run=quick-0005"))
         looked_through(page, dashboard.address, showers)
         flow_page.played(page, dashboard.address, flow)
         assert page.get_by_test_id("stException").count() == 0

@@ -26,7 +26,7 @@ def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_a
     fill(page, "textbox", "Epochs (passes over the data)", "1")
     expect(page.get_by_text("--set epochs=1")).to_be_visible()
     page.get_by_role("button", name="Start run").click()
-    expect(page).to_have_url(re.compile(r"/live\?run=karman-\d{4}"))
+    expect(page).to_have_url(re.compile(r"/run\?run=karman-\d{4}"))
     run_id = page.url.rpartition("run=")[2]
     expect(page.get_by_text("Its one epoch is done")).to_be_visible(timeout=SLOW_MS)
     expect(chart(page, "Generator and discriminator loss")).to_be_visible()

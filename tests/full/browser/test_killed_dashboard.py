@@ -20,7 +20,7 @@ EPOCHS = 20  # long enough to lose a dashboard in the middle
 
 def more_images_are_made(page: Page, address: str, run_id: str) -> None:
     """The networks of a run that has ended make more images, and the page shows them by itself."""
-    page.goto(f"{address}/samples?runs={run_id}")
+    page.goto(f"{address}/run?run={run_id}&tab=samples")
     settled(page)
     fill(page, "spinbutton", "Seed", "5")
     page.get_by_role("button", name="Generate", exact=True).click()
@@ -64,7 +64,7 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     )
     dashboard.start_again()
 
-    page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
+    page = open_page(browser, f"{dashboard.address}/run?run={run_id}")
     expect(page.get_by_text("finished").first).to_be_visible(timeout=120_000)
     expect(page.get_by_text(f"All {EPOCHS} epochs done ·")).to_be_visible(timeout=120_000)
     process = run.process()

@@ -140,7 +140,7 @@ def test_a_run_is_watched_through_zoom_reload_and_reopening(
     expect(losses(page)).to_be_visible()
     before = step(page)
     page.close()
-    page = open_page(browser, f"{slow.address}/live?run={run_id}")
+    page = open_page(browser, f"{slow.address}/run?run={run_id}")
     wait_until(lambda: step(page) > before, "the run trained on while no browser was open")
     slider_stays(page, wait_until)
     page.close()

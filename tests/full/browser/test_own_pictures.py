@@ -88,7 +88,7 @@ def launched(page: Page) -> str:
     fill(page, "textbox", "Width (channels)", "4")
     expect(page.get_by_text("--set workload=dcgan --set dataset=shapes")).to_be_visible()
     page.get_by_role("button", name="Start run").click()
-    expect(page).to_have_url(re.compile(r"/live\?run=quick-\d{4}"))
+    expect(page).to_have_url(re.compile(r"/run\?run=quick-\d{4}"))
     return page.url.rpartition("run=")[2]
 
 

@@ -127,7 +127,7 @@ def test_a_page_whose_websocket_is_refused_says_why(browser: Browser, dashboard:
     """Behind a proxy that does not pass on the Host header; a page that connects says nothing of it."""
     with careless_proxy.before(dashboard.port) as port:
         page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{port}/live")
+        page.goto(f"http://127.0.0.1:{port}/run")
         shown = page.get_by_role("alert").filter(has_text="pass on the Host header")
         expect(shown).to_contain_text(
             f"The page is at http://127.0.0.1:{port}, but the dashboard is asked for 127.0.0.1:{dashboard.port}."

@@ -1,11 +1,16 @@
-"""What a run has written down about its host and its networks, in words."""
+"""The tab Options: every option of a run, and the host that it was trained on, in words."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard import words
+import pandas as pd
+
+from dashboard import option_words, tables, words
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries import RunRow
 
 LABELS = {
     "cpu_model": "Processor",
@@ -29,7 +34,26 @@ LABELS = {
 }
 
 
-def rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def show(row: RunRow) -> None:
+    """As high as its rows: nothing scrolls inside the page."""
+    table = options_table(row)
+    tables.show(table, hide_index=True, key=f"options.{row.run_id}", height="content")
+
+
+def options_table(row: RunRow) -> pd.DataFrame:
+    """The run's options in the order of the form, then the host it ran on."""
+    spec = json.loads(row.spec)
+    rows = [
+        (option_words.label(option), option_words.value(option, spec[name]), name)
+        for name, option in RunSpec.options(row.workload).items()
+        if name in spec
+    ]
+    host = json.loads(row.host) if row.host else {}
+    rows += [(f"Host: {label}", text, "") for label, text in host_facts(host)]
+    return pd.DataFrame(rows, columns=["Option", "Value", "Name in --set"])
+
+
+def host_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(label, text) of each fact, in the order in which they were written; facts without a label under their own name."""
     return [(LABELS.get(name, _spaced(name).capitalize()), _text(name, fact)) for name, fact in facts.items()]
 

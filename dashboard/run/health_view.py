@@ -1,4 +1,4 @@
-"""The sections Health and Further numbers of the Live page: whether the training is in order, in small charts.
+"""The sections Health and Further numbers of the tab Overview: whether the training is in order, in small charts.
 
 What is drawn follows from what the run's workload declares (gan_runtime/base/metrics.py); a number that nobody has declared is
 drawn by itself.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import health_charts, plots
-from dashboard.live import rows
-from dashboard.live.rows import Drawn
 from dashboard.panels import Group
+from dashboard.run import chart_rows
+from dashboard.run.chart_rows import Drawn
 from gan_runtime.base.metrics import OTHERS
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -25,7 +25,7 @@ HELP = (
 def show(store: Store, row: RunRow) -> None:
     """What is measured once an epoch, then what changes over the steps; numbers without a panel of their own come last."""
     asked = store.lately if row.is_live else store.once
-    health = asked(rows.health, row.run_id, row.workload, row.spec)
+    health = asked(chart_rows.health, row.run_id, row.workload, row.spec)
     if health.has_panels:
         st.header("Health", help=HELP)
         if health.per_epoch and not any(group.per_epoch for group, _ in health.drawn):

@@ -1,4 +1,4 @@
-"""The parts of the Live page, top to bottom. Every part keeps its place whether or not it has data yet."""
+"""The tab Overview of a run: its figures, losses, newest pictures and health. Each part keeps its place before it has data."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import charts, first_screen, panels, plots, widgets, words, zoom
+from dashboard import charts, first_screen, panels, plots, step_charts, widgets, words, zoom
 from dashboard.frame import places
-from dashboard.live import details as live_details
-from dashboard.live import health_view, next_steps, pace, resume_view, rows, stop_view
 from dashboard.panels import Group
+from dashboard.run import chart_rows, health_view, options_view, pace
 from dashboard.samples import kinds, sample_images
-from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
-from gan_runtime.records.reasons import WAITS_IN_TURN
-from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
@@ -34,138 +29,101 @@ NOT_RECORDED = "This run ended before any of it was recorded."
 NO_LOSSES = (
     "This version does not know which numbers of this run are losses: all that it has recorded stands below."
 )
-
-
-def current(store: Store, run_id: str) -> RunRow | None:
-    """The run as it stands now; None once it was deleted, here or elsewhere."""
-    try:
-        return queries.run(store, run_id)
-    except UnknownRunError:
-        return None
-
-
-def has_results(store: Store, run_id: str) -> bool:
-    """Whether an epoch has left something to be seen."""
-    return bool(queries.sample_epochs(store, [run_id]))
-
-
-def gone(run_id: str) -> None:
-    """What takes the place of a run that was deleted while its page was open."""
-    st.info(f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:")
-    st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
+WAITING = "Curves, pictures and speed appear here as soon as the run trains. This page redraws itself then."
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where the parts of the page stand. Each is filled by one of two fragments, so that what changes with each step is redrawn alone."""
+class Parts:
+    """Where the parts of the tab stand. Two fragments fill them, so that what changes with each step is redrawn alone."""
 
-    words: DeltaGenerator
-    buttons: DeltaGenerator
-    steps: DeltaGenerator  # that an ended run suggests
     figures: DeltaGenerator
     curves: DeltaGenerator
     samples: DeltaGenerator
     rest: DeltaGenerator
 
 
-def places_of_page(run_id: str) -> Places:
+def parts(run_id: str) -> Parts:
     """Made with the page, before its fragments write into them."""
-    words_column, buttons = st.columns([2, 1], vertical_alignment="center")
-    steps, figures = st.container(), st.container()
+    figures = st.container()
     curves, samples = st.columns([2, 1], gap="medium")
     with curves:
         zoom.line(_zoomed(run_id))
-    return Places(words_column, buttons, steps, figures, curves, samples, st.container())
+    return Parts(figures, curves, samples, st.container())
 
 
-def show_newest(runtime: Runtime, row: RunRow, places: Places, first_screen_alone: bool) -> None:
-    """What changes with each step: the run in plain words, its figures, and the losses."""
-    store = runtime.store
-    progress = _shared(store, row, pace.age_s(row.accelerator), queries.progress, row.run_id)
-    _words(store, row, progress)
-    with places.figures:
+def waiting(store: Store, row: RunRow) -> None:
+    """What is known of a run that waits: its place in the queue, and what it will train."""
+    items = queries.queue_items(store)
+    place = next((at for at, item in enumerate(items) if row.run_id in {run.run_id for run in item}), None)
+    known = {
+        "Place in the queue": "–" if place is None else f"{place + 1} of {len(items)}",
+        "Epochs": words.count(row.epochs),
+        "Global batch": words.count(row.batch_size_global),
+        "Devices": words.count(row.replicas * row.workers),
+    }
+    with st.container(horizontal=True, horizontal_alignment="left", gap="large"):
+        for label, value in known.items():
+            st.metric(label, value, width="content")
+    st.info(WAITING, icon=":material/hourglass_top:")
+    st.page_link(places.HOME, label="Open the queue on Home", icon=":material/format_list_numbered:")
+    st.header("What it will train")
+    options_view.show(row)
+
+
+def show_newest(store: Store, row: RunRow, progress: Progress, parts: Parts, is_first_screen: bool) -> None:
+    """What changes with each step: the figures and the losses."""
+    with parts.figures:
         widgets.progress_bar(progress)
         widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
-    with places.curves:
-        _losses(store, row, first_screen.POINTS if first_screen_alone else LOSS_POINTS)
+    with parts.curves:
+        _losses(store, row, first_screen.POINTS if is_first_screen else LOSS_POINTS)
 
 
-def show_rest(runtime: Runtime, row: RunRow, places: Places, first_screen_alone: bool) -> None:
-    """What can be done with the run, and pictures; and, below the first screen, scores, what is measured of the run, and its log."""
-    store = runtime.store
-    with places.buttons:
-        _buttons(runtime, row)
-    if not row.is_live:
-        with places.steps, st.container(horizontal=True, vertical_alignment="center"):
-            next_steps.show(runtime, row)
-    with places.samples:
-        kind = kinds.choice(queries.sample_kinds(store, [row.run_id]), [row], f"live.{row.run_id}")
+def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
+    """Pictures; below the first screen scores, what is measured of the run, and where its time goes."""
+    with parts.samples:
+        key = f"run.{row.run_id}"
+        kind = kinds.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
         newest = queries.sample_epochs(store, [row.run_id], kind)
-        epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), f"live.{row.run_id}", row.is_live)
+        epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), key, row.is_live)
         sample_images.show(store, row, epoch, kind)
-        widgets.follow_button(f"live.{row.run_id}", row.is_live)
-    if first_screen_alone:
+        widgets.follow_button(key, row.is_live)
+    if is_first_screen:
         return
-    _small_charts(store, row, epoch)
-    if row.workers > 1:
-        _workers(store, row)
-    health_view.show(store, row)
-    live_details.show(runtime, row, epoch)
+    with parts.rest:
+        _small_charts(store, row, epoch)
+        if row.workers > 1:
+            _workers(store, row)
+        health_view.show(store, row)
+        _phases_line(store, row)
+        _step_profile(store, row)
+
+
+def shared(store: Store, row: RunRow, age_s: float, make: Callable[..., Made], *what: Hashable) -> Made:
+    """What grows with each step, made once for all who look at this run within a part of their pace.
+
+    Of a run that has ended the page is drawn for the last time: nothing on it is older than its end.
+    """
+    return store.lately(make, *what, age_s=age_s if row.is_live else 0.0)
 
 
 def _zoomed(run_id: str) -> str:
     """The key of what is zoomed on this page: its curves show the same steps."""
-    return f"live.{run_id}"
-
-
-def _shared(store: Store, row: RunRow, age_s: float, make: Callable[..., Made], *what: Hashable) -> Made:
-    """What grows with each step, made once for all who look at this run within a part of their pace. Of a run that has ended the page is drawn for
-    the last time: nothing on it is older than its end."""
-    return store.lately(make, *what, age_s=age_s if row.is_live else 0.0)
-
-
-def _words(store: Store, row: RunRow, progress: Progress) -> None:
-    widgets.state(row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·"))
-    widgets.local_sgd(row.sync_every_steps)
-    if stillness := store.lately(queries.stands_still, row.run_id):
-        st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
-    elif words.is_silent(row.status, progress.written_at):
-        st.warning(
-            f"The trainer has not reported for a while ({words.age(progress.written_at)}). The log below may say why."
-        )
-
-
-def _buttons(runtime: Runtime, row: RunRow) -> None:
-    stop_column, resume_column = st.columns(2, vertical_alignment="center")
-    with stop_column:
-        stop_view.button(runtime, row)
-    with resume_column:  # beside it: a second press on Stop must not resume the run
-        if row.status in CUT_SHORT:
-            resume_view.buttons(runtime, row)
-
-
-def _in_words(row: RunRow, progress: Progress) -> str:
-    if row.status == "running":
-        return words.balance(declared.of(row.workload), progress.newest)
-    if row.status == "queued":
-        if row.reason_code in WAITS_IN_TURN:
-            return "Waiting: one run trains on a device at a time. The queue on Home says which."
-        return words.capitalized(row.note)
-    return words.capitalized(row.note)
+    return f"run.{run_id}"
 
 
 def _losses(store: Store, row: RunRow, points: int) -> None:
     zoomed = _zoomed(row.run_id)
     groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
     asked = (row.run_id, groups, points, zoom.window(zoomed))
-    drawn = _shared(store, row, pace.age_s(row.accelerator), rows.curves, *asked)
+    drawn = shared(store, row, pace.age_s(row.accelerator), chart_rows.curves, *asked)
     if not groups:
         st.caption(NO_LOSSES)
         return
     if all(table.empty for _, table in drawn):
         _awaited(row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT)
         return
-    with st.container(key="live_losses", height="stretch"):
+    with st.container(key="run_losses", height="stretch"):
         for place, (group, table) in enumerate(drawn):
             zoom.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
     _broken(store, row)
@@ -214,7 +172,7 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = _zoomed(row.run_id)
     asked = (row.run_id, (group,), SCORE_POINTS, zoom.window(zoomed))
-    _, scores = _shared(store, row, pace.rest_age_s(row.accelerator), rows.curves, *asked)[0]
+    _, scores = shared(store, row, pace.rest_age_s(row.accelerator), chart_rows.curves, *asked)[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:
@@ -222,7 +180,7 @@ def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
 
 
 def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place: int) -> None:
-    histogram = store.once(rows.score_histogram, row.run_id, judged.names, epoch)
+    histogram = store.once(chart_rows.score_histogram, row.run_id, judged.names, epoch)
     if histogram.empty:
         _awaited(row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT)
     else:
@@ -231,7 +189,7 @@ def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place
 
 
 def _epochs(store: Store, row: RunRow) -> None:
-    epochs = store.once(rows.epoch_times, row.run_id)
+    epochs = store.once(chart_rows.epoch_times, row.run_id)
     if epochs.empty:
         _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
     else:
@@ -253,3 +211,46 @@ def _workers(store: Store, row: RunRow) -> None:
         return
     st.caption(words.waiting(list(times["compute_s"]), float(times["wait_share"].max())))
     plots.chart(charts.worker_bars(times), key=f"workers.{row.run_id}")
+
+
+def _phases_line(store: Store, row: RunRow) -> None:
+    phases = queries.phases(store, row.run_id)
+    names = {
+        "build": "load and build",
+        "trace": "trace",
+        "compile": "compile",
+        "steady_step": "steady step",
+        "probe": "probes",
+    }
+    parts = [f"{label} {words.duration(phases[name])}" for name, label in names.items() if name in phases]
+    if "step_p95" in phases:
+        between = f"{words.duration(phases['step_p05'])} to {words.duration(phases['step_p95'])}"
+        parts.append(f"nine of ten steps {between}, slowest {words.duration(phases['step_max'])}")
+    if parts:
+        st.caption(
+            " · ".join(parts).capitalize(),
+            help="Compile: what the first step took beyond a steady one. Probes: samples and histograms of all epochs.",
+        )
+
+
+def _step_profile(store: Store, row: RunRow) -> None:
+    if row.engine == "jax":
+        return  # it makes no profiles
+    profile = queries.profile(store, row.run_id)
+    if profile.empty:
+        st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
+        return
+    known = declared.of(row.workload)
+    names = [*(network.name for network in known.networks), *filter(None, profile["network"])]
+    titles = {name: known.network(name).title for name in names}
+    phases = sorted(filter(None, profile["phase"].unique()))
+    draw = partial(step_charts.by_network, titles=titles)
+    if len(phases) > 1:
+        draw = partial(step_charts.by_phase, phases=phases)
+    plots.steady_chart(draw, profile, f"profile.{row.run_id}")
+    st.caption(
+        f"{step_charts.totals(profile)}. Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
+        help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "
+        "computes. A network's row holds the work of its own layers: where the gradient of one passes through another, that part "
+        "stands with the other.",
+    )

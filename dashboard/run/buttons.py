@@ -1,0 +1,124 @@
+"""What can be done with a run: stop it, resume it as it was or with other learning rates, train it again, compare it."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from dashboard import actions, change_buttons, listed, words
+from dashboard.frame import places
+from dashboard.launch import fields
+from dashboard.queue import after_view
+from gan_runtime import catalog
+from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.commands.other_rates import changeable
+from gan_runtime.records.states import CUT_SHORT
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
+
+STOPPING_HELP = "The trainer ends its step and saves a checkpoint; this takes some seconds."
+LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is too narrow for all of it
+
+
+def stop_or_resume(runtime: Runtime, row: RunRow) -> None:
+    """Each in a place of its own: a second press on Stop must not resume the run."""
+    stop_column, resume_column = st.columns(2, vertical_alignment="center")
+    with stop_column:
+        stop(runtime, row)
+    with resume_column:
+        if row.status in CUT_SHORT:
+            resume(runtime, row)
+
+
+def stop(runtime: Runtime, row: RunRow) -> None:
+    """Nothing for a run that has ended."""
+    if not row.is_live:
+        return
+    if runtime.home.run_dir(row.run_id).stop_file.exists():
+        st.button(
+            "Stopping …", key=f"stopping.{row.run_id}", icon="spinner", disabled=True, help=STOPPING_HELP
+        )
+        return
+    waits = row.status == "queued"
+    change_buttons.button(
+        "Remove from queue" if waits else "Stop and save",
+        key=f"stop.{row.run_id}",
+        icon=":material/close:" if waits else ":material/stop_circle:",
+        help="It can be resumed later."
+        if waits
+        else "Saves a checkpoint first, so that the run can be resumed.",
+        on_click=_stop,
+        args=(runtime, row.run_id),
+    )
+
+
+def _stop(runtime: Runtime, run_id: str) -> None:
+    """Before the page is drawn again, so that it shows at once that the press was heard."""
+    try:
+        runtime.stop(run_id)
+    except GanRuntimeError as error:
+        st.toast(words.plain(str(error)), icon=":material/error:")
+
+
+def resume(runtime: Runtime, row: RunRow) -> None:
+    """Two buttons below each other; the second opens a form. Runs of a study have the first one only."""
+    refusal = runtime.why_not_resumed(row.run_id)
+    asked = change_buttons.button(
+        "Resume",
+        icon=":material/resume:",
+        width="stretch",
+        disabled=bool(refusal),
+        help=words.plain(refusal) or None,
+    )
+    if asked and actions.succeeded(lambda: runtime.resume(row.run_id)):
+        st.rerun()
+    if not refusal and row.study_id is None:
+        with st.popover(LABEL, icon=":material/tune:", width="stretch", help=HELP):
+            _form(runtime, row)
+
+
+def _form(runtime: Runtime, row: RunRow) -> None:
+    """The options as they are now; what is changed holds from the next attempt on."""
+    st.caption(
+        "The run goes on from its newest checkpoint and keeps its numbers. Lower rates help after a NaN."
+    )
+    options, spec = RunSpec.options(row.workload), json.loads(row.spec)
+    now = {name: f"{spec.get(name, options[name].default):g}" for name in changeable(row.workload)}
+    with st.form(f"resume.{row.run_id}.{row.attempt}", border=False):
+        given = {name: st.text_input(options[name].label, now[name], help=options[name].help) for name in now}
+        asked = change_buttons.form_button("Resume with these", icon=":material/resume:", type="primary")
+    changes = {name: value for name, value in given.items() if value != now[name]}
+    if asked and actions.succeeded(lambda: runtime.resume(row.run_id, changes)):
+        st.rerun()
+
+
+def next_steps(runtime: Runtime, row: RunRow) -> None:
+    """Two ways to go on. A workload that this version does not have cannot be trained again."""
+    if row.workload in catalog.WORKLOADS and st.button(
+        "Run again with changes",
+        icon=":material/replay:",
+        help="Opens Launch with the options of this run, and with what it waited for as long as that has not ended.",
+    ):
+        fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
+        waited_for = actions.attempt(lambda: runtime.waited_for(row.run_id))
+        after_view.fill(runtime, after_view.LAUNCH, waited_for)
+        st.switch_page(places.LAUNCH)
+    earlier = previous(listed.runs(runtime.store), row)
+    if earlier is not None:
+        st.page_link(
+            places.COMPARE,
+            label="Compare with the previous run",
+            icon=":material/stacked_line_chart:",
+            query_params={"runs": f"{earlier.run_id},{row.run_id}"},
+            width="content",
+        )
+
+
+def previous(rows: list[RunRow], row: RunRow) -> RunRow | None:
+    """The newest run of the same workload that was created before. `rows`: newest first."""
+    return next(
+        (other for other in rows if other.created_at < row.created_at and other.workload == row.workload),
+        None,
+    )

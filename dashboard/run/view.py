@@ -1,0 +1,226 @@
+"""The page of a run: its head with the verdict and what can be done, and its tabs, of which only the open one is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import examples, first_screen, listed, run_words, widgets, words
+from dashboard.evaluation import view as evaluation_view
+from dashboard.frame import address, places
+from dashboard.histograms import view as histogram_view
+from dashboard.run import buttons, log_view, options_view, overview, pace
+from dashboard.samples import generate_view, players
+from gan_runtime.base.errors import UnknownRunError
+from gan_runtime.catalog import declared
+from gan_runtime.records.journal import ACTIVE
+from gan_runtime.records.reasons import WAITS_IN_TURN
+from gan_runtime.store import queries
+from gan_runtime.store.queries import Progress, RunRow
+from gan_runtime.store.store import Store
+from gan_runtime.supervision.runtime import Runtime
+
+PAGE = "run"
+OVERVIEW, EVALUATION = "overview", "evaluation"
+TITLES = {
+    OVERVIEW: "Overview",
+    "samples": "Samples",
+    "histograms": "Histograms",
+    EVALUATION: "Evaluation",
+    "log": "Log and events",
+    "options": "Options",
+}
+NOTHING_STORED = "No run is stored yet. Start one on the Launch page, and its curves appear here."
+
+
+@dataclass(frozen=True)
+class Head:
+    """The places of what stands above the tabs."""
+
+    verdict: DeltaGenerator
+    buttons: DeltaGenerator
+    next_steps: DeltaGenerator
+
+
+def pick(runtime: Runtime) -> RunRow:
+    """The run of the address, else the one opened last, the newest live one or the newest; a choice goes into the address.
+
+    An address that the page writes by itself would be one more press on Back. Ends the page where nothing is stored.
+    """
+    title, picker = st.columns([3, 2], vertical_alignment="bottom")
+    asked, before = st.query_params.get(address.RUN, ""), st.session_state.get(address.CHOSEN_RUN, "")
+    rows = {row.run_id: row for row in listed.runs(runtime.store, (asked, before))}
+    if not rows:
+        _nothing_stored(runtime)
+    live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
+    shown = next(run_id for run_id in (asked, before, live) if run_id in rows)
+    if asked and asked not in rows:
+        st.warning(
+            f"Run '{words.plain(asked[: widgets.MOST_LETTERS])}' is not stored here; showing {words.plain(shown)} instead."
+        )
+    key = f"{PAGE}.picked"
+    if st.session_state.get(key) != shown:
+        st.session_state[key] = shown
+
+    def picked() -> None:
+        st.query_params[address.RUN] = st.session_state[key]
+
+    with picker:
+        st.selectbox(
+            "Run",
+            [row.run_id for row in listed.pinned_first(list(rows.values()))],
+            format_func=lambda run_id: widgets.title(rows[run_id]),
+            key=key,
+            on_change=picked,
+            label_visibility="collapsed",
+        )
+    st.session_state[address.CHOSEN_RUN] = shown
+    title.title(words.plain(rows[shown].name), anchor=False)
+    return rows[shown]
+
+
+def _nothing_stored(runtime: Runtime) -> None:
+    st.title("Run")
+    st.info(NOTHING_STORED)
+    st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+    examples.offer(runtime, PAGE)
+    st.stop()
+
+
+def head(row: RunRow) -> Head:
+    """The run in short, and the places of its verdict and buttons, made before the fragments that fill them."""
+    facts, own_buttons = st.columns([2, 1], vertical_alignment="center")
+    with facts:
+        verdict = st.container(key="run_verdict")  # style.css keeps its height
+        st.caption(words.plain(run_words.settings(row)))
+        widgets.local_sgd(row.sync_every_steps)
+    return Head(verdict, own_buttons, st.container())
+
+
+def titles(runtime: Runtime, row: RunRow) -> dict[str, str]:
+    """The tabs of this run: name in the address → title."""
+    has_evaluation = evaluation_view.applies(runtime, row)
+    return {name: title for name, title in TITLES.items() if name != EVALUATION or has_evaluation}
+
+
+def show(runtime: Runtime, row: RunRow, tab: str, place: DeltaGenerator, head: Head) -> None:
+    """Fills the head and the open tab, and redraws both by itself while the run is live."""
+    if tab != OVERVIEW or row.status == "queued":
+        _redrawn(runtime, row, head, None, is_first_screen=False)
+        with place:
+            _tab(runtime, row, tab)
+        return
+    is_first_screen = first_screen.stands_alone(PAGE)
+    with place:
+        parts = overview.parts(row.run_id)
+    _redrawn(runtime, row, head, parts, is_first_screen)
+    if is_first_screen:
+        with place:
+            first_screen.rest_follows("Scores, health and times")
+
+
+def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
+    if tab == OVERVIEW:
+        overview.waiting(runtime.store, row)
+    elif tab == "samples":
+        players.sample_player(runtime.store, [row], key=f"samples.{row.run_id}")
+        generate_view.show(runtime, row)
+    elif tab == "histograms":
+        histogram_view.show(runtime.store, [row])
+    elif tab == EVALUATION:
+        evaluation_view.draw(runtime, row)
+    elif tab == "log":
+        log_view.show(runtime, row)
+    else:
+        options_view.show(row)
+
+
+def _redrawn(
+    runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts | None, is_first_screen: bool
+) -> None:
+    """Two fragments: what changes with each step, and the rest less often. The page as a whole when the run begins or ends.
+
+    Widgets keep their state between refreshes, and the first results are shown at once.
+    """
+    store, run_id = runtime.store, row.run_id
+    every = pace.interval(row.accelerator)
+    had_results = _has_results(store, run_id)
+
+    @st.fragment(run_every=every if row.is_live else None)
+    def newest() -> None:
+        now = current(store, run_id)
+        if now is None:
+            _gone(run_id)
+            return
+        is_as_drawn = (
+            now.is_live
+            and (now.status == "queued") == (row.status == "queued")
+            and had_results == _has_results(store, run_id)
+        )
+        if row.is_live and not (is_as_drawn and pace.is_kept(every, pace.interval(now.accelerator))):
+            st.rerun()
+        progress = overview.shared(store, now, pace.age_s(now.accelerator), queries.progress, run_id)
+        _verdict(store, now, progress)
+        if parts is not None:
+            overview.show_newest(store, now, progress, parts, is_first_screen)
+
+    @st.fragment(run_every=pace.rest_interval(row.accelerator) if row.is_live else None)
+    def rest() -> None:
+        now = current(store, run_id)
+        if now is None:
+            return
+        if row.is_live and not now.is_live:
+            st.rerun()
+        with head.buttons:
+            buttons.stop_or_resume(runtime, now)
+        if not now.is_live:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                buttons.next_steps(runtime, now)
+        if parts is not None:
+            overview.show_rest(store, now, parts, is_first_screen)
+
+    with head.verdict:
+        newest()
+    with head.next_steps:
+        rest()
+
+
+def current(store: Store, run_id: str) -> RunRow | None:
+    """The run as it stands now; None once it was deleted, here or elsewhere."""
+    try:
+        return queries.run(store, run_id)
+    except UnknownRunError:
+        return None
+
+
+def _has_results(store: Store, run_id: str) -> bool:
+    """Whether an epoch has left something to be seen."""
+    return bool(queries.sample_epochs(store, [run_id]))
+
+
+def _gone(run_id: str) -> None:
+    """What takes the place of a run that was deleted while its page was open."""
+    st.info(f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:")
+    st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
+
+
+def _verdict(store: Store, row: RunRow, progress: Progress) -> None:
+    widgets.state(row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·"))
+    if stillness := store.lately(queries.stands_still, row.run_id):
+        st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
+    elif words.is_silent(row.status, progress.written_at):
+        st.warning(
+            f"The trainer has not reported for a while ({words.age(progress.written_at)}). Its log may say why."
+        )
+
+
+def _in_words(row: RunRow, progress: Progress) -> str:
+    if row.status == "running":
+        return words.balance(declared.of(row.workload), progress.steady)
+    if row.status == "queued":
+        if row.reason_code in WAITS_IN_TURN:
+            return "Waiting: one run trains on a device at a time. The queue on Home says which."
+        return words.capitalized(row.note)
+    return words.capitalized(row.note)

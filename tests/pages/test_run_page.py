@@ -1,0 +1,120 @@
+"""The page of a run: the address keeps run and tab, a waiting run shows what is known, the verdict does not move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.frame import places, session
+from dashboard.run import view as run_view
+from gan_runtime.records import journal
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store import queries
+from tests.pages.reading import charts, texts
+from tests.support.measured_showers import measured
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def tabs(app: AppTest) -> list[str]:
+    """The titles of the tabs."""
+    return [tab.label for tab in app.tabs]
+
+
+def test_a_picked_run_goes_into_the_address_and_the_tab_stays(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("run", run="quick-0001", tab="options")
+    assert app.title[0].value == "quick-0001"
+    app.selectbox(key="run.picked").set_value("quick-0002").run()
+    assert (app.query_params["run"], app.query_params["tab"]) == ("quick-0002", "options")
+    assert app.title[0].value == "quick-0002"
+    assert len(app.dataframe) == 1
+
+
+def test_the_address_decides_which_run_and_tab_are_shown_as_after_a_press_on_back(
+    show: Show, trained: Make
+) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("run", run="quick-0001", tab="log")
+    app.query_params["run"], app.query_params["tab"] = "quick-0002", "histograms"
+    app.run()
+    assert app.title[0].value == "quick-0002"
+    assert (len(app.code), app.selectbox(key="run.picked").value) == (0, "quick-0002")
+    assert charts(app)
+
+
+def test_an_unknown_tab_opens_the_overview(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    assert [metric.label for metric in show("run", run="quick-0001", tab="nothing").metric]
+
+
+def test_a_tab_for_an_evaluation_is_there_where_the_workload_has_one(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    measured(trained("showers-0002", seconds=10, workload="shower_3dgan", dataset="showers"), 2)
+    assert "Evaluation" not in tabs(show("run", run="quick-0001"))
+    app = show("run", run="showers-0002", tab="evaluation")
+    assert not app.exception
+    assert set(run_view.TITLES.values()) <= set(tabs(app))
+
+
+def test_the_run_that_was_opened_is_still_there_after_another_page(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("run", run="quick-0001")
+    for page in (places.DATA, places.RUN):
+        app.query_params.clear()
+        app.switch_page(str(page)).run()
+    assert app.title[0].value == "quick-0001"
+    app.query_params.clear()
+    app.switch_page(str(places.COMPARE)).run()
+    assert app.multiselect(key="compare.runs").value == ["quick-0001"]
+
+
+def test_compare_opens_again_with_the_runs_that_were_compared(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    app.query_params.clear()
+    app.switch_page(str(places.HOME)).run()
+    app.switch_page(str(places.COMPARE)).run()
+    assert app.multiselect(key="compare.runs").value == ["quick-0001", "quick-0002"]
+
+
+@pytest.mark.parametrize("tab", ["overview", "samples", "histograms", "log", "options"])
+def test_a_waiting_run_opens_with_what_is_known_of_it(show: Show, new_run: Make, tab: str) -> None:
+    new_run("quick-0001")
+    new_run("quick-0002", seconds=10)
+    app = show("run", run="quick-0002", tab=tab)
+    assert not app.exception
+    assert "queued" in texts(app)
+    assert "batch 256" in texts(app)
+    if tab == "overview":
+        assert {metric.label: metric.value for metric in app.metric}["Place in the queue"] == "2 of 2"
+        assert "appear here as soon as the run trains" in texts(app)
+        assert "Learning rate, generator" in set(app.dataframe[0].value["Option"])
+
+
+def test_the_verdict_is_that_of_the_last_steps_and_not_of_the_newest_one(show: Show, running: RunDir) -> None:
+    real = [0.6] * 49 + [0.99]  # one step alone would be called a win
+    values = {"d_real": real, "d_fake": [0.3] * 49 + [0.01]}
+    wall_s = [float(step) for step in range(1, 51)]
+    journal.append(
+        running.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values=values)
+    )
+    text = texts(show("run", run=running.run_id))
+    assert "Healthy: D scores real 0.61, generated 0.29." in text
+    progress = queries.progress(session.runtime().store, running.run_id)
+    assert (progress.newest["d_real"], round(progress.steady["d_real"], 3)) == (0.99, 0.608)
+
+
+def test_the_verdict_has_a_place_of_its_own_whose_height_stays(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("run", run="quick-0001")
+    style = next(item.proto.body for item in app.get("html") if ".run-state" in item.proto.body)
+    assert ".st-key-run_verdict { min-height:" in style
+    assert any("run_verdict" in block.proto.id for block in app.get("container"))

@@ -1,0 +1,39 @@
+"""Addresses of version 0.2.0 lead to where their pages are now."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.frame import front_page, old_addresses
+from tests.web.test_front_page import ask
+
+LEADS = {
+    "live": "run",
+    "live?run=quick-0001": "run?run=quick-0001",
+    "samples": "run?tab=samples",
+    "samples?runs=a": "run?run=a&tab=samples",
+    "samples?runs=a,b": "compare?runs=a%2Cb&tab=samples",
+    "samples?run=a": "run?run=a&tab=samples",
+    "histograms?runs=a,b": "compare?runs=a%2Cb&tab=histograms",
+    "histograms?runs=a": "run?run=a&tab=histograms",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), LEADS.items(), ids=list(LEADS))
+def test_an_old_address_leads_to_the_page_of_today_with_what_it_asks_for(old: str, new: str) -> None:
+    path, _, query = old.partition("?")
+    status, headers, _ = ask(f"/{path}", query=query)
+    assert (status, headers["location"]) == (307, new)
+
+
+def test_every_page_that_has_moved_is_tested_and_leads_to_a_page() -> None:
+    assert {old.partition("?")[0] for old in LEADS} == set(old_addresses.MOVED)
+    assert {page for page, _ in old_addresses.MOVED.values()} <= front_page.NAMES
+
+
+def test_what_an_old_address_asks_for_cannot_lead_elsewhere() -> None:
+    leads = old_addresses.new_address(
+        "live", "run=//evil.example/%0d%0aSet-Cookie:x&next=https://evil.example"
+    )
+    assert leads == "run?run=%2F%2Fevil.example%2F%0D%0ASet-Cookie%3Ax&next=https%3A%2F%2Fevil.example"
+    assert ask("/live", host="evil.example")[0] == 400
