@@ -44,7 +44,7 @@ from gan_runtime.records.journal import Created, JournalWriter, SideJournalWrite
 from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import launcher, memory_estimate
+from gan_runtime.training import initial_weights, launcher, memory_estimate
 from gan_runtime.training.startup_watch import StartupWatch
 
 if TYPE_CHECKING:
@@ -217,6 +217,7 @@ def _outcome(
     from gan_runtime.training.album import Album
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
+    begun, events = initial_weights.begin(engine, spec, run)
     writer.write(
         journal.HostFacts(
             facts={
@@ -225,8 +226,10 @@ def _outcome(
                 "settings": framework_settings.recorded(os.environ),
                 "data_origin": data.origin,
                 **content,
+                **begun,
             }
         ),
+        *events,
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
     classes = fields.class_names(data.fields)

@@ -47,6 +47,7 @@ from gan_runtime.cli.arguments import (
     OnlyIfFinishedOption,
     OverwriteOption,
     RunArgument,
+    StartFromOption,
     VersionOption,
 )
 from gan_runtime.cli.refusals import OneSentence
@@ -105,6 +106,7 @@ def train(
         Path | None,
         typer.Option("--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json."),
     ] = None,
+    start_from: StartFromOption = "",
     after: AfterOption = "",
     only_if_finished: OnlyIfFinishedOption = False,
     detach: DetachOption = False,
@@ -116,7 +118,8 @@ def train(
     values = host_presets.values(preset) if preset else {}
     if spec_file:
         values = nesting.overlaid(values, read_values(spec_file))
-    spec = RunSpec.parse(nesting.overlaid(values, presets.parse_assignments(assignments or [])))
+    values = nesting.overlaid(values, presets.parse_assignments(assignments or []))
+    spec = RunSpec.parse({**values, "start_from": start_from} if start_from else values)
     if why := host_presets.caution(spec):
         typer.echo(f"{why} Add --set precision=float32 to train in that.", err=True)
     with reports.choose(as_json) as report:

@@ -79,6 +79,15 @@ AssignmentsOption = Annotated[
         help="One option of the run; may be repeated; wins over the rest. 1_000 is 1000.",
     ),
 ]
+StartFromOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="RUN[:EPOCH]",
+        help="Begin with that run's weights, after its newest epoch or this one, where names and shapes fit. "
+        "Short for --set start_from=RUN[:EPOCH].",
+    ),
+]
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")
 ]

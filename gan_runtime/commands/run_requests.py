@@ -28,7 +28,7 @@ from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import bin
 from gan_runtime.supervision.run_dependencies import After
 from gan_runtime.supervision.run_dependencies import check as check_after
-from gan_runtime.training import memory_estimate, restoring
+from gan_runtime.training import initial_weights, memory_estimate, restoring
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 
@@ -71,12 +71,14 @@ def submit(
     Raises:
         AcceleratorError, DatasetError: see `check`.
         UnknownRunError, RunStateError: see `after.check`.
+        CheckpointError: see `initial_weights.check`.
         HomeError: the home folder cannot be written.
     """
     accelerator = check(spec, host, home)
     _check_space(home.prepare(), spec)
     if after:
         check_after(home, (), after)
+    initial_weights.check(home, spec, after.run_id if after else "")
     waits_for = data_jobs.job_for(home, spec.dataset)
     return _queue(home, with_engine(spec, host), accelerator, preset, None, waits_for, asker, after)
 
@@ -88,6 +90,8 @@ def submit_study(home: Home, design: StudyDesign, host: Host, *, asker: Asker) -
     Raises as `submit`.
     """
     accelerators = [check(planned.spec, host, home) for planned in design.runs]
+    for planned in design.runs:
+        initial_weights.check(home, planned.spec)
     _check_space(home.prepare(), *(planned.spec for planned in design.runs))
     study_id = f"study-{next_number(home.runs):04d}"
     queued: list[RunDir] = []

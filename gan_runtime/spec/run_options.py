@@ -50,6 +50,16 @@ class RunOptions(BaseModel):
         source="paper, section 4: MNIST",
         error="use digits, or the name of another data set.",
     )
+    start_from: str = option(
+        "",
+        label="Start from",
+        group="Model and data",
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,99}(:[1-9][0-9]{0,4})?)?$",
+        text="a run, such as quick-0003, or one of its epochs, such as quick-0003:5",
+        help="Another run with whose weights this one begins, as far as their names and shapes fit: RUN or RUN:EPOCH. Empty: new weights.",
+        source="transfer learning for GANs: Wang et al. 2018",
+        error="use a run's id, with a colon and an epoch behind it if need be, or nothing.",
+    )
     engine: str = option(
         "auto",
         label="Engine",

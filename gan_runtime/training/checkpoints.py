@@ -140,6 +140,31 @@ def steps(folder: Path) -> dict[Which, int]:
         return found  # a workload that judges nothing has none
 
 
+def all_steps(folder: Path) -> set[int]:
+    """Of all files, the best one among them, readable or not."""
+    return {*map(_step, _newest_first(folder)), *steps(folder).values()}
+
+
+def load_step(folder: Path, step: int) -> Checkpoint:
+    """The checkpoint after so many steps, one of `all_steps`.
+
+    Raises:
+        CheckpointError: it cannot be used.
+    """
+    path = _path(folder, step)
+    if not path.exists() and steps(folder).get("best") == step:
+        path = folder / BEST
+    try:
+        checkpoint = _read(path, ())
+        bad = first_not_finite(checkpoint.arrays)
+        if bad is None:
+            return checkpoint
+        why = f"{bad} holds NaN or infinite numbers"
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        why = str(error)
+    raise CheckpointError(f"checkpoint {path} cannot be used ({why}): take another one.")
+
+
 def newest_step(folder: Path) -> int | None:
     """The step of the newest file, readable or not; None without any."""
     return next((_step(path) for path in _newest_first(folder)), None)

@@ -74,10 +74,9 @@ def train(
 
     step, wall_s = (resumed.step, resumed.wall_s) if resumed else (0, 0.0)
     watch = Watch(spec, engine, run, writer, rank, resumed.step if resumed else None)
-    if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes"):
-        watch.save(
-            watch.state(step, epoch=1), step, wall_s, {}, epoch=0
-        )  # to roll back to, and where the descent begins
+    if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes" or spec.start_from):
+        # To roll back to, and where the descent begins; and another run's weights are read once only.
+        watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)
     writer.write(
         journal.AttemptStart(resume_step=step),
         journal.Plan(

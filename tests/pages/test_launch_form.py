@@ -40,7 +40,10 @@ EFFECTIVE: dict[str, dict[str, Any]] = {
     "momentum": {"optimizer": "sgd"},
     "restart_epochs": {"learning_rate_schedule": "cosine_restarts"},
     "reference_batch": {"learning_rate_scaling": "sqrt"},
+    "generator_loss": {"loss": "cross_entropy"},
+    "label_smoothing": {"loss": "cross_entropy"},
     "discriminator_steps": {"updates": "in_turn"},
+    "penalty_end": {"r2_weight": "2"},
     "samples_from": {"ema_decay": "0.99"},
     "batch_norm": {"replicas": 2},
     "all_reduce_type": {"replicas": 2},
@@ -67,7 +70,8 @@ def field_names(app: AppTest) -> set[str]:
 @pytest.mark.parametrize("option", [name for name, option in OPTIONS.items() if needed(option)])
 def test_an_option_is_shown_once_what_it_needs_is_set(option: str) -> None:
     assert has_effect(OPTIONS[option], {**DEFAULTS, **EFFECTIVE[option]})
-    assert has_effect(OPTIONS[option], DEFAULTS) == (option in ("adam_beta_1", "adam_beta_2", "loop"))
+    by_default = ("adam_beta_1", "adam_beta_2", "loop", "generator_loss", "label_smoothing")
+    assert has_effect(OPTIONS[option], DEFAULTS) == (option in by_default)
 
 
 def test_adam_has_no_momentum_and_sgd_no_beta() -> None:

@@ -73,6 +73,7 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "name": "",
         "workload": "dcgan_mnist",
         "dataset": "digits",
+        "start_from": "",
         "engine": "auto",
         "loop": "custom",
         "accelerator": "auto",

@@ -253,6 +253,12 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "loss is 'least_squares', but allowed is cross_entropy, hinge, relativistic: pick one of the listed losses.",
     ),
     (
+        "start_from",
+        "quick-0003:0",
+        "start_from is 'quick-0003:0', but allowed is a run, such as quick-0003, or one of its epochs, such as quick-0003:5: "
+        "use a run's id, with a colon and an epoch behind it if need be, or nothing.",
+    ),
+    (
         "ema_decay",
         1,
         "Moving average (EMA) (ema_decay) is 1, but allowed is at least 0 and below 1: use 0, or about 0.99 to 0.9999.",

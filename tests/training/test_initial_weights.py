@@ -1,0 +1,138 @@
+"""Runs that begin with another run's weights: what fits, what is refused, and that a stop leaves no trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.base.errors import CheckpointError, UnknownRunError
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.records import journal
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import checkpoints, initial_weights
+from gan_runtime.workloads import mlp_gan
+from tests.support.engines.small_engines import assert_equal, tf_engine
+from tests.support.engines.toy_runs import PICTURES
+
+STEPS_PER_EPOCH = 2
+OPTIONS: dict[str, Any] = {
+    **{"workload": "mlp_gan", "batch_size_global": 4, "epochs": 2},
+    **{"precision": "float32", "engine": "tensorflow", "ema_decay": 0.9},
+}
+KERNEL, BIAS, AVERAGE = "generator/out/kernel", "generator/out/bias", "average/out/kernel"
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def source(home: Home, arrays: Arrays, *steps: int, best: int | None = None) -> RunDir:
+    """A run that has checkpoints after these steps of epochs of two."""
+    run = (
+        home.run_dir("quick-0001")
+        if (home.runs / "quick-0001").exists()
+        else RunDir(home.runs / "quick-0001")
+    )
+    run.path.mkdir(parents=True, exist_ok=True)
+    with JournalWriter(run.trainer_journal(), 1) as writer:
+        plan = {"images": 8, "steps_per_epoch": STEPS_PER_EPOCH, "epochs": 9, "images_per_step": 4}
+        writer.write(journal.Plan(**plan, updates={}))
+    for step in steps:
+        checkpoints.save(run.checkpoints, arrays, step, 1.0, kept=3)
+    if best is not None:
+        checkpoints.keep_as_best(run.checkpoints, arrays, best, 1.0)
+    return run
+
+
+def test_arrays_of_one_name_and_shape_are_taken_and_others_are_named() -> None:
+    state = {KERNEL: ones(2, 3), BIAS: ones(3), AVERAGE: ones(2, 3), "optimizer_generator/m": ones(3)}
+    given = {
+        **{KERNEL: 5 * ones(2, 3), BIAS: ones(4), AVERAGE: 7 * ones(2, 3), "discriminator/odd": ones(1)},
+        **{"optimizer_generator/m": 9 * ones(3), "step": np.asarray(8), "rate_factor": ones()},
+    }
+    began = initial_weights.fit(state, given, RunSpec.parse(OPTIONS))
+    assert began.taken == (KERNEL,)
+    assert began.new == (f"{BIAS} ((3,) here, (4,) there)",)
+    assert began.unused == ("discriminator/odd",)
+    assert began.in_words == [*began.new, "discriminator/odd (only there)"]
+    assert_equal(began.state, {**state, KERNEL: 5 * ones(2, 3), AVERAGE: 5 * ones(2, 3)})
+
+
+@pytest.mark.parametrize(
+    ("start_from", "step"), [("quick-0001", 7), ("quick-0001:3", 6), ("quick-0001:1", 2), ("", 0)]
+)
+def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
+    home: Home, start_from: str, step: int
+) -> None:
+    source(home, {KERNEL: ones(1)}, 4, 6, 7, best=2)
+    spec = RunSpec.parse({**OPTIONS, "start_from": start_from})
+    initial_weights.check(home, spec)
+    if start_from:
+        assert initial_weights.Source.of(start_from, home).checkpoint().step == step
+
+
+@pytest.mark.parametrize(
+    ("start_from", "kind", "sentence"),
+    [
+        ("quick-0007", UnknownRunError, "run 'quick-0007' is not stored in"),
+        (
+            "quick-0001:5",
+            CheckpointError,
+            "start_from names epoch 5 of quick-0001, whose checkpoints are after epochs 2, 3: name one",
+        ),
+    ],
+)
+def test_a_run_or_an_epoch_that_is_not_there_is_refused_at_the_door(
+    home: Home, start_from: str, kind: type[Exception], sentence: str
+) -> None:
+    source(home, {KERNEL: ones(1)}, 4, 6)
+    with pytest.raises(kind) as refused:
+        initial_weights.check(home, RunSpec.parse({**OPTIONS, "start_from": start_from}))
+    assert str(refused.value).startswith(sentence)
+
+
+def test_a_run_without_a_checkpoint_is_refused_unless_the_new_one_waits_for_it(home: Home) -> None:
+    source(home, {})
+    spec = RunSpec.parse({**OPTIONS, "start_from": "quick-0001"})
+    with pytest.raises(
+        CheckpointError, match="quick-0001, which has no checkpoint: train it for an epoch first"
+    ):
+        initial_weights.check(home, spec)
+    initial_weights.check(home, spec, awaited="quick-0001")
+
+
+# ---- with the real engine: whole runs are in tests/full/training/test_fine_tuning.py ------------------
+
+
+@pytest.mark.usefixtures("cores")
+def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_named(
+    home: Home,
+) -> None:
+    source(home, {"generator/other/kernel": ones(2), "step": np.asarray(2)}, 2)
+    engine = tf_engine(1, mlp_gan.WORKLOAD, data=PICTURES, batch_size_global=4)
+    spec = RunSpec.parse({**OPTIONS, "start_from": "quick-0001"})
+    before, run = engine.state(), RunDir(home.runs / "quick-0002")
+    with pytest.raises(CheckpointError) as refused:
+        initial_weights.begin(engine, spec, run)
+    assert str(refused.value).startswith(
+        "nothing of quick-0001 fits the networks of this run, by name and shape: "
+    )
+    assert str(refused.value).endswith("Name a run of the same networks, or leave start_from out.")
+    assert_equal(engine.state(), before)
+    source(home, {**before, "generator/generator/hidden/bias": ones(3)}, 4)
+    facts, (event,) = initial_weights.begin(engine, spec, run)
+    count = len([name for name in before if name.startswith(("generator/", "discriminator/"))])
+    left = facts["start_from"].pop("not_taken")
+    assert facts == {"start_from": {"run": "quick-0001", "step": 4, "taken": count - 1}}
+    assert left == [
+        f"generator/generator/hidden/bias ({before['generator/generator/hidden/bias'].shape} here, (3,) there)"
+    ]
+    assert (event.level, event.topic) == ("warning", "start_from")
+    assert event.message == (
+        f"Begins with {count - 1} of {count} arrays of weights of quick-0001 after step 4. Not taken: {left[0]}."
+    )
