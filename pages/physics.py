@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from dashboard.domain_pages import EVALUATIONS
 from dashboard.evaluation import view
 from dashboard.frame import session
+from gan_runtime.evaluation.catalog import evaluations
 
 st.title("Physics")
-st.caption(EVALUATIONS["physics"].summary)
+st.caption(evaluations()["physics"].summary)
 view.page(session.runtime(), "physics")

@@ -144,3 +144,60 @@ def _steps(known: pd.Series[float]) -> list[float]:
     powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
     every = [first * power for power in powers for first in (1.0, 2.0, 5.0) if low <= first * power <= high]
     return every if len(every) <= MOST_STEPS else [power for power in powers if low <= power <= high]
+
+
+def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
+    """A curve of any evaluation, a line for each series in the order of its places. `rows`: series, x, y (of a path, else NaN), value,
+    error."""
+    is_path = bool(rows["y"].notna().all())
+    up = "y" if is_path else "value"
+    names = list(dict.fromkeys(rows["series"]))
+    colors = dict(zip(names, _series_colors(names), strict=True))
+    frame = rows.assign(
+        place=range(len(rows)), low=rows["value"] - rows["error"], high=rows["value"] + rows["error"]
+    )
+    frame = frame[frame["series"] == names[0]] if is_path else frame
+    color = alt.Color("series:N", title=None, legend=legend(*WIDE), scale=scale_of(colors))
+    base = alt.Chart().encode(
+        x=alt.X("x:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False)),
+        color=color,
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title="Of"),
+        alt.Tooltip("x:Q", format=".4~g"),
+        alt.Tooltip(f"{up}:Q", title="Value", format=".4~g"),
+    ]
+    y = alt.Y(f"{up}:Q", title=None, scale=alt.Scale(zero=False))
+    line = base.mark_line(point=is_path, strokeWidth=2).encode(y=y, order="place:Q", tooltip=tooltip)
+    band = base.mark_area(opacity=0.25, line=False).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+    layers = [line] if is_path else [band, line]
+    what = f"{title}: {', '.join(names)}."
+    return layered(frame, *layers, title=heading(title), description=what, height=height)
+
+
+def _series_colors(names: list[str]) -> list[str]:
+    others = iter(color for color in palette.LINES * (1 + len(names) // len(palette.LINES)))
+    return [palette.SIDES.get(name) or next(others) for name in names]
+
+
+def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:
+    """A map of any evaluation: a rectangle for each place of a regular grid. `rows`: x, y, value."""
+    ends: dict[str, pd.Series[float]] = {}
+    for axis in ("x", "y"):
+        places = sorted(rows[axis].unique())
+        half = (places[-1] - places[0]) / max(1, len(places) - 1) / 2.0 or 0.5
+        ends |= {f"{axis}_low": rows[axis] - 1.01 * half, f"{axis}_high": rows[axis] + 1.01 * half}
+    x, y = (
+        encoding(
+            f"{axis}_low:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False)
+        )
+        for encoding, axis in ((alt.X, "x"), (alt.Y, "y"))
+    )
+    color = alt.Color(
+        "value:Q", title=None, scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=".3~g")
+    )
+    tooltip = [alt.Tooltip(f"{axis}:Q", format=".3~g") for axis in ("x", "y", "value")]
+    drawn = alt.Chart(rows.assign(**ends)).mark_rect()
+    return drawn.encode(
+        x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"), color=color, tooltip=tooltip
+    ).properties(title=heading(title), description=f"{title}, a color for each place.", height=height)

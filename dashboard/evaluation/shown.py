@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dashboard import palette, run_words, words
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.records.answer import Score
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
@@ -17,6 +20,7 @@ from gan_runtime.supervision.runtime import Runtime
 
 Scores = dict[str, Score]
 Identity = tuple[str, str]  # run and key of an answer
+MOST_ANSWERS, MOST_HEADLINES = 4, 5
 NUMBERS = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
 
 
@@ -80,45 +84,65 @@ class DomainTab:
 
 
 @dataclass(frozen=True)
-class DomainPage:
-    """What a domain adds to the page of its evaluation.
+class Choices:
+    """What the form offers for an option of this run: value → title, or any number up to `most`; `several`: any of them together."""
 
-    `applies`: whether a run of the home can be evaluated so; of runs of one workload on one data set the answer is the same where
-    `kind` is. `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page. `headline`: scores of the first row; the sentence is about the first of them. `substitutes`: a score
-    of the first row → the one in its place where an answer lacks it. `real`: what generated rows are compared with, in sentences.
-    `subject`: what an answer is of, in words; `about`: what tells it from others of its run besides the epoch. `baselines`: simpler predictions by name, in words, the one that counts most first.
-    `over_epochs`: scores of the charts over epochs; `best_rule`: what is said before the best epoch by the first of them. `texts`:
-    what each score is. `value_words`: a value as it is read, where it is more than a number; `below`: what is below its figure, ""
-    for its floor or baselines. `read`: a score as the page needs it, from a stored one. `usual`: of the answers of a run, the newest
-    first, the one that the page begins with. `literature`: draws tables of others. `measure`: draws the form (True: nothing is measured yet).
-    `no_run`, `no_answer`: sentences for a page without a run or an answer.
+    titles: Mapping[Any, str] = field(default_factory=dict)
+    several: bool = False
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class DomainPage:
+    """What a domain adds to the page of its evaluation. Of an evaluation without one see `plain`.
+
+    `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page; `texts`: what each is. `headline`: those
+    of the first row; the sentence is about the first of them. `substitutes`: a score of the first row → the one in its place where an
+    answer lacks it. `over_epochs`: those of the charts over epochs; `best_rule`: what is said before the best epoch by the first.
+    `real`: what generated rows are compared with, in sentences. `subject`: what an answer is of, in words; `about`: what tells it from
+    others of its run besides the epoch. `usual`: of the answers of a run, the newest first, those that the page begins with.
+    `baselines`: simpler predictions by name, in words, the one that counts most first. `read`: a score as the page needs it, from a
+    stored one. `value_words`: a value as it is read, where it is more than a number; `below`: what is below its figure, "" for its
+    floor or baselines. `choices(home, run)`: by option, for the form. `literature`: draws tables of others. `no_run`, `no_answer`:
+    sentences for a page without a run or an answer.
     """
 
-    applies: Callable[[Runtime, RunRow], bool]
     tabs: tuple[DomainTab, ...]
     scores: tuple[Metric, ...]
     headline: tuple[str, ...]
     over_epochs: tuple[str, ...]
-    real: str
-    subject: Callable[[EvaluationRow], str]
-    texts: Mapping[str, str]
-    literature: Callable[[Runtime, Shown], None]
-    measure: Callable[[Runtime, list[RunRow], bool], None]
-    no_run: str
-    no_answer: str
-    best_rule: str
+    best_rule: str = "By the first of these scores"
+    real: str = "held-out rows"
+    no_run: str = "No run here can be evaluated so."
+    no_answer: str = "Nothing is measured of this run yet: what is measured appears here, and stays."
+    subject: Callable[[EvaluationRow], str] = lambda row: f"epoch {row.epoch} ({row.checkpoint} checkpoint)"
     about: Callable[[EvaluationRow], dict[str, str]] = lambda _: {}
-    kind: Callable[[RunRow], str] = lambda _: ""
+    usual: Callable[[list[EvaluationRow]], list[EvaluationRow]] = lambda rows: rows[:1]
+    texts: Mapping[str, str] = field(default_factory=dict)
     baselines: Mapping[str, str] = field(default_factory=dict)
     substitutes: Mapping[str, str] = field(default_factory=dict)
     floor_title: str = "Floor"
     floor_help: str = (
         "The floor: the same score of held-out rows against other held-out rows. Only chance can be below it."
     )
+    read: Callable[[Score], Score] = lambda score: score
     value_words: Callable[[Metric, Score, EvaluationRow], str] | None = None
     below: Callable[[Metric, Scores], str] = lambda *_: ""
-    read: Callable[[Score], Score] = lambda score: score
-    usual: Callable[[list[EvaluationRow]], EvaluationRow] = lambda rows: rows[0]
+    choices: Callable[[Home, RunDir], Mapping[str, Choices]] = lambda *_: {}
+    literature: Callable[[Runtime, Shown], None] | None = None
+
+
+def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
+    """The page of an evaluation for which no domain has one: answers are told apart by their keys."""
+    names = tuple(metric.name for metric in evaluation.scores)
+    return DomainPage(
+        tabs=tabs,
+        scores=evaluation.scores,
+        headline=names[:MOST_HEADLINES],
+        over_epochs=names[:3],
+        about=lambda row: {"key": row.key},
+        usual=lambda rows: list({row.key: row for row in reversed(rows)}.values())[:MOST_ANSWERS],
+    )
 
 
 def number(metric: Metric, value: float | None, error: float = math.nan) -> str:

@@ -24,6 +24,9 @@ GRADES = ("better than", "level with", "worse than")
 
 def draw(_: Runtime, shown: Shown) -> None:
     """The tab `Summary`."""
+    if not any(shown.scores_of(name) for name in shown.answers):
+        st.info("This evaluation gives no scores: see its curves.")
+        return
     if len(shown.answers) == 1:
         st.markdown(verdict(shown, shown.first[0]))
     else:
@@ -91,7 +94,7 @@ def _against_floors(shown: Shown, scores: Scores) -> str:
         reached += _reaches(score)
     real = shown.page.real
     if not ratios:
-        return "No score has a floor to compare it with."
+        return "No score has a floor or a baseline to compare it with."
     middle = statistics.median(ratios)
     if reached == len(ratios):
         return f"**As good as {real}**: all {len(ratios)} scores reach the floor."

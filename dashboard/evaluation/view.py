@@ -2,56 +2,75 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import streamlit as st
 
 from dashboard import listed, widgets
-from dashboard.domain_pages import EVALUATIONS, PAGES
-from dashboard.evaluation import epochs, summary
+from dashboard.domain_pages import PAGES
+from dashboard.evaluation import curves, epochs, form, literature, summary
 from dashboard.evaluation.shown import (
+    MOST_ANSWERS,
     DomainPage,
+    DomainTab,
     Shown,
     label,
     names_of,
+    plain,
     stored_answers,
     stored_scores,
 )
 from dashboard.frame import places
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.evaluation import requests
+from gan_runtime.evaluation.catalog import evaluations
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.supervision.runtime import Runtime
 
-MOST_RUNS = MOST_ANSWERS = 4
+MOST_RUNS = 4
 VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare with
 Draw = Callable[[Runtime, Shown], None]
 
 
 def draw(runtime: Runtime, row: RunRow) -> None:
     """The evaluations of a run, as a tab of its page; `?with=a,b` compares it with others. A sentence where none applies."""
-    names = [name for name in PAGES if _applies(runtime, name, row)]
-    if not names:
+    known = of_run(runtime, row)
+    if not known:
         st.info("No evaluation applies to what this run makes.")
         return
-    name = names[0]
-    if len(names) > 1:
-        titles = {name: EVALUATIONS[name].title for name in names}
-        name = st.segmented_control("Evaluation", names, default=name, format_func=titles.__getitem__, key="evaluation.name", required=True)  # fmt: skip
+    name = next(iter(known))
+    if len(known) > 1:
+        name = str(
+            st.segmented_control(
+                "Evaluation",
+                list(known),
+                default=name,
+                format_func=lambda name: known[name].title,
+                key=f"evaluation.name.{'+'.join(known)}",
+                required=True,
+                label_visibility="collapsed",
+            )
+        )
     evaluated = queries.evaluated_runs(runtime.store, name)
     beside: list[RunRow] = []
     if row.run_id in evaluated:
         others = [other for other in queries.runs(runtime.store) if other.run_id in evaluated]
         beside = _compare_with(listed.offered([other for other in others if other != row], _named()))
-    evaluation(runtime, name, [row, *beside])
+    evaluation(runtime, known[name], [row, *beside])
 
 
-def applies(runtime: Runtime, row: RunRow) -> bool:
-    """Whether any evaluation can be asked of a run, or has been."""
-    return any(_applies(runtime, name, row) for name in PAGES)
-
-
-def _applies(runtime: Runtime, name: str, row: RunRow) -> bool:
-    return row.run_id in queries.evaluated_runs(runtime.store, name) or PAGES[name].applies(runtime, row)
+def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
+    """By name: the evaluations that have answers of a run, then those that can be asked of it, now or once it has a checkpoint."""
+    answered = {stored.evaluation for stored in queries.evaluations(runtime.store, [row.run_id])}
+    run = RunDir(runtime.home.runs / row.run_id)
+    possible = requests.evaluations_of(runtime.home, run) if run.path.is_dir() else []
+    names = {own.name for own, reason in possible if not reason or own.needs_checkpoint}
+    ordered = sorted(evaluations().items(), key=lambda item: (item[0] not in answered, item[0] not in PAGES))
+    return {name: own for name, own in ordered if name in answered | names}
 
 
 def _named() -> list[str]:
@@ -84,7 +103,7 @@ def page(runtime: Runtime, name: str) -> None:
     if not rows:
         st.info("Pick a run above: what was measured of it appears here.")
         return
-    evaluation(runtime, name, rows)
+    evaluation(runtime, evaluations()[name], rows)
 
 
 def pick(runtime: Runtime, name: str) -> list[RunRow]:
@@ -93,7 +112,7 @@ def pick(runtime: Runtime, name: str) -> list[RunRow]:
     named = widgets.named_runs()
     known = {row.run_id: row for row in listed.offered(_candidates(runtime, name, evaluated), named)}
     if not known:
-        st.info(PAGES[name].no_run)
+        st.info(page_of(name).no_run)
         st.page_link(places.DATA, label="Go to Data", icon=":material/photo_library:")
         st.stop()
     asked = [run_id for run_id in named if run_id in known][:MOST_RUNS]
@@ -114,30 +133,43 @@ def pick(runtime: Runtime, name: str) -> list[RunRow]:
 
 
 def _candidates(runtime: Runtime, name: str, evaluated: list[str]) -> list[RunRow]:
-    """Runs of one workload with the same options on one data set are asked once whether it applies."""
+    """Runs of one workload with the same options of its own on one data set are asked once whether it applies."""
     there = {run.run_id for run in runtime.home.run_dirs()}
-    apply: dict[tuple[str, str, str], bool] = {}
+    apply: dict[tuple[str, ...], bool] = {}
     rows = []
     for row in queries.runs(runtime.store):
-        kind = (row.workload, row.dataset, PAGES[name].kind(row))
+        kind = _kind(row)
         if row.run_id not in evaluated and row.run_id in there and kind not in apply:
-            apply[kind] = PAGES[name].applies(runtime, row)
+            run = runtime.home.run_dir(row.run_id)
+            apply[kind] = not requests.why_never(runtime.home, run, evaluations()[name])
         if row.run_id in evaluated or (row.run_id in there and apply[kind]):
             rows.append(row)
     return rows
 
 
-def evaluation(runtime: Runtime, name: str, rows: list[RunRow]) -> None:
+def _kind(row: RunRow) -> tuple[str, ...]:
+    """All that decides what a run reads."""
+    given = nesting.flat(json.loads(row.spec))
+    own = {name: given[name] for name in nesting.own_options(row.workload) if name in given}
+    return row.workload, row.dataset, json.dumps(own, sort_keys=True)
+
+
+def page_of(name: str) -> DomainPage:
+    """What its domain adds; of an evaluation without a domain its curves."""
+    return PAGES.get(name) or plain(evaluations()[name], (DomainTab("Curves", curves.draw),))
+
+
+def evaluation(runtime: Runtime, asked: Evaluation, rows: list[RunRow]) -> None:
     """What was measured of these runs, the first of which figures are about; a form where nothing was."""
-    domain, runs = PAGES[name], {row.run_id: row for row in rows}
-    stored = stored_answers(runtime.store, name, list(runs))
+    own, runs = page_of(asked.name), {row.run_id: row for row in rows}
+    stored = stored_answers(runtime.store, asked.name, list(runs))
     if not stored:
-        st.info(domain.no_answer)
-        domain.measure(runtime, rows, True)
+        st.info(own.no_answer)
+        form.measure(runtime, asked, own, rows, is_first=True)
         return
-    answers = _choose(domain, stored, runs)
-    scores = stored_scores(runtime.store, domain, name, stored)
-    _tabs(runtime, Shown(EVALUATIONS[name], domain, runs, answers, stored, scores), rows)
+    answers = _choose(own, stored, runs)
+    scores = stored_scores(runtime.store, own, asked.name, stored)
+    _tabs(runtime, Shown(asked, own, runs, answers, stored, scores))
 
 
 def _choose(
@@ -178,7 +210,9 @@ def _by_name(
     picked = st.multiselect(
         "Answers",
         list(known),
-        default=[f"{row.run_id}.{row.key}" for row in map(page.usual, of_run.values())],
+        default=[f"{row.run_id}.{row.key}" for rows in of_run.values() for row in page.usual(rows)][
+            :MOST_ANSWERS
+        ],
         format_func=lambda key: label(known[key], runs[known[key].run_id], page.about(known[key])),
         max_selections=MOST_ANSWERS,
         placeholder="Pick answers to draw together",
@@ -191,15 +225,20 @@ def _by_name(
     return [known[key] for key in picked]
 
 
-def _tabs(runtime: Runtime, shown: Shown, rows: list[RunRow]) -> None:
+def _tabs(runtime: Runtime, shown: Shown) -> None:
     drawn: dict[str, Draw] = {"Summary": summary.draw}
     drawn |= {tab.title: tab.draw for tab in shown.page.tabs}
-    drawn["Epochs"] = epochs.draw
-    drawn["Speed and literature"] = shown.page.literature
-    drawn["Measure again"] = lambda runtime, shown: shown.page.measure(runtime, rows, False)
-    for tab, part in zip(
-        st.tabs(list(drawn), key=VIEW, on_change="rerun", bind="query-params"), drawn.values(), strict=True
-    ):
+    if shown.page.scores:
+        drawn["Epochs"] = epochs.draw
+    if shown.page.literature or shown.evaluation.published:
+        drawn["Speed and literature"] = literature.draw
+    drawn["Measure again"] = _measure_again
+    tabs = st.tabs(list(drawn), key=VIEW, on_change="rerun", bind="query-params")
+    for tab, part in zip(tabs, drawn.values(), strict=True):
         if tab.open:
             with tab:
                 part(runtime, shown)
+
+
+def _measure_again(runtime: Runtime, shown: Shown) -> None:
+    form.measure(runtime, shown.evaluation, shown.page, list(shown.runs.values()), is_first=False)

@@ -100,7 +100,7 @@ def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> N
     training_times(app.dataframe[-1].value)
     assert "is not compiled yet" not in texts(app)
     assert "Only one epoch of these runs is measured" in texts(open_tab(app, "Epochs"))
-    assert flow_words.NO_CHECKPOINT in texts(open_tab(app, "Measure again"))
+    assert "This run is not an image-to-image model" in texts(open_tab(app, "Measure again"))
     assert not app.exception
 
 
@@ -260,22 +260,20 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     app = show("flow")
     assert not app.exception
     assert flow_words.NOTHING_YET in texts(app)
-    assert "Not iterated: the disk is full." in texts(app)
-    (flow,) = [one for one in app.selectbox if one.label == "Flow"]
-    (steps,) = [one for one in app.number_input if one.label == "Steps"]
+    assert "Not measured: the disk is full." in texts(app)
+    (flow,) = [one for one in app.segmented_control if one.label == "Film"]
+    (steps,) = [one for one in app.number_input if one.label == "Steps (frames)"]
     assert flow.options == ["Re 120", "Re 200"]
-    assert (steps.value, steps.max) == (40, 40)
-    (overlap,) = [one for one in app.number_input if one.label == "Overlap (px)"]
-    assert overlap.max == 15, "less than a tile"
-    app = flow.select_index(1).run()
-    (steps,) = [one for one in app.number_input if one.label == "Steps"]
-    assert (steps.value, steps.max) == (6, 6), "as many as that flow has"
-    app = app.button(key="flow.start").click().run()
+    assert (steps.value, steps.max) == (None, 40), "as many as a flow has, where nobody says how many"
+    (overlap,) = [one for one in app.number_input if one.label == "Overlap (pixels)"]
+    assert (overlap.value, overlap.max) == (12, 15), "less than a tile"
+    app = flow.set_value(1).run()
+    app = app.button(key="evaluation.start").click().run()
     assert not app.exception
-    (asked,) = [look.asked.options for look in job_queue.looks(home, "iterate") if look.is_live]
-    usual = Wanted("flow-0001", steps=6, trajectory=1, overlap=12, blend="hann")
-    assert asked == {"evaluation": "rollout", **asdict(usual), "ways": ["map_reduce"]}
-    assert "Iterating flow-0001" in app.get("progress")[0].proto.text
+    (asked,) = [look.asked.options for look in job_queue.looks(home, "rollout") if look.is_live]
+    chosen = {"trajectory": 1, "overlap": 12, "blend": "hann", "ways": ["map_reduce"], "steps": None}
+    assert {name: asked[name] for name in chosen} == chosen
+    assert "flow-0001: " in app.get("progress")[0].proto.text
 
 
 @pytest.mark.usefixtures("held")
@@ -289,9 +287,9 @@ def test_the_form_offers_the_epochs_whose_weights_were_kept(show: Show, home: Ho
     (state,) = [one for one in app.selectbox if one.label == "Of"]
     assert state.options == ["Newest checkpoint", "Epoch 2", "Epoch 1", "Untrained (epoch 0)"]
     app = state.select("epoch 1").run()
-    app = app.button(key="flow.start").click().run()
+    app = app.button(key="evaluation.start").click().run()
     assert not app.exception
-    (asked,) = [look.asked.options for look in job_queue.looks(home, "iterate")]
+    (asked,) = [look.asked.options for look in job_queue.looks(home, "rollout")]
     assert (asked["checkpoint"], asked["epoch"]) == ("newest", 1)
 
 

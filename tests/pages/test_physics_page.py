@@ -17,7 +17,7 @@ from dashboard.domains.showers import any_energy, literature, side_by_side, spac
 from dashboard.domains.showers.page import METRICS
 from dashboard.evaluation import charts as evaluation_charts
 from gan_runtime.domains.showers.curve_names import CURVES
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, Wanted
+from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
 from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.domains.showers.shower_samples import record_of
 from gan_runtime.jobs.folder import Asked, End, JobDir
@@ -176,24 +176,12 @@ def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, train
     assert charts(app) == ["FPD × 10³, layer features"]
 
 
-def test_a_run_with_a_checkpoint_can_be_measured_and_a_failed_job_says_why(
-    show: Show, home: Home, trained: Make
-) -> None:
-    run = trained("quick-0001")
-    measured(run, 2)
+def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(show: Show, trained: Make) -> None:
+    measured(trained("quick-0001"), 2)
     app = show("physics", view="Measure again")
-    assert "There is no checkpoint of these runs here" in texts(app)
-    checkpoints.save(
-        run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3, shortfall=0.1
-    )
-    job = JobDir(home.jobs / "measure-physics-0001")
-    job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind="measure_physics", options=asdict(Wanted("quick-0001")), asker="a test"))
-    job.write_end(End(state="failed", reason="the data set is gone."))
-    app = show("physics", view="Measure again")
-    assert app.selectbox(key="showers.state.quick-0001").options == ["Newest checkpoint", "Best checkpoint"]
-    assert "Not measured: the data set is gone." in texts(app)
-    app = app.button(key="showers.start").click().run()
+    assert not app.exception
+    (button,) = [button for button in app.button if button.label == "Measure showers"]
+    assert button.disabled
     assert "This run makes no showers: its data set has no field showers" in texts(app)
 
 

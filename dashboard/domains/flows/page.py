@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import math
 
-from dashboard.domains.flows import curves, film, form, literature
+from dashboard import words
+from dashboard.domains.flows import curves, film, literature
 from dashboard.domains.flows import words as flow_words
 from dashboard.domains.flows.rollouts import rollout
-from dashboard.evaluation.shown import DomainPage, DomainTab, Scores, number
+from dashboard.evaluation.shown import Choices, DomainPage, DomainTab, Scores, number
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
-from gan_runtime.domains.flows import iterate_requests
+from gan_runtime.domains.flows import evaluation
 from gan_runtime.domains.flows.score_metrics import BY_NAME, SCORES
+from gan_runtime.engines.tiling.ways import WAYS
 from gan_runtime.records.answer import Score
-from gan_runtime.spec import nesting
-from gan_runtime.store.queries import EvaluationRow, RunRow
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store.queries import EvaluationRow
 
 _HORIZONS = ("horizon", "horizon_replay")
 
 
-def _applies(runtime: Runtime, row: RunRow) -> bool:
-    return iterate_requests.translates(runtime.home, row.run_id)
-
-
-def _kind(row: RunRow) -> str:
-    """The options of the workload: with the data set they decide what a run reads."""
-    given = nesting.flat(json.loads(row.spec))
-    own = {name: given[name] for name in nesting.own_options(row.workload) if name in given}
-    return json.dumps(own, sort_keys=True)
+def _choices(home: Home, run: RunDir) -> dict[str, Choices]:
+    """The held-out flows by their titles, the ways, and how far steps and overlap of this run go."""
+    films = [film for film in evaluation.trajectories(home, run) if film.reynolds is not None]
+    tile = evaluation.tile_of(run)
+    known = {
+        "ways": Choices({way: words.capitalized(flow_words.WAYS[way]) for way in WAYS}, several=True),
+        "cores": Choices({cores: str(cores) for cores in (1, 2, 4, 8)}),
+        "blend": Choices({"none": "Mean", "hann": "Hann"}),
+    }
+    if films:
+        known["trajectory"] = Choices({film.number: film.title for film in films})
+        known["steps"] = Choices(most=max(film.steps for film in films))
+    if tile is not None:
+        known["overlap"] = Choices(most=tile - 1)
+    return known
 
 
 def _read(score: Score) -> Score:
@@ -41,11 +48,11 @@ def _read(score: Score) -> Score:
     return score.model_copy(update={"baselines": {**known, **named}})
 
 
-def _usual(rows: list[EvaluationRow]) -> EvaluationRow:
+def _usual(rows: list[EvaluationRow]) -> list[EvaluationRow]:
     """Of the ways of the newest rollout the one in tiles over the cores, where it was done."""
     newest = rollout(rows[0]).iteration
     ways = [row for row in rows if rollout(row).iteration == newest]
-    return next((row for row in ways if rollout(row).way == "map_reduce"), rows[0])
+    return [next((row for row in ways if rollout(row).way == "map_reduce"), rows[0])]
 
 
 def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
@@ -70,11 +77,9 @@ METRICS = tuple(
     if score.name != "probe"
 )
 PAGE = DomainPage(
-    applies=_applies,
     about=flow_words.parts,
     read=_read,
     usual=_usual,
-    kind=_kind,
     tabs=(
         DomainTab("Film", film.draw),
         DomainTab("Errors", curves.draw_errors),
@@ -99,7 +104,7 @@ PAGE = DomainPage(
     value_words=_value,
     below=_below,
     literature=literature.draw,
-    measure=form.measure,
+    choices=_choices,
     no_run=flow_words.NO_RUN,
     no_answer=flow_words.NOTHING_YET,
     best_rule="By the root mean square error over the first shedding period",

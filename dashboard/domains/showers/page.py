@@ -5,19 +5,13 @@ from __future__ import annotations
 import math
 
 from dashboard import words
-from dashboard.domains.showers import any_energy, distributions, form, literature, side_by_side
+from dashboard.domains.showers import any_energy, distributions, literature, side_by_side
 from dashboard.domains.showers import words as shower_words
 from dashboard.evaluation.shown import DomainPage, DomainTab, number
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
-from gan_runtime.domains.showers import physics_requests
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features
 from gan_runtime.records.answer import Score
-from gan_runtime.store.queries import EvaluationRow, RunRow
-from gan_runtime.supervision.runtime import Runtime
-
-
-def _applies(runtime: Runtime, row: RunRow) -> bool:
-    return physics_requests.makes_showers(runtime.home, runtime.home.run_dir(row.run_id))
+from gan_runtime.store.queries import EvaluationRow
 
 
 def _subject(row: EvaluationRow) -> str:
@@ -46,7 +40,6 @@ METRICS = tuple(
     for score in SCORES
 )
 PAGE = DomainPage(
-    applies=_applies,
     tabs=(
         DomainTab("Distributions", distributions.draw),
         DomainTab("Showers", side_by_side.draw),
@@ -61,7 +54,6 @@ PAGE = DomainPage(
     texts={score.name: score.text for score in SCORES},
     value_words=_value,
     literature=literature.draw,
-    measure=form.measure,
     no_run=shower_words.NO_RUN,
     no_answer=shower_words.NOTHING_YET,
     best_rule=shower_words.BEST_EPOCH,

@@ -1,0 +1,165 @@
+"""Asking for an evaluation: a form from its options, greyed with the reason where it cannot be, and how far its job is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from dashboard import actions, change_buttons, job_bar, widgets, words
+from dashboard.evaluation.shown import Choices, DomainPage
+from dashboard.job_bar import EndButton
+from gan_runtime.base import options
+from gan_runtime.base.options import Option
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.commands import commands
+from gan_runtime.evaluation import requests
+from gan_runtime.jobs.folder import JobLook
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store.queries import RunRow
+from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.training import checkpoints, trained
+
+STOP = EndButton("evaluation.stop", "Stop", "stopping …")
+CHECKPOINT, EPOCH = "checkpoint", "epoch"  # options that every evaluation means the same by
+STATES = {
+    "newest": "Newest checkpoint",
+    "best": "Best checkpoint",
+    "every": "Each epoch, from its weights",
+}
+STATES_HELP = (
+    "Checkpoints, or the weights that the run has kept after an epoch. Kept weights are of half precision."
+)
+FEW = 4  # choices that are shown next to each other
+WIDTH, WIDE = 150, 240  # pixels of a number, and of a choice
+
+
+def measure(
+    runtime: Runtime, evaluation: Evaluation, page: DomainPage, rows: list[RunRow], is_first: bool
+) -> None:
+    """The form, the job under way, or why the last one failed. `is_first`: nothing is measured yet, so its button is the page's."""
+    reasons = {row.run_id: reason(runtime, row, evaluation) for row in rows}
+    names = {row.run_id: widgets.title(row) for row in rows if not reasons[row.run_id]}
+    if not names:
+        st.button(evaluation.verb, disabled=True, help=reasons[rows[0].run_id], icon=":material/labs:")
+        st.caption(words.plain(words.capitalized(reasons[rows[0].run_id])))
+        return
+    looks = {run_id: requests.newest_request(runtime.home, run_id, evaluation.name) for run_id in names}
+    for run_id, look in looks.items():
+        if look is not None and look.is_live:
+            job_bar.show(runtime, look, partial(_sentence, names[run_id]), STOP)
+            return
+    run_id = next(iter(names))
+    if len(names) > 1:
+        run_id = st.selectbox(
+            "Run", list(names), format_func=names.__getitem__, key="evaluation.of_run", width=WIDE
+        )
+    values = _fields(runtime, evaluation, page, runtime.home.run_dir(run_id))
+    pressed = change_buttons.button(
+        evaluation.verb,
+        key="evaluation.start",
+        type="primary" if is_first else "secondary",
+        icon=":material/labs:",
+    )
+    look = looks[run_id]
+    if look is not None and look.end is not None and look.state not in ("finished", "cancelled"):
+        st.warning(f"Not measured: {words.plain(look.end.reason)}", icon=":material/warning:")
+    if pressed and actions.attempt(partial(_ask, runtime, run_id, evaluation, values)) is not None:
+        st.rerun()
+
+
+def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:
+    """Why a run cannot be evaluated so now; "" where it can."""
+    run = RunDir(runtime.home.runs / row.run_id)
+    if not run.path.is_dir():
+        return f"run {row.run_id} is not here any more: its folder is gone."
+    known = {each.name: why for each, why in requests.evaluations_of(runtime.home, run)}
+    return known.get(evaluation.name) or requests.why_never(runtime.home, run, evaluation)
+
+
+def _ask(runtime: Runtime, run_id: str, evaluation: Evaluation, values: Mapping[str, Any]) -> object:
+    return commands.evaluate(runtime.home, run_id, evaluation.name, values, asker=runtime.asker)
+
+
+def _sentence(name: str, look: JobLook) -> str:
+    return f"{words.plain(name)}: {job_bar.now(look)}"
+
+
+def _fields(runtime: Runtime, evaluation: Evaluation, page: DomainPage, run: RunDir) -> dict[str, Any]:
+    """A widget for each option, and what is chosen; the usual values of the run at first."""
+    known = dict(options.of(evaluation.options))
+    usual = {name: option.default for name, option in known.items()}
+    usual |= evaluation.usual(runtime.home, run)
+    offered = page.choices(runtime.home, run)
+    values: dict[str, Any] = {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if CHECKPOINT in known:
+            values |= _weights(run, known, str(usual[CHECKPOINT]))
+        for name, option in known.items():
+            if name not in (CHECKPOINT, EPOCH):
+                key = f"evaluation.option.{evaluation.name}.{name}.{run.run_id}"
+                values[name] = _field(option, usual[name], offered.get(name), key)
+    return values
+
+
+def _weights(run: RunDir, known: Mapping[str, Option], usual: str) -> dict[str, Any]:
+    """Of which weights: a checkpoint's, or where there is such an option those kept after an epoch, the last one first."""
+    epochs = trained.kept_epochs(run)
+    steps = checkpoints.steps(run.checkpoints)
+    there: list[str] = [state for state in known[CHECKPOINT].choices if state in steps]
+    if "every" in known[CHECKPOINT].choices and epochs:
+        there.append("every")
+    states: dict[str, dict[str, Any]] = {state: {CHECKPOINT: state} for state in there}
+    titles = dict(STATES)
+    if EPOCH in known:
+        for epoch in epochs[::-1]:
+            states[f"epoch {epoch}"] = {CHECKPOINT: "newest", EPOCH: epoch}
+            titles[f"epoch {epoch}"] = f"Epoch {epoch}" if epoch else "Untrained (epoch 0)"
+    if not states:
+        return {}
+    picked = st.selectbox(
+        "Of",
+        list(states),
+        list(states).index(usual) if usual in states else 0,
+        format_func=lambda state: titles.get(state, state),
+        key=f"evaluation.weights.{run.run_id}",
+        width=WIDE,
+        help=STATES_HELP if epochs else None,
+    )
+    return states[picked]
+
+
+def _field(option: Option, usual: Any, offered: Choices | None, key: str) -> Any:
+    label = f"{option.label} ({option.unit})" if option.unit else option.label
+    titles = (
+        dict(offered.titles) if offered else {choice: words.capitalized(choice) for choice in option.choices}
+    )
+    common: dict[str, Any] = {"key": key, "help": f"{option.help} {words.capitalized(option.allowed)}."}
+    if offered and offered.several:
+        return st.pills(
+            label, list(titles), selection_mode="multi", default=list(usual), format_func=titles.__getitem__, **common
+        )  # fmt: skip
+    if titles and len(titles) <= FEW and all(len(title) < 12 for title in titles.values()):
+        return st.segmented_control(
+            label, list(titles), default=usual, format_func=titles.__getitem__, required=True, **common
+        )
+    if titles:
+        first = list(titles).index(usual) if usual in titles else 0
+        return st.selectbox(label, list(titles), first, format_func=titles.__getitem__, width=WIDE, **common)
+    if option.kind in (int, float) or option.minimum is not None:
+        return _number(label, option, usual, offered.most if offered else None, common)
+    return st.text_input(label, "" if usual is None else str(usual), width=WIDE, **common)
+
+
+def _number(
+    label: str, option: Option, usual: float | None, most: float | None, common: dict[str, Any]
+) -> float | None:
+    kind = float if option.kind is float else int
+    ends = [None if end is None else kind(end) for end in (option.minimum, most or option.maximum)]
+    value: Any = None if usual is None else kind(usual)
+    number: float | None = st.number_input(
+        label, ends[0], ends[1], value, placeholder="as usual", width=WIDTH, **common
+    )
+    return number

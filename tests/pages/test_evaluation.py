@@ -1,0 +1,145 @@
+"""The page of any evaluation: the sentence that says how good a run is, a page without a domain, the tab of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.evaluation import summary
+from dashboard.evaluation.shown import DomainPage, Shown, plain
+from gan_runtime.base.metrics import Metric
+from gan_runtime.evaluation.catalog import evaluations
+from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer, Curve, Score, Series
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store.queries import EvaluationRow
+from tests.pages.reading import open_tab, texts, titles
+from tests.support.measured_showers import measured
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+METRICS = tuple(Metric(name, name, name, better="lower", format=".2f") for name in "abc")
+
+
+def shown(*scores: Score, **words: str) -> Shown:
+    """One answer with these scores."""
+    page = DomainPage(
+        (), METRICS, headline=("a", "b"), over_epochs=("a",), real="held-out rows", baselines=words
+    )
+    row = EvaluationRow("r", "e", "k", datetime(2026, 1, 1), 1, 10, "best", {})
+    known = {("r", "k"): {score.name: score for score in scores}}
+    return Shown(evaluations()["loss_surface"], page, {}, {"r": row}, [row], known)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ((1.0, 1.0), "**As good as held-out rows**: all 2 scores reach the floor."),
+        ((1.5, 2.0), "**Close to held-out rows**: the median score is 1.8 times its floor; 0 of 2 scores reach it."),
+        ((1.0, 9.0), "**Off held-out rows**: the median score is 5.0 times its floor; 1 of 2 scores reaches it."),
+        ((50.0, 90.0), "**Far from held-out rows**: the median score is 70 times its floor; 0 of 2 scores reach it."),
+    ],
+)  # fmt: skip
+def test_scores_are_held_against_their_floors(values: tuple[float, float], sentence: str) -> None:
+    scores = [Score(name=name, value=value, floor=1.0) for name, value in zip("ab", values, strict=True)]
+    assert summary.verdict(shown(*scores), "r") == sentence
+
+
+def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
+    near = Score(name="a", value=3.0, error=0.6, floor=1.0, floor_error=0.8)
+    assert "all 1 scores reach the floor" in summary.verdict(shown(near), "r")
+    sharp = near.model_copy(update={"error": 0.1, "floor_error": 0.1})
+    assert "0 of 1 score reach it" in summary.verdict(shown(sharp), "r")
+
+
+def test_scores_are_held_against_their_baselines_first() -> None:
+    beaten = {"copy": 2.0, "replay": 0.5}
+    scores = [Score(name=name, value=1.0, floor=1.0, baselines=beaten) for name in "abc"]
+    assert summary.verdict(shown(*scores, replay="replay", copy="copied row"), "r") == (
+        "**Better than the copied row (3 of 3 scores), worse than the replay (0 of 3 scores).** "
+        "a: 1.00, replay 0.50, copied row 2.00."
+    )
+
+
+def test_an_answer_whose_scores_have_neither_says_so() -> None:
+    assert (
+        summary.verdict(shown(Score(name="a", value=1.0)), "r")
+        == "No score has a floor or a baseline to compare it with."
+    )
+    assert summary.table(shown(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
+
+
+def surface(run: RunDir) -> None:
+    """Answers of the evaluation that no domain declares."""
+    grid = Curve(
+        name="loss",
+        x=[0.0, 1.0, 0.0, 1.0],
+        y=[0.0, 0.0, 1.0, 1.0],
+        series=[Series(name="loss", values=[1.0, 2.0, 3.0, 4.0])],
+        facts={"columns": 2},
+    )
+    path = Curve(name="path", x=[0.0, 1.0], y=[0.0, 0.5], series=[Series(name="loss", values=[4.0, 1.0])])
+    answers = [
+        Answer(
+            evaluation="loss_surface", key=network, epoch=2, step=20, checkpoint="snapshots", scores=[], curves=[grid, path]
+        )
+        for network in ("generator", "discriminator")
+    ]  # fmt: skip
+    journal.append(run.trainer_journal(), 1, *answers)
+
+
+def test_an_evaluation_without_a_domain_has_its_curves_and_its_form(show: Show, trained: Make) -> None:
+    surface(trained("quick-0001"))
+    app = AppTest.from_function(tab_of_a_run, default_timeout=30)
+    show("runs")
+    app.run()
+    assert not app.exception
+    assert "This evaluation gives no scores" in texts(app)
+    app = open_tab(app, "Curves")
+    assert not app.exception
+    assert titles(app) == ["Loss", "Path"] * 2
+    app = open_tab(app, "Measure again")
+    assert "has kept 0 weight snapshots, but a loss surface needs 3" in texts(app)
+    assert [button.disabled for button in app.button if button.label == "Compute loss surfaces"] == [True]
+
+
+def tab_of_a_run() -> None:
+    """The tab Evaluation of the newest run."""
+    from dashboard.evaluation import view
+    from dashboard.frame import session
+    from gan_runtime.store import queries
+
+    runtime = session.runtime()
+    view.draw(runtime, queries.runs(runtime.store)[0])
+
+
+def test_a_run_is_compared_with_others_that_have_the_same_evaluation(show: Show, trained: Make) -> None:
+    measured(trained("quick-0001"), 2)
+    measured(trained("quick-0002", seconds=10), 2)
+    show("runs")
+    app = AppTest.from_function(tab_of_a_run, default_timeout=30)
+    app.query_params["with"] = "gone,quick-0001"
+    app.run()
+    assert not app.exception
+    assert app.multiselect(key="evaluation.with").value == ["quick-0001"]
+    assert list(app.dataframe[0].value.columns)[1:3] == ["quick-0002", "quick-0001"]
+    app = app.multiselect(key="evaluation.with").set_value([]).run()
+    assert list(app.dataframe[0].value.columns)[1:] == ["quick-0002", "Floor"]
+    assert app.query_params["with"] in ("", [""])
+
+
+def test_a_run_that_nothing_applies_to_has_no_evaluation(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    show("runs")
+    app = AppTest.from_function(tab_of_a_run, default_timeout=30).run()
+    assert "No evaluation applies to what this run makes." in texts(app)
+
+
+def test_the_page_of_an_evaluation_without_a_domain_begins_with_its_own_scores() -> None:
+    page = plain(evaluations()["physics"], ())
+    assert page.headline[0] == evaluations()["physics"].scores[0].name
+    assert page.literature is None
