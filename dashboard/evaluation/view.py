@@ -63,6 +63,11 @@ def draw(runtime: Runtime, row: RunRow) -> None:
     evaluation(runtime, known[name], [row, *beside])
 
 
+def applies(runtime: Runtime, row: RunRow) -> bool:
+    """Whether any evaluation can be asked of a run, or has been."""
+    return bool(of_run(runtime, row))
+
+
 def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
     """By name: the evaluations that have answers of a run, then those that can be asked of it, now or once it has a checkpoint."""
     answered = {stored.evaluation for stored in queries.evaluations(runtime.store, [row.run_id])}
