@@ -138,7 +138,7 @@ def imports() -> tuple[float, list[str]]:
         "-c",
         IMPORT_ALL,
         "streamlit.web.cli",
-        "gan_runtime.supervision.runtime",
+        "gan_runtime.commands.runtime",
         *MODULES,
     ]
     answers = [

@@ -17,11 +17,11 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
-from gan_runtime.supervision.runtime import Runtime
 
 IDLE_SECONDS = 20.0
 STEPS = 50

@@ -21,9 +21,9 @@ from benchmarks.run_options import add_data_argument, random_rows, spec_of, trai
 from benchmarks.step_timer import WARM_UP_STEPS
 from benchmarks.trial import trial_home
 from gan_runtime.catalog import declared
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 STEPS_PER_EPOCH = 10
 DEADLINE_SECONDS = 900.0
@@ -37,7 +37,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         runtime = Runtime.open(home)
         try:
             begin = time.perf_counter()
-            run_id = runtime.submit(spec).run_id
+            run_id = runtime.commands.submit(spec).run_id
             wait_until_finished(runtime, run_id)
             elapsed_s = time.perf_counter() - begin
             step_s = median_step_s(runtime.store, run_id, declared.of(spec.workload).losses[0].name)

@@ -32,7 +32,7 @@ from benchmarks.run_options import add_data_argument, random_rows, reading, spec
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, answer_stream
 from gan_runtime import catalog, worker
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import hosts
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
@@ -40,7 +40,7 @@ from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.supervision.runtime import Runtime
+from tests.support.asking import ask
 
 ACCELERATOR = "cpu"
 ENDLESS_EPOCHS = 10_000
@@ -101,7 +101,7 @@ def train(run_path: Path, data: str) -> int:
 
 def watch(home: Home, spec: RunSpec, data: str) -> int:
     """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's work until it has ended."""
-    run = commands.submit(home, spec, hosts.probe(), asker=operator("a benchmark"))
+    run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark")
     )

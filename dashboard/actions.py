@@ -10,10 +10,10 @@ import streamlit as st
 from dashboard import words
 from dashboard.frame import places
 from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import host_presets
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.run_dependencies import After
-from gan_runtime.supervision.runtime import Runtime
 
 Answer = TypeVar("Answer")
 
@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 def start(runtime: Runtime, spec: RunSpec, preset: str, after: After | None = None) -> None:
     """Queues the run, to start after another one if need be, and goes to its page."""
     with st.spinner("Checking data and accelerator …"):
-        run = attempt(lambda: runtime.submit(spec, preset, after))
+        run = attempt(lambda: runtime.commands.submit(spec, preset, after))
     if run is not None:
         st.switch_page(places.RUN, query_params={"run": run.run_id})
 
@@ -40,7 +40,7 @@ def attempt(action: Callable[[], Answer]) -> Answer | None:
         return None
 
 
-def succeeded(action: Callable[[], None]) -> bool:
+def succeeded(action: Callable[[], object]) -> bool:
     """Whether the action was done; if not, its reason is shown."""
 
     def done() -> bool:

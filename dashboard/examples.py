@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard import actions, change_buttons
 from gan_runtime import bundles
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.runtime import Runtime
 
 
 def offer(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
@@ -27,7 +27,9 @@ def offer(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
         "They appear beside your own and can be deleted like these.",
     ):
         with st.spinner("Loading the example runs …"):
-            new = actions.attempt(lambda: [runtime.load(bundle) for bundle in bundles.examples()])
+            new = actions.attempt(
+                lambda: [runtime.commands.import_bundle(bundle) for bundle in bundles.examples()]
+            )
         if new is not None:
             st.rerun()
 

@@ -10,8 +10,9 @@ import streamlit as st
 
 from dashboard import actions, change_buttons, words
 from gan_runtime.base.errors import JobError
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.supervision.runtime import Runtime
 
 SECONDS = 0.5  # between two looks at a job
 
@@ -49,7 +50,7 @@ def _bar(runtime: Runtime, job_id: str, told: Callable[[JobLook], str], button: 
     with beside:
         asked = change_buttons.button(button.label, key=button.key, icon=":material/close:")
     if asked:
-        actions.succeeded(lambda: runtime.cancel_job(job_id))
+        actions.succeeded(lambda: runtime.commands.cancel_job(job_id))
         # The whole page: `scope="fragment"` is an error when the press arrives while the page is drawn.
         st.rerun()
 
@@ -57,5 +58,5 @@ def _bar(runtime: Runtime, job_id: str, told: Callable[[JobLook], str], button: 
 def _look(runtime: Runtime, job_id: str) -> JobLook | None:
     """None when its folder is gone: a tab that slept for days asks for a job that has long been forgotten."""
     with contextlib.suppress(JobError):
-        return runtime.job(job_id)
+        return job_queue.job_dir(runtime.home, job_id).look()
     return None

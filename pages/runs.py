@@ -21,7 +21,7 @@ if table.empty:
     st.stop()
 
 shown = runs_view.filtered(table)
-chosen = runs_view.table(space_view.with_space(shown, runtime.keeping.space), set(table["run_id"]))
+chosen = runs_view.table(space_view.with_space(shown, runtime.housekeeping.space), set(table["run_id"]))
 runs_view.buttons(runtime, chosen)
 space_view.show(runtime)
 bin_view.show(runtime)

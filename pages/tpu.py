@@ -7,18 +7,19 @@ from dashboard.frame import session
 from dashboard.tpu import form as tpu_form
 from dashboard.tpu import view as tpu_view
 from dashboard.tpu import words as tpu_words
+from gan_runtime.tpu import check
 
 st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
 asked, plan = tpu_form.ask(runtime.home)
-was_running = runtime.tpu_progress(plan).running
+was_running = check.newest_progress(runtime.home, plan).running
 
 
 @st.fragment(run_every=1.0 if was_running else None)
 def panel() -> None:
     """Redraws alone while programs are compiled; each answer is shown as it comes."""
-    progress = runtime.tpu_progress(plan)
+    progress = check.newest_progress(runtime.home, plan)
     if was_running and not progress.running:
         st.rerun()
     tpu_view.start_or_cancel(runtime, plan, progress)

@@ -17,11 +17,11 @@ from benchmarks.faults import checks
 from benchmarks.faults.harm import FINISHED, Harm
 from benchmarks.faults.stage import ASKER, Stage, UntrueError, kill
 from gan_runtime import bundles
-from gan_runtime.commands import commands
 from gan_runtime.data import prepared
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records.home import Home
 from gan_runtime.supervision import crash_cleanup
+from tests.support.asking import ask, ask_of
 from tests.support.inject import Injection
 
 PICTURES = 60
@@ -43,7 +43,7 @@ def kill_preparation(stage: Stage) -> Harm:
     stage.told.append(f"job {end.state if end else ''}")
     if end is not None and end.state == "lost":
         if prepared.is_there(stage.home, "photos"):
-            commands.remove_data(stage.home, "photos", asker=ASKER)  # killed after it had taken its place
+            ask(stage.home, actor=ASKER).remove_data("photos")  # killed after it had taken its place
         again = _asked(stage, source)
         stage.wait(lambda: again.end() is not None, "the second job ends")
 
@@ -60,7 +60,7 @@ def kill_preparation(stage: Stage) -> Harm:
 
 def _asked(stage: Stage, source: Path) -> JobDir:
     options = {"pixels": "28", "color": "grey"}
-    return commands.prepare_data(stage.home, "pictures", "photos", source, options, asker=ASKER)
+    return ask(stage.home, actor=ASKER).prepare_data("pictures", "photos", source, options)
 
 
 def _pictures(seed: int) -> bytes:
@@ -81,7 +81,7 @@ def kill_import(stage: Stage) -> Harm:
     bundle = stage.scratch.parent / "one.zip"
     bundles.pack([run], bundle, "copy-")
     _interrupted(stage, "import", str(bundle))
-    commands.import_bundle(stage.home, bundle, asker=ASKER)
+    ask(stage.home, actor=ASKER).import_bundle(bundle)
 
     def whole(home: Home) -> list[str]:
         copies = [found for found in home.run_dirs() if found.run_id.startswith("copy-")]
@@ -102,7 +102,7 @@ def kill_submit(stage: Stage) -> Harm:
     if halves:
         raise UntrueError(f"{halves[0]} was queued without options")
     for queued in stage.home.run_dirs():
-        commands.delete(queued, asker=ASKER)
+        ask_of(queued, actor=ASKER).delete(queued.run_id)
     run = stage.submit()
     stage.open()
     return Harm(run, (FINISHED,))

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import psutil
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import rebuild
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 
 Rows = dict[str, list[tuple[Any, ...]]]

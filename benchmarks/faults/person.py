@@ -10,11 +10,11 @@ import json
 import sys
 from pathlib import Path
 
-from gan_runtime.commands import commands
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from tests.support import inject
+from tests.support.asking import ask
 from tests.support.hosts import stated_host
 
 ASKER = operator("a person")
@@ -23,9 +23,9 @@ ASKER = operator("a person")
 def main(what: str, home: Home, given: str) -> None:
     """Does it, as far as it gets."""
     if what == "submit":
-        commands.submit(home, RunSpec.parse(json.loads(given)), stated_host(), "quick", asker=ASKER)
+        ask(home, stated_host(), actor=ASKER).submit(RunSpec.parse(json.loads(given)), "quick")
     else:
-        commands.import_bundle(home, Path(given), asker=ASKER)
+        ask(home, actor=ASKER).import_bundle(Path(given))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from typing import Any
 import psutil
 
 from gan_runtime.base.errors import RunStateError
-from gan_runtime.commands import commands
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.records import processes
 from gan_runtime.records.actors import operator
@@ -28,6 +27,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from tests.support import toy_trainer
+from tests.support.asking import ask, ask_of
 from tests.support.hosts import stated_host
 
 ASKER = operator("a scenario")
@@ -70,7 +70,7 @@ class Stage:
 
     def submit(self) -> RunDir:
         """Queues the run of the scenario."""
-        return commands.submit(self.home, RunSpec.parse(self.options), stated_host(), asker=ASKER)
+        return ask(self.home, stated_host(), actor=ASKER).submit(RunSpec.parse(self.options))
 
     # ---- the owner ----------------------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Stage:
         ends = [self.wait_for_end(run)]
         while ends[-1] != "finished" and len(ends) < MOST_ATTEMPTS:
             self.wait(lambda: not self.trainers(run), "the run's processes are gone")
-            commands.resume(run, asker=ASKER)
+            ask_of(run, actor=ASKER).resume(run.run_id)
             ends.append(self.wait_for_end(run))
         self.wait(lambda: not self.trainers(run), "the run's processes are gone")
         return ends
@@ -245,7 +245,7 @@ class Stage:
     def stop(self, run: RunDir) -> None:
         """A person asks the run to end."""
         with contextlib.suppress(RunStateError):  # it has ended meanwhile
-            commands.stop(run, asker=ASKER)
+            ask_of(run, actor=ASKER).stop(run.run_id)
 
     def is_active(self, run: RunDir) -> bool:
         """Whether it starts or trains."""

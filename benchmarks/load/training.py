@@ -22,12 +22,12 @@ from benchmarks import trial
 from benchmarks.load import stage
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import Scale
-from gan_runtime.commands import commands
 from gan_runtime.hardware import host_presets, hosts
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
+from tests.support.asking import ask
 
 IMAGES, BATCH, EPOCHS = (
     400_000,
@@ -45,7 +45,7 @@ def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> 
         spec = RunSpec.parse(given)
         if host_presets.caution(spec):
             spec = RunSpec.parse({**given, **host_presets.IN_FLOAT32})
-        run = commands.submit(home, spec, hosts.probe(), asker=operator("a benchmark"))
+        run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
         with stage.served(home) as (process, address):
             _wait_until_it_trains(run)
             stage.wait_until_quiet(process)

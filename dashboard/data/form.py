@@ -16,12 +16,12 @@ from dashboard.frame import access
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.preparation import Preparation
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import host_files, prepared, preparing
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.jobs import uploads
 from gan_runtime.jobs.uploads import Dropped
-from gan_runtime.supervision.runtime import Runtime
 
 PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to
@@ -102,7 +102,7 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
         help=" ".join(filter(None, (known.summary, OF_PICTURES if pictures else "", DROPPED))),
     )
     if files:
-        return actions.attempt(lambda: runtime.use_uploads(_on_disk(runtime, files)))
+        return actions.attempt(lambda: runtime.commands.use_uploads(_on_disk(runtime, files)))
     offered = host_files.offered(known.suffixes)
     for problem in offered.problems:
         st.warning(words.plain(problem), icon=":material/warning:")
@@ -126,7 +126,7 @@ def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Dropped]:
     """The files by their ids. A file that Streamlit holds itself, as in tests of the page alone, is written down first."""
     for file in files:
         if file.size and not uploads.place(runtime.home, file.file_id).exists():
-            runtime.keep_upload(file.file_id, file.getvalue())
+            runtime.commands.keep_upload(file.file_id, file.getvalue())
     return [Dropped(file.file_id, file.name) for file in files]
 
 

@@ -9,10 +9,10 @@ import streamlit as st
 
 from dashboard import data_words, job_bar, summary_view, tables, words
 from dashboard.job_bar import EndButton
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import live_picture, loading
-from gan_runtime.jobs import data_jobs
+from gan_runtime.jobs import data_jobs, job_queue
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.supervision.runtime import Runtime
 
 MAKING = "data.making"  # the job that this browser tab has asked for
 MOST_ENDED = 20
@@ -22,7 +22,7 @@ PICTURE_WIDTH = 576
 
 def show(runtime: Runtime) -> None:
     """Everything that is being prepared, by whomever, and the end of what this tab has asked for."""
-    for look in runtime.data_jobs():
+    for look in job_queue.looks(runtime.home, data_jobs.PREPARE):
         if look.is_live:
             progress(runtime, look)
         elif look.job.job_id == st.session_state.get(MAKING):
@@ -38,7 +38,9 @@ def progress(runtime: Runtime, look: JobLook) -> None:
 
 def ended(runtime: Runtime) -> None:
     """The last jobs about data and how they ended; nothing before the first."""
-    looks = [look for look in runtime.data_jobs() if look.end is not None][:MOST_ENDED]
+    looks = [look for look in job_queue.looks(runtime.home, data_jobs.PREPARE) if look.end is not None][
+        :MOST_ENDED
+    ]
     if not looks:
         return
     with st.expander("How the last preparations ended"):

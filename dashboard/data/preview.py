@@ -13,12 +13,13 @@ from dashboard import actions, change_buttons, data_words, summary_view, words
 from dashboard.data import form as data_form
 from dashboard.data import jobs_view
 from dashboard.data.form import Wanted
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import first_rows
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.summary import Summary
+from gan_runtime.jobs import data_jobs
 from gan_runtime.jobs.data_jobs import GRID_FILE
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.supervision.runtime import Runtime
 
 GRID_WIDTH = 420
 
@@ -32,7 +33,9 @@ def show(runtime: Runtime, wanted: Wanted) -> None:
 
 
 def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
-    look = runtime.newest_look(wanted.preparation, source, wanted.options)
+    look = data_jobs.newest_look(
+        runtime.home, data_jobs.preview_of(wanted.preparation, source, wanted.options)
+    )
     if look is not None and look.is_live:
         jobs_view.progress(runtime, look)
     elif look is not None and look.state == "finished" and look.end is not None:
@@ -49,7 +52,11 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
     st.caption("Nothing is stored yet: every picture is looked at, and you see what would become of it.")
     if (
         pressed
-        and actions.attempt(lambda: runtime.look_through(wanted.preparation, source, wanted.options))
+        and actions.attempt(
+            lambda: runtime.commands.request_job(
+                data_jobs.SURVEY, data_jobs.preview_of(wanted.preparation, source, wanted.options)
+            )
+        )
         is not None
     ):
         st.rerun()
@@ -95,7 +102,9 @@ def _prepare(runtime: Runtime, wanted: Wanted) -> None:
     label = f"Prepare {wanted.name}"
     if change_buttons.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
         job = actions.attempt(
-            lambda: runtime.prepare_data(wanted.preparation, wanted.name, wanted.source, wanted.options)
+            lambda: runtime.commands.prepare_data(
+                wanted.preparation, wanted.name, wanted.source, wanted.options
+            )
         )
         if job is not None:
             st.session_state[jobs_view.MAKING] = job.job_id

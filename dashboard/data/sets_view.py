@@ -16,6 +16,7 @@ from dashboard.launch import fields as launch_fields
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import door, first_rows, loading, prepared
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
@@ -24,7 +25,6 @@ from gan_runtime.hardware import host_presets
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
-from gan_runtime.supervision.runtime import Runtime
 
 COLUMNS = 3
 PICTURE_WIDTH = 240
@@ -107,7 +107,7 @@ def _fetch(runtime: Runtime, name: str) -> None:
         key=f"data.download.{name}",
         icon=":material/build:" if is_made else ":material/download:",
         help=f"{way} A run that needs it does so by itself.",
-        on_click=_after_a_click(lambda: runtime.prepare_data(name)),
+        on_click=_after_a_click(lambda: runtime.commands.prepare_data(name)),
     )
 
 
@@ -123,7 +123,7 @@ def _confirm(runtime: Runtime, name: str) -> None:
     )
     if change_buttons.button(
         "Remove for good", type="primary", icon=":material/delete:"
-    ) and actions.succeeded(lambda: runtime.remove_data(name)):
+    ) and actions.succeeded(lambda: runtime.commands.remove_data(name)):
         st.rerun()
 
 

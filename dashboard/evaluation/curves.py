@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard import plots
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation.shown import Shown
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
-from gan_runtime.supervision.runtime import Runtime
 
 ACROSS = 2
 

@@ -14,10 +14,10 @@ from dashboard.evaluation.shown import Shown, identity, number
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
-from gan_runtime.commands import checkpoint_requests, commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.training import trained
 
 ACROSS = 3
 ONE_EPOCH = "Only one epoch of these runs is measured, so none can be called the best. A run that keeps its weights after each epoch (weight_snapshots=yes) can be measured at any of them: see Measure again."
@@ -141,13 +141,13 @@ def keep_as_best(runtime: Runtime, rows: list[RunRow]) -> None:
 
 
 def _keep(runtime: Runtime, row: RunRow, epoch: int, reason: str) -> None:
-    commands.keep_best(runtime.home.run_dir(row.run_id), epoch, reason, asker=runtime.asker)
+    runtime.commands.keep_best(row.run_id, epoch, reason)
 
 
 def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
     """By metric: the best epoch and its value; nothing of a run that is not here, or is training."""
     try:
-        epochs = checkpoint_requests.choosable(runtime.home.run_dir(row.run_id))
+        epochs = trained.kept_epochs(runtime.home.run_dir(row.run_id))
     except GanRuntimeError:
         return {}
     if row.is_live or not epochs:

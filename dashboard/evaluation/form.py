@@ -14,12 +14,11 @@ from dashboard.job_bar import EndButton
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import requests
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints, trained
 
 STOP = EndButton("evaluation.stop", "Stop", "stopping …")
@@ -80,7 +79,7 @@ def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:
 
 
 def _ask(runtime: Runtime, run_id: str, evaluation: Evaluation, values: Mapping[str, Any]) -> object:
-    return commands.evaluate(runtime.home, run_id, evaluation.name, values, asker=runtime.asker)
+    return runtime.commands.evaluate(run_id, evaluation.name, values)
 
 
 def _sentence(name: str, look: JobLook) -> str:

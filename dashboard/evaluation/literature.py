@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.evaluation.shown import Shown, number
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.commands.runtime import Runtime
 
 
 def draw(runtime: Runtime, shown: Shown) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 from dashboard import palette, run_words, words
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 Scores = dict[str, Score]
 Identity = tuple[str, str]  # run and key of an answer

@@ -13,9 +13,9 @@ from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation.shown import Scores, Shown, number
 from gan_runtime.base.metrics import Metric
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score
 from gan_runtime.store.queries import EvaluationRow
-from gan_runtime.supervision.runtime import Runtime
 
 CLOSE, FAR = 2.0, 10.0  # times the floor, at the median score
 MOST = 2 / 3  # of the scores that a baseline has

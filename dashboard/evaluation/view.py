@@ -23,13 +23,13 @@ from dashboard.evaluation.shown import (
 )
 from dashboard.frame import places
 from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import requests
 from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
-from gan_runtime.supervision.runtime import Runtime
 
 MOST_RUNS = 4
 VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare with

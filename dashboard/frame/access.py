@@ -18,7 +18,7 @@ from gan_runtime.base import addresses
 from gan_runtime.base.addresses import is_loopback
 from gan_runtime.base.errors import SignInError
 from gan_runtime.base.operator_password import PasswordDoor
-from gan_runtime.records.actors import DASHBOARD, Asker, Role, operator
+from gan_runtime.records.actors import DASHBOARD, Actor, Role, operator
 from gan_runtime.supervision.hardware_probe import HostLook
 
 VIEW_ONLY = "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the command line of its machine."
@@ -81,7 +81,7 @@ def host_look() -> HostLook:
     return guards.host_look
 
 
-def asker() -> Asker:
+def asker() -> Actor:
     """Whoever sits before the page that is being drawn."""
     known, session_id = ways(), _session_id()
     if known.providers and st.user.get("is_logged_in") and known.is_operator(st.user):
@@ -91,7 +91,7 @@ def asker() -> Asker:
     return _asker(known, session_id)
 
 
-def of_session(session_id: str) -> Asker:
+def of_session(session_id: str) -> Actor:
     """Whoever a file comes from: the server receives it outside of any page, under the id of the session."""
     return _asker(ways(), session_id)
 
@@ -116,7 +116,7 @@ def leave() -> None:
         st.logout()
 
 
-def _asker(ways: Ways, session_id: str) -> Asker:
+def _asker(ways: Ways, session_id: str) -> Actor:
     if post().why_not:
         return _viewer(post().why_not)
     if not ways.are_set_up:
@@ -125,8 +125,8 @@ def _asker(ways: Ways, session_id: str) -> Asker:
     return operator(DASHBOARD, person) if person else _viewer(ways.trouble or SIGN_IN)
 
 
-def _viewer(why_not: str) -> Asker:
-    return Asker(DASHBOARD, Role.VIEWER, why_not=why_not)
+def _viewer(why_not: str) -> Actor:
+    return Actor(DASHBOARD, Role.VIEWER, why_not=why_not)
 
 
 def _session_id() -> str:

@@ -18,7 +18,7 @@ def show() -> None:
     """Nothing as long as there is space, or where the home cannot be opened."""
     with contextlib.suppress(GanRuntimeError):
         runtime = session.opened()
-        space = runtime.keeping.space
+        space = runtime.housekeeping.space
         if space is None:
             return
         for folder, free in _low(space, runtime.home):

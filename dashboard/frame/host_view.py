@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import actions
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.supervision.runtime import Runtime
 
 PATIENCE_S = 0.1  # so that a page whose answer is a moment away is drawn once and not twice
 LOOK_AGAIN_S = 0.5

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dashboard.frame import access
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.commands.runtime import Runtime
 
 _first_page = threading.Lock()  # never released: the other pages are prepared once in a process
 

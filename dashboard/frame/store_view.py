@@ -9,9 +9,9 @@ import streamlit as st
 from dashboard import words
 from dashboard.frame import access, session
 from gan_runtime.base.errors import GanRuntimeError, HomeInUseError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision import owner
 from gan_runtime.supervision.owner import HomeOwner
-from gan_runtime.supervision.runtime import Runtime
 
 LOOK_AGAIN_S = 3.0
 SILENT = (

@@ -13,9 +13,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
 
 from gan_runtime.base.errors import HomeError
-from gan_runtime.commands import commands
+from gan_runtime.commands.commands import Commands
 from gan_runtime.jobs import uploads
-from gan_runtime.records.actors import Asker
+from gan_runtime.records.actors import Actor
 from gan_runtime.records.home import Home
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ MEGABYTE = 1 << 20  # as Streamlit counts its limit
 class Upload:
     """One file on its way to the disk."""
 
-    def __init__(self, asker: Asker, file_id: str, scope: Scope, receive: Receive) -> None:
-        self._home, self._asker, self._file_id = Home.choose(), asker, file_id
-        self._path = uploads.place(self._home, file_id)
+    def __init__(self, asker: Actor, file_id: str, scope: Scope, receive: Receive) -> None:
+        home = Home.choose()
+        self._commands, self._file_id = Commands(home, asker), file_id
+        self._path = uploads.place(home, file_id)
         self._headers, self._receive = Headers(scope=scope), receive
         self._is_done = False
 
@@ -56,10 +57,10 @@ class Upload:
             raise HTTPException(400, "the body is no multipart form") from None
 
     def _make_room(self, size: int) -> None:
-        commands.receive_upload(self._home, self._file_id, size, asker=self._asker)
+        self._commands.receive_upload(self._file_id, size)
 
     def _forget(self) -> None:
-        commands.forget_upload(self._home, self._file_id, asker=self._asker)
+        self._commands.forget_upload(self._file_id)
 
     async def _spool(self, file: BinaryIO, boundary: bytes) -> Message:
         parts = _Parts(boundary, file)

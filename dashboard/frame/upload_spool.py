@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
-    from gan_runtime.records.actors import Asker
+    from gan_runtime.records.actors import Actor
 
 PLACE = "/_stcore/upload_file/"
 UPLOAD = re.compile(r".*/_stcore/upload_file/([^/]+)/([A-Za-z0-9-]{1,100})")
@@ -45,7 +45,7 @@ class UploadSpool:
         else:
             await PlainTextResponse(f"{asker.why_not}\n", status_code=403)(scope, receive, send)
 
-    async def _spool(self, asker: Asker, file_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _spool(self, asker: Actor, file_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         from dashboard.frame.upload_body import (
             Upload,  # takes a moment, which the start of the server has not
         )

@@ -8,10 +8,10 @@ from dashboard import run_words, widgets, words
 from dashboard.frame import places
 from dashboard.run import buttons
 from dashboard.samples import sample_images
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 LAST_RUNS = "last_runs"  # style.css gives the pictures in it one height
 ACROSS = 4

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import actions, change_buttons, command_box, widgets, words
 from dashboard.launch import fields
 from gan_runtime.base.errors import AcceleratorError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.device_locks import host_devices, looks
@@ -15,7 +16,6 @@ from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import memory_estimate
 
 

@@ -13,11 +13,13 @@ from dashboard.job_bar import EndButton
 from dashboard.paper import comparable, descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
 from gan_runtime.catalog.declared import Declared
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.evaluation import requests
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
 from gan_runtime.studies import quotations
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.training import snapshots
 
 STOP = EndButton("paper.11.stop", "Stop", "stopping …")
 
@@ -71,7 +73,7 @@ def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart
 
 def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
     """A button, or how far the job is while it runs."""
-    look = runtime.surface_job(run_id)
+    look = requests.newest_request(runtime.home, run_id, "loss_surface")
     if look is not None and look.is_live:
         job_bar.show(runtime, look, _how_far, STOP)
         return
@@ -79,9 +81,9 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
         st.warning(f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:")
     label = "Compute it again" if drawn else "Compute the loss surface"
     if (
-        runtime.can_compute_surfaces(run_id)
+        len(snapshots.epochs(runtime.home.run_dir(run_id).snapshots)) >= snapshots.FEWEST
         and change_buttons.button(label, icon=":material/landscape:", key="paper.11.start")
-        and actions.attempt(lambda: runtime.compute_surfaces(run_id)) is not None
+        and actions.attempt(lambda: runtime.commands.evaluate(run_id, "loss_surface")) is not None
     ):
         st.rerun()
 

@@ -12,12 +12,12 @@ from dashboard.frame import host_view, places
 from dashboard.studies import time as study_time
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.studies import paper, references
 from gan_runtime.studies.paper import Plan
-from gan_runtime.supervision.runtime import Runtime
 
 DATASETS = (references.PAPER_DATASET, "digits")
 
@@ -126,7 +126,7 @@ def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
     for note in plan.notes:
         st.caption(note)
     if change_buttons.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):
-        started = [actions.attempt(partial(runtime.submit_study, study)) for study in plan.studies]
+        started = [actions.attempt(partial(runtime.commands.submit_study, study)) for study in plan.studies]
         if all(started):
             st.switch_page(places.STUDIES)
 

@@ -16,11 +16,11 @@ from dashboard.paper import comparable, descent_view, loss_words, time_words, ve
 from dashboard.paper import figure as paper_figure
 from dashboard.paper.comparable import Candidate
 from dashboard.paper.verdicts import Verdict
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
 from gan_runtime.studies import quotations
-from gan_runtime.supervision.runtime import Runtime
 
 LOSSES = ("loss_generator", "loss_discriminator")
 BASE_VARIANTS = 2  # how many ridgelines stand beside each other: the smallest and the largest batch

@@ -7,10 +7,10 @@ from collections.abc import Collection
 import streamlit as st
 
 from dashboard import actions, change_buttons, words
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.run_dependencies import After
-from gan_runtime.supervision.runtime import Runtime
 
 IN_ITS_TURN = ""
 LAUNCH = "launch"  # the key of the choice there
@@ -56,7 +56,7 @@ def change(runtime: Runtime, item: list[RunRow]) -> None:
     with st.popover("After", icon=":material/hourglass_top:", type="tertiary"):
         after = choice(runtime, first.run_id, run_ids)
         if change_buttons.button("Set", key=f"set_after.{first.run_id}"):
-            actions.succeeded(lambda: runtime.start_after(run_ids, after))
+            actions.succeeded(lambda: runtime.commands.start_after(run_ids, after))
         st.caption(words.plain(words.capitalized(first.note)))
 
 

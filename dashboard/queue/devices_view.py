@@ -8,11 +8,11 @@ import streamlit as st
 
 from dashboard import words
 from gan_runtime.base.errors import DeviceLockError, UnknownRunError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.device_locks import looks
 from gan_runtime.device_locks import words as lock_words
 from gan_runtime.device_locks.looks import Look
 from gan_runtime.store import queries
-from gan_runtime.supervision.runtime import Runtime
 
 
 def show(runtime: Runtime) -> None:

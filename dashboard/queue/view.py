@@ -10,11 +10,11 @@ from dashboard import actions, change_buttons, run_words, widgets, words
 from dashboard.frame import places
 from dashboard.queue import after_view, devices_view
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.commands.queue_requests import Way
+from gan_runtime.commands.queue import Way
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.reasons import WAITS_FOR_A_RUN
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
-from gan_runtime.supervision.runtime import Runtime
 
 HELP = "A device has one training at a time, whichever dashboard of this host started it; the others wait here in this order."
 WAYS: tuple[tuple[Way, str, str, str], ...] = (
@@ -58,7 +58,7 @@ def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: S
         if change_buttons.button(
             "Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"
         ):
-            actions.succeeded(partial(runtime.stop_all, [row.run_id for row in item]))
+            actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in item]))
         if first.reason_code in WAITS_FOR_A_RUN:
             st.caption(words.plain(words.capitalized(first.note)))
         if study:
@@ -68,7 +68,8 @@ def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: S
 def _move(runtime: Runtime, run_id: str, way: Way) -> None:
     """Before the page is drawn again, so that it shows the new order at once."""
     try:
-        runtime.move_in_queue(run_id, way)
+        items = queries.queue_items(runtime.store)
+        runtime.commands.move_in_queue(run_id, way, [[row.run_id for row in item] for item in items])
     except GanRuntimeError as error:  # it has started meanwhile
         st.toast(words.plain(str(error)), icon=":material/error:")
 

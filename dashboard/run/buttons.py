@@ -12,11 +12,13 @@ from dashboard.launch import fields
 from dashboard.queue import after_view
 from gan_runtime import catalog
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.commands.other_rates import changeable
+from gan_runtime.commands import queue
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.supervision import next_attempt
+from gan_runtime.supervision.next_attempt import changeable
 
 STOPPING_HELP = "The trainer ends its step and saves a checkpoint; this takes some seconds."
 LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is too narrow for all of it
@@ -57,14 +59,14 @@ def stop(runtime: Runtime, row: RunRow) -> None:
 def _stop(runtime: Runtime, run_id: str) -> None:
     """Before the page is drawn again, so that it shows at once that the press was heard."""
     try:
-        runtime.stop(run_id)
+        runtime.commands.stop(run_id)
     except GanRuntimeError as error:
         st.toast(words.plain(str(error)), icon=":material/error:")
 
 
 def resume(runtime: Runtime, row: RunRow) -> None:
     """Two buttons below each other; the second opens a form. Runs of a study have the first one only."""
-    refusal = runtime.why_not_resumed(row.run_id)
+    refusal = next_attempt.refusal(runtime.home.run_dir(row.run_id))
     asked = change_buttons.button(
         "Resume",
         icon=":material/resume:",
@@ -72,7 +74,7 @@ def resume(runtime: Runtime, row: RunRow) -> None:
         disabled=bool(refusal),
         help=words.plain(refusal) or None,
     )
-    if asked and actions.succeeded(lambda: runtime.resume(row.run_id)):
+    if asked and actions.succeeded(lambda: runtime.commands.resume(row.run_id)):
         st.rerun()
     if not refusal and row.study_id is None:
         with st.popover(LABEL, icon=":material/tune:", width="stretch", help=HELP):
@@ -90,7 +92,7 @@ def _form(runtime: Runtime, row: RunRow) -> None:
         given = {name: st.text_input(options[name].label, now[name], help=options[name].help) for name in now}
         asked = change_buttons.form_button("Resume with these", icon=":material/resume:", type="primary")
     changes = {name: value for name, value in given.items() if value != now[name]}
-    if asked and actions.succeeded(lambda: runtime.resume(row.run_id, changes)):
+    if asked and actions.succeeded(lambda: runtime.commands.resume(row.run_id, changes)):
         st.rerun()
 
 
@@ -102,7 +104,7 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
         help="Opens Launch with the options of this run, and with what it waited for as long as that has not ended.",
     ):
         fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
-        waited_for = actions.attempt(lambda: runtime.waited_for(row.run_id))
+        waited_for = actions.attempt(lambda: queue.waited_for(runtime.home.run_dir(row.run_id)))
         after_view.fill(runtime, after_view.LAUNCH, waited_for)
         st.switch_page(places.LAUNCH)
     earlier = previous(listed.runs(runtime.store), row)

@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import tables
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 LOG_LINES, READ_LINES = 60, 600  # shown; read to find them
 # Information and warnings in their own formats, sentences without one, and the errors that they print on every machine

@@ -15,12 +15,12 @@ from dashboard.run import buttons, log_view, options_view, overview, pace
 from dashboard.samples import generate_view, players
 from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.catalog import declared
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.reasons import WAITS_IN_TURN
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 PAGE = "run"
 OVERVIEW, EVALUATION = "overview", "evaluation"

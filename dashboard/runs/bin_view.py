@@ -7,16 +7,16 @@ from functools import partial
 import streamlit as st
 
 from dashboard import actions, change_buttons, words
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision import bin
 from gan_runtime.supervision.bin import BinnedRun
-from gan_runtime.supervision.runtime import Runtime
 
 OPEN = "runs.bin"
 
 
 def show(runtime: Runtime) -> None:
     """Nothing where the bin is empty."""
-    binned = runtime.keeping.binned()
+    binned = bin.listed(runtime.home)
     if not binned:
         return
     total = sum(run.size_bytes or 0 for run in binned)
@@ -39,7 +39,7 @@ def _row(runtime: Runtime, run: BinnedRun) -> None:
         )
         if change_buttons.button(
             "Restore", icon=":material/restore_from_trash:", key=f"restore.{run.key}"
-        ) and (actions.succeeded(partial(runtime.keeping.restore, run.key))):
+        ) and (actions.succeeded(partial(runtime.commands.restore, run.key))):
             st.rerun()
 
 
@@ -74,5 +74,5 @@ def _empty(runtime: Runtime, binned: list[BinnedRun]) -> None:
     keys = [run.key for run in binned]
     if change_buttons.button(
         f"Remove {words.things(len(keys), 'run')} for good", type="primary", icon=":material/delete_forever:"
-    ) and actions.succeeded(partial(runtime.keeping.remove_for_good, keys)):
+    ) and actions.succeeded(partial(runtime.commands.remove_for_good, keys)):
         st.rerun()

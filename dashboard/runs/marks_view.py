@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import actions, change_buttons
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.columns import MAX_REMARK, MAX_TAGS
 from gan_runtime.store import queries
-from gan_runtime.supervision.runtime import Runtime
 
 
 def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:
@@ -22,13 +22,13 @@ def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:
         "Pin" if pin else "Unpin",
         ":material/keep:" if pin else ":material/keep_off:",
         "Pinned runs stand first, and are not deleted.",
-        partial(runtime.keeping.mark, ids, pinned=pin),
+        partial(runtime.commands.mark, ids, pinned=pin),
     )
     _toggle(
         "Hide" if hide else "Unhide",
         ":material/visibility_off:" if hide else ":material/visibility:",
         "Hidden runs are left out of lists until you ask for them on this page.",
-        partial(runtime.keeping.mark, ids, hidden=hide),
+        partial(runtime.commands.mark, ids, hidden=hide),
     )
 
 
@@ -58,6 +58,6 @@ def edit(runtime: Runtime, run_id: str) -> None:
         )
         remark = st.text_area("Note", value=row.remark, max_chars=MAX_REMARK, height=160)
         if change_buttons.form_button("Save", type="primary") and actions.succeeded(
-            partial(runtime.keeping.mark, [run_id], tags=tags, remark=remark.replace("\r\n", "\n"))
+            partial(runtime.commands.mark, [run_id], tags=tags, remark=remark.replace("\r\n", "\n"))
         ):
             st.rerun()

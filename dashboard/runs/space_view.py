@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import words
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision.disk_usage import Space
-from gan_runtime.supervision.runtime import Runtime
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
@@ -20,7 +20,7 @@ def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
 
 def show(runtime: Runtime) -> None:
     """What takes space beside each other, the largest first; nothing until it was measured."""
-    space = runtime.keeping.space
+    space = runtime.housekeeping.space
     if space is not None:
         st.caption(in_words(space))
 

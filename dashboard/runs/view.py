@@ -17,10 +17,10 @@ from dashboard.frame import places
 from dashboard.runs import losses, marks_view
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import bin
-from gan_runtime.supervision.runtime import Runtime
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
@@ -263,7 +263,7 @@ def _rename(runtime: Runtime, run_id: str, name: str) -> None:
     with st.form("rename", border=False):
         wanted = st.text_input("New name", value=name, max_chars=60)
         if change_buttons.form_button("Rename", type="primary") and actions.succeeded(
-            lambda: runtime.rename(run_id, wanted)
+            lambda: runtime.commands.rename(run_id, wanted)
         ):
             st.rerun()
 
@@ -278,5 +278,5 @@ def _delete(runtime: Runtime, ids: list[str]) -> None:
     )
     if change_buttons.button(
         f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:"
-    ) and all(actions.succeeded(partial(runtime.delete, run_id)) for run_id in ids):
+    ) and all(actions.succeeded(partial(runtime.commands.delete, run_id)) for run_id in ids):
         st.rerun()

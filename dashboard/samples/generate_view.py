@@ -11,10 +11,11 @@ from PIL import Image
 
 from dashboard import actions, change_buttons, job_bar, words
 from dashboard.job_bar import EndButton
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.jobs import picture_job
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.jobs.picture_job import ARRAYS_FILE, MOST_SEED, PICTURE_FILE, Wanted
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training.checkpoints import Which
 
 COUNTS = (16, 64, 256)
@@ -33,11 +34,11 @@ CHECKPOINT_HELP = (
 def show(runtime: Runtime, row: RunRow) -> None:
     """Below the samples of a run: more images of it."""
     st.subheader("More images", anchor=False)
-    if not runtime.checkpoints_of(row.run_id):
+    if not picture_job.checkpoints_of(runtime.home, row.run_id):
         st.caption(NO_CHECKPOINT)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        look = runtime.newest_images(row.run_id)
+        look = picture_job.newest_images(runtime.home, row.run_id)
         wanted = _form(runtime, row.run_id)
         pressed = change_buttons.button(
             "Generate",
@@ -46,7 +47,10 @@ def show(runtime: Runtime, row: RunRow) -> None:
             icon=":material/add_photo_alternate:",
             disabled=look is not None and look.is_live,
         )
-    if pressed and actions.attempt(lambda: runtime.generate(wanted)) is not None:
+    if (
+        pressed
+        and actions.attempt(lambda: runtime.commands.request_job(picture_job.GENERATE, wanted)) is not None
+    ):
         st.rerun()
     if look is not None and look.is_live:
         job_bar.show(runtime, look, _how_far, EndButton(f"generate.cancel.{look.job.job_id}"))
@@ -55,7 +59,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
 
 
 def _form(runtime: Runtime, run_id: str) -> Wanted:
-    checkpoint = _checkpoint(runtime.checkpoints_of(run_id), run_id)
+    checkpoint = _checkpoint(picture_job.checkpoints_of(runtime.home, run_id), run_id)
     label = _class(runtime, run_id)
     count = st.selectbox("Images", COUNTS, COUNTS.index(Wanted.count), key="generate.count", width=110)
     seed = st.number_input(
@@ -81,7 +85,7 @@ def _checkpoint(there: dict[Which, int], run_id: str) -> Which:
 
 def _class(runtime: Runtime, run_id: str) -> str:
     """Nothing is drawn for networks that know no classes."""
-    classes = actions.attempt(lambda: runtime.classes_of(run_id))
+    classes = actions.attempt(lambda: picture_job.classes_of(runtime.home, run_id))
     if not classes:
         return EVERY_CLASS
     return str(

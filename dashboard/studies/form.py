@@ -12,6 +12,7 @@ from dashboard.frame import host_view, places
 from dashboard.studies import study_repeats
 from dashboard.studies import time as study_time
 from gan_runtime.base.errors import FieldError, SpecError, quoted
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import host_presets
 from gan_runtime.records.home import command_line
 from gan_runtime.spec import nesting
@@ -19,7 +20,6 @@ from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.store import queries
 from gan_runtime.studies.design import MAX_REPEATS, REPEATS_HELP, StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
-from gan_runtime.supervision.runtime import Runtime
 
 PREFIX = "study."
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -187,7 +187,7 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
 
 def _start(runtime: Runtime, design: StudyDesign) -> None:
     with st.spinner("Checking data and accelerator …"):
-        runs = actions.attempt(lambda: runtime.submit_study(design))
+        runs = actions.attempt(lambda: runtime.commands.submit_study(design))
     if runs:
         study_id = queries.run(runtime.store, runs[0].run_id).study_id
         st.switch_page(places.STUDIES, query_params={"study": study_id or ""})

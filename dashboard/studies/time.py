@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import partial
 
 from dashboard import actions
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import memory_estimate
 
 HELP = "From the speed of runs like these that trained on this host. Unknown before there are any."

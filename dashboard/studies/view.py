@@ -15,11 +15,11 @@ from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
 from gan_runtime.studies.questions import QUESTIONS
-from gan_runtime.supervision.runtime import Runtime
 
 
 def picker(store: Store) -> StudyRow | None:
@@ -83,13 +83,13 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
         if study.is_live and change_buttons.button(
             "Stop study", icon=":material/stop_circle:", key="study.stop"
         ):
-            _do(partial(runtime.stop_all, run_ids))
+            _do(partial(runtime.commands.stop_all, run_ids))
         if (
             not study.is_live
             and study.finished < study.runs
             and change_buttons.button("Go on", icon=":material/play_arrow:", key="study.resume")
         ):
-            _do(partial(runtime.resume_all, run_ids))
+            _do(partial(runtime.commands.resume_all, run_ids))
 
 
 def _do(action: Callable[[], None]) -> None:

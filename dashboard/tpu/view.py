@@ -10,12 +10,12 @@ from dashboard import actions, change_buttons, plots, tables, words
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import frames as tpu_frames
 from dashboard.tpu import words as tpu_words
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.studies import estimates, quotations
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.tpu import check, report
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu import report
 from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import StepEstimate
@@ -33,7 +33,7 @@ def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
         if change_buttons.button(
             "Cancel", icon=":material/close:", help="What has been compiled by then is kept."
         ):
-            actions.attempt(lambda: runtime.cancel_tpu_check(plan))
+            actions.attempt(lambda: _cancel(runtime, plan))
             st.rerun()
         return
     lacking = planning.missing_library()
@@ -44,8 +44,14 @@ def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
     label = "Check" if left == progress.points else f"Compile the missing {left}" if left else "All compiled"
     if change_buttons.button(
         label, type="primary", icon=":material/memory:", disabled=not left
-    ) and actions.succeeded(lambda: runtime.check_on_tpu(plan)):
+    ) and actions.succeeded(lambda: runtime.commands.check_on_tpu(plan, alone=True)):
         st.rerun()
+
+
+def _cancel(runtime: Runtime, plan: Plan) -> None:
+    look = check.newest(runtime.home, plan)
+    if look is not None and look.is_live:
+        runtime.commands.cancel_job(look.job.job_id)
 
 
 def how_far(plan: Plan, progress: Progress) -> None:

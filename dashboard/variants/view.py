@@ -12,13 +12,13 @@ from dashboard import command_box, listed, option_words, palette, plots, step_ch
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.base.metrics import Metric
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import command_line
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ComparableSet, RunRow
 from gan_runtime.store.store import Store
 from gan_runtime.studies.break_even import Cost
-from gan_runtime.supervision.runtime import Runtime
 
 ACROSS = 2
 LABELS = {"xla": "XLA", "precision": "precision"}

@@ -35,7 +35,6 @@ from gan_runtime.cli import (
     training,
 )
 from gan_runtime.cli.arguments import (
-    ASKER,
     CHANGEABLE,
     SETTABLE,
     AfterOption,
@@ -49,12 +48,13 @@ from gan_runtime.cli.arguments import (
     RunArgument,
     StartFromOption,
     VersionOption,
+    commands,
 )
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.cli.serving import Place
-from gan_runtime.commands import commands
 from gan_runtime.hardware import host_presets, hosts
 from gan_runtime.records.home import Home, command_line
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.spec.spec_file import read_values
 from gan_runtime.store import export as exporting
@@ -226,9 +226,9 @@ def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False)
 @app.command()
 def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Ask a waiting or training run to save and end; does not wait for it."""
-    run_dir = Home.choose(home).run_dir(run)
-    commands.stop(run_dir, asker=ASKER)
-    status = commands.latest_status(run_dir).status
+    chosen = Home.choose(home)
+    commands(chosen).stop(run)
+    status = latest_status(chosen.run_dir(run)).status
     if as_json:
         return output.print_json({"run_id": run, "status": status, "stop_requested": True})
     return output.say(
@@ -320,7 +320,7 @@ def import_(
         raise BundleError(
             "this copy of the project comes without the example runs: name a FILE made by `bundle`."
         )
-    new = [run for each in files for run in commands.import_bundle(Home.choose(home), each, asker=ASKER)]
+    new = [run for each in files for run in commands(Home.choose(home)).import_bundle(each)]
     if as_json:
         return output.print_json({"runs": new})
     return output.say(
@@ -390,7 +390,7 @@ def surface(
 def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Make results.duckdb anew from the journals. Refused while a dashboard or a training is open."""
     chosen = Home.choose(home)
-    rebuilt = commands.make_store_anew(chosen, asker=ASKER)
+    rebuilt = commands(chosen).rebuild()
     if as_json:
         return output.print_json(
             {"database": chosen.database, "rows": rebuilt.rows, "damaged": rebuilt.damaged}

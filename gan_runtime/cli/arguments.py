@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +12,19 @@ from gan_runtime import __version__, catalog
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
 from gan_runtime.cli import output
+from gan_runtime.commands.commands import Commands
+from gan_runtime.hardware import hosts
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.actors import operator
-from gan_runtime.records.home import HOME_VARIABLE
+from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.spec import RunSpec
 
-ASKER = operator("command line")  # of every change that a command asks for
+COMMAND_LINE = operator("command line")
+
+
+def commands(home: Home, host: Callable[[], Host] = hosts.probe) -> Commands:
+    """Every change of a home, as the command line asks for it."""
+    return Commands(home, COMMAND_LINE, host)
 
 
 def _listed(names: Iterable[str], known: Mapping[str, Option]) -> str:

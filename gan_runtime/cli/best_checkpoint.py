@@ -8,10 +8,10 @@ import typer
 
 from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.cli import output, tables
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
-from gan_runtime.commands import checkpoint_requests, commands
+from gan_runtime.cli.arguments import HomeOption, JsonOption, RunArgument, commands
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.store import memory, queries
+from gan_runtime.training import trained
 
 
 def best(
@@ -30,12 +30,12 @@ def best(
     folder = Home.choose(home).run_dir(run)
     store = memory.from_journals(Home.choose(home), [folder])
     known = {metric.name: metric for metric in queries.declared_of(store, [run]).qualities}
-    found = queries.best_epochs(store, run, list(known), checkpoint_requests.choosable(folder))
+    found = queries.best_epochs(store, run, list(known), trained.kept_epochs(folder))
     if by:
         if by not in found:
             raise SpecError([FieldError("by", _unknown(by, list(found)))])
         epoch, value = found[by]
-        commands.keep_best(folder, epoch, f"{known[by].title} ({value:.4g})", asker=ASKER)
+        commands(Home.choose(home)).keep_best(run, epoch, f"{known[by].title} ({value:.4g})")
         found = {by: found[by]}
     if as_json:
         return output.print_json(

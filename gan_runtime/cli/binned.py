@@ -9,8 +9,7 @@ import typer
 from rich.table import Table
 
 from gan_runtime.cli import output, tables
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
-from gan_runtime.commands import commands
+from gan_runtime.cli.arguments import HomeOption, JsonOption, commands
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.supervision import bin as runs_bin
 from gan_runtime.supervision.bin import BinnedRun
@@ -24,8 +23,8 @@ def delete(
 ) -> None:
     """Move runs that do not train into the bin, from which they can be restored for 30 days."""
     chosen = Home.choose(home)
-    folders = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
-    keys = [commands.delete(folder, asker=ASKER) for folder in folders]
+    run_ids = [chosen.run_dir(run_id).run_id for run_id in dict.fromkeys(run)]
+    keys = [commands(chosen).delete(run_id) for run_id in run_ids]
     if as_json:
         return output.print_json({"deleted": keys, "days": runs_bin.DAYS})
     return output.say(
@@ -48,7 +47,7 @@ def bin_(
             typer.confirm(
                 f"Remove {len(binned)} run(s), {size / 1e6:,.0f} MB, for good?", abort=True, err=True
             )
-        commands.remove_for_good(chosen, [run.key for run in binned], asker=ASKER)
+        commands(chosen).remove_for_good([run.key for run in binned])
         if as_json:
             return output.print_json({"removed": [run.key for run in binned]})
         return output.say(f"{len(binned)} run(s) are removed for good.")
@@ -77,7 +76,7 @@ def restore(
 ) -> None:
     """Bring deleted runs back, with all that they had."""
     chosen = Home.choose(home)
-    runs = [commands.restore(chosen, one, asker=ASKER).run_id for one in dict.fromkeys(key)]
+    runs = [commands(chosen).restore(one).run_id for one in dict.fromkeys(key)]
     if as_json:
         return output.print_json({"restored": runs})
     return output.say(f"{', '.join(runs)} {'is' if len(runs) == 1 else 'are'} back.")

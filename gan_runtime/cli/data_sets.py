@@ -11,9 +11,8 @@ from rich.table import Table
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.cli import output, progress_line
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
+from gan_runtime.cli.arguments import HomeOption, JsonOption, commands
 from gan_runtime.cli.tables import table
-from gan_runtime.commands import commands
 from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.prepared import Manifest
@@ -122,7 +121,7 @@ def prepare(
 @app.command()
 def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Remove a prepared data set for good. Refused while a run that waits or trains uses it."""
-    commands.remove_data(Home.choose(home), name, asker=ASKER)
+    commands(Home.choose(home)).remove_data(name)
     if as_json:
         return output.print_json({"removed": name})
     return output.say(f"data set {name} is removed.")
@@ -135,7 +134,7 @@ def _prepared_by_a_job(home: Home, asked: Asked) -> Manifest | None:
         JobError: the job has failed; the message gives its reason. Others as `commands.prepare_data`.
     """
     source = asked.source.absolute() if asked.source is not None else None
-    job = commands.prepare_data(home, asked.preparation, asked.name, source, asked.options, asker=ASKER)
+    job = commands(home).prepare_data(asked.preparation, asked.name, source, asked.options)
     progress_line.to_its_end(home, job)
     name = asked.set_name
     return prepared.manifest(home, name) if prepared.is_there(home, name) else None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gan_runtime.base.errors import SurfaceError
 from gan_runtime.cli import progress_line
-from gan_runtime.cli.arguments import ASKER
-from gan_runtime.commands import commands
+from gan_runtime.cli.arguments import commands
 from gan_runtime.records.home import Home
 
 
@@ -16,7 +15,7 @@ def compute(home: Home, run_id: str, size: int) -> None:
         RunStateError: see `commands.evaluate`.
         SurfaceError: the job ended without a surface; the message says why.
     """
-    job = commands.evaluate(home, run_id, "loss_surface", {"size": size}, asker=ASKER)
+    job = commands(home).evaluate(run_id, "loss_surface", {"size": size})
     with progress_line.one_line() as tell:
 
         def told(done: int, total: int, _: str) -> None:

@@ -9,8 +9,7 @@ import typer
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.cli import output, progress_line, tables
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
-from gan_runtime.commands import commands
+from gan_runtime.cli.arguments import HomeOption, JsonOption, RunArgument, commands
 from gan_runtime.domains.flows import iterate_requests
 from gan_runtime.domains.flows.rollout_request import MOST_CORES, USUAL_BLEND, USUAL_STEPS, Wanted
 from gan_runtime.domains.flows.score_metrics import BY_NAME, FlowScore
@@ -56,7 +55,7 @@ def flow(
     usual = iterate_requests.usual_steps(chosen, run, trajectory, start) if steps is None else steps
     shared = iterate_requests.usual_overlap(chosen, run) if overlap is None else overlap
     wanted = Wanted(run, checkpoint, usual, ways, cores, shared, blend, trajectory, start, epoch)
-    job = commands.iterate(chosen, wanted, asker=ASKER)
+    job = iterate_requests.iterate(commands(chosen), wanted)
     result = progress_line.to_its_end(chosen, job)
     measured = _measured(chosen, run, result["iteration"])
     if not measured:

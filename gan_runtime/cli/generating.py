@@ -11,8 +11,7 @@ import typer
 from gan_runtime.base import output_files
 from gan_runtime.base.errors import ExportError, TargetError
 from gan_runtime.cli import output, progress_line
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
-from gan_runtime.commands import commands
+from gan_runtime.cli.arguments import HomeOption, JsonOption, OverwriteOption, RunArgument, commands
 from gan_runtime.jobs.picture_job import ARRAYS_FILE, GENERATE, MOST_IMAGES, PICTURE_FILE, Wanted
 from gan_runtime.records.home import Home
 from gan_runtime.training.checkpoints import Which
@@ -63,7 +62,7 @@ def made(home: Home, wanted: Wanted, out: Path, overwrite: bool) -> dict[str, An
         output_files.check([out], overwrite)
         if not out.parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory")
-        job = commands.request_job(home, GENERATE, wanted, asker=ASKER)
+        job = commands(home).request_job(GENERATE, wanted)
         result = progress_line.to_its_end(home, job)
         with output_files.whole_file(out, overwrite) as aside:
             shutil.copyfile(job.results / FILES[out.suffix.lower()], aside)

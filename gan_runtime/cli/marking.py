@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from gan_runtime.cli import output
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
-from gan_runtime.commands import commands
+from gan_runtime.cli.arguments import HomeOption, JsonOption, commands
 from gan_runtime.records import tags_and_notes
 from gan_runtime.records.home import Home
 
@@ -38,7 +37,7 @@ def mark(
     for folder in folders if any(one is not None for one in (tag, untag, note, pin, hide)) else ():
         own = [one for one in tags_and_notes.of_run(folder).tags if one not in (untag or ())]
         tags = None if tag is None and untag is None else [*own, *(tag or ())]
-        commands.mark(folder, tags=tags, remark=note, pinned=pin, hidden=hide, asker=ASKER)
+        commands(chosen).mark([folder.run_id], tags=tags, remark=note, pinned=pin, hidden=hide)
     found = {folder.run_id: tags_and_notes.of_run(folder) for folder in folders}
     if as_json:
         return output.print_json({run_id: asdict(one) for run_id, one in found.items()})

@@ -13,8 +13,7 @@ import typer
 from gan_runtime.base import output_files
 from gan_runtime.base.errors import ExportError, JobError
 from gan_runtime.cli import output, progress_line, tables
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
-from gan_runtime.commands import commands
+from gan_runtime.cli.arguments import HomeOption, JsonOption, OverwriteOption, RunArgument, commands
 from gan_runtime.domains.showers import physics_requests
 from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Wanted
 from gan_runtime.domains.showers.score_metrics import SCORES, Score, value_words
@@ -69,12 +68,12 @@ def _done(
 
     Raises:
         TargetError, ExportError: nothing may be written to `submission`; then nothing is asked for.
-        JobError: the job has ended without a measurement. Others as `commands.measure_physics`.
+        JobError: the job has ended without a measurement. Others as `Commands.evaluate`.
     """
     if submission:
         with _blamed(submission):
             output_files.check([submission], overwrite)
-    job = commands.measure_physics(home, wanted, asker=ASKER)
+    job = physics_requests.measure_physics(commands(home), wanted)
     result = progress_line.to_its_end(home, job)
     if submission:
         with _blamed(submission), output_files.whole_file(submission, overwrite) as aside:

@@ -13,9 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.cli import output
-from gan_runtime.cli.arguments import ASKER
+from gan_runtime.cli.arguments import commands
 from gan_runtime.cli.stop_wish import StopWish
-from gan_runtime.commands import commands
 from gan_runtime.data import contract
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.records.home import Home
@@ -59,7 +58,7 @@ def followed(home: Home, job: JobDir, tell: contract.Progress) -> JobLook:
             tell(look.progress.done, look.progress.total, look.progress.sentence)
             if wish.is_made and not is_asked:
                 with contextlib.suppress(JobError):  # it has ended meanwhile
-                    commands.cancel_job(home, job.job_id, asker=ASKER)
+                    commands(home).cancel_job(job.job_id)
                 is_asked = True
             time.sleep(POLL_SECONDS)
     if look is None:

@@ -9,15 +9,13 @@ import typer
 from rich.table import Table
 
 from gan_runtime.cli import output
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OnlyIfFinishedOption, RunArgument
+from gan_runtime.cli.arguments import HomeOption, JsonOption, OnlyIfFinishedOption, RunArgument, commands
 from gan_runtime.cli.clock import clock
 from gan_runtime.cli.tables import table
-from gan_runtime.commands import commands
-from gan_runtime.commands.queue_requests import Way
+from gan_runtime.commands.queue import Way
 from gan_runtime.device_locks import looks, words
 from gan_runtime.device_locks.looks import Look
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.run_dependencies import After
@@ -64,7 +62,7 @@ def after(
 ) -> None:
     """Let a waiting run start in its turn, but not before OTHER has ended: finished, stopped, failed, lost or deleted."""
     chosen = Home.choose(home)
-    commands.start_after([chosen.run_dir(run)], wish(other, only_if_finished), asker=ASKER)
+    commands(chosen).start_after([run], wish(other, only_if_finished))
     _show(chosen, as_json)
 
 
@@ -76,11 +74,8 @@ def wish(run_id: str, only_if_finished: bool) -> After | None:
 
 
 def _move(home: Home, run_id: str, way: Way, as_json: bool) -> None:
-    moved = home.run_dir(run_id)
     items = queries.queue_items(memory.from_journals(home))
-    commands.move_in_queue(
-        [[RunDir(home.runs / row.run_id) for row in item] for item in items], moved, way, asker=ASKER
-    )
+    commands(home).move_in_queue(run_id, way, [[row.run_id for row in item] for item in items])
     _show(home, as_json)
 
 

@@ -7,9 +7,8 @@ from typing import Any
 from rich.table import Table
 
 from gan_runtime.cli import output, progress_line
-from gan_runtime.cli.arguments import ASKER
+from gan_runtime.cli.arguments import commands
 from gan_runtime.cli.tables import table
-from gan_runtime.commands import commands
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checking
 from gan_runtime.tpu import plan as planning
@@ -34,7 +33,7 @@ def check(
 
 def follow(home: Home, plan: Plan) -> Progress:
     """Runs a check to its end, telling on stderr what has come. Ctrl-C ends it. Raises as `commands.check_on_tpu`."""
-    job, told = commands.check_on_tpu(home, plan, asker=ASKER), 0
+    job, told = commands(home).check_on_tpu(plan), 0
 
     def now() -> Progress:
         return checking.progress(home, plan, job.look() if job is not None else None)

@@ -9,11 +9,11 @@ from typing import Any
 
 from gan_runtime.base.errors import HomeError, HomeInUseError, RunStateError
 from gan_runtime.cli import output
-from gan_runtime.cli.arguments import ASKER
+from gan_runtime.cli.arguments import commands
 from gan_runtime.cli.follow import Snapshot, follow, look
 from gan_runtime.cli.reports import Report
 from gan_runtime.cli.stop_wish import StopWish
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import hosts
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -21,8 +21,8 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import owner
+from gan_runtime.supervision.admission import admit
 from gan_runtime.supervision.run_dependencies import After
-from gan_runtime.supervision.runtime import Runtime
 
 ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and keeps its home
 
@@ -58,8 +58,8 @@ class Supervision:
 
 
 def queue(home: Home, spec: RunSpec, preset: str, after: After | None = None) -> Snapshot:
-    """Queues the run and leaves it to whoever owns the home, now or later. Raises as `commands.submit`."""
-    run = commands.submit(home, spec, hosts.probe(), preset, after, asker=ASKER)
+    """Queues the run and leaves it to whoever owns the home, now or later. Raises as `Commands.submit`."""
+    run = commands(home).submit(spec, preset, after)
     return look(home, run)
 
 
@@ -68,18 +68,18 @@ def train(home: Home, spec: RunSpec, preset: str, report: Report, after: After |
 
     Raises:
         StoreError, HomeError: the home cannot be used; nothing is queued.
-        AcceleratorError, DatasetError: this host cannot train that; nothing is written.
+        SpecError: this host cannot train that; nothing is written.
     """
     host = hosts.probe()
-    commands.check(spec, host, home)
+    admit(spec, host, home, after.run_id if after else "")
     with Supervision(home) as supervision, StopWish() as stop_wish:
-        run = commands.submit(home, spec, host, preset, after, asker=ASKER)
+        run = commands(home, lambda: host).submit(spec, preset, after)
         return _to_the_end(home, run, supervision, stop_wish, report)
 
 
 def queue_study(home: Home, design: StudyDesign) -> list[Snapshot]:
-    """Queues all runs of a study and leaves them to whoever owns the home, now or later. Raises as `commands.submit_study`."""
-    runs = commands.submit_study(home, design, hosts.probe(), asker=ASKER)
+    """Queues all runs of a study and leaves them to whoever owns the home, now or later. Raises as `Commands.submit_study`."""
+    runs = commands(home).submit_study(design)
     return [look(home, run) for run in runs]
 
 
@@ -87,10 +87,10 @@ def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapsho
     """Queues all runs of a study and follows them one after another; returns how they ended. Raises as `train`."""
     host = hosts.probe()
     for planned in design.runs:
-        commands.check(planned.spec, host, home)
+        admit(planned.spec, host, home)
     ends: list[Snapshot] = []
     with Supervision(home) as supervision, StopWish() as stop_wish:
-        runs = commands.submit_study(home, design, host, asker=ASKER)
+        runs = commands(home, lambda: host).submit_study(design)
         for number, run in enumerate(runs, 1):
             ends.append(_to_the_end(home, run, supervision, stop_wish, report, runs[number:]))
             if stop_wish.is_made:
@@ -101,13 +101,13 @@ def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapsho
 def resume(home: Home, run_id: str, changes: Mapping[str, Any], report: Report) -> Snapshot:
     """Queues an ended run again, with some options changed, and follows it; returns how it ended.
 
-    Raises as `commands.resume` and `train`.
+    Raises as `Commands.resume` and `train`.
     """
     run = home.run_dir(run_id)
     with Supervision(home) as supervision, StopWish() as stop_wish:
         if supervision.runtime is not None:
             supervision.runtime.refresh()  # a run whose trainer died while nobody looked is known as lost only now
-        commands.resume(run, changes, asker=ASKER)
+        commands(home).resume(run_id, changes)
         return _to_the_end(home, run, supervision, stop_wish, report)
 
 
@@ -130,7 +130,7 @@ def _to_the_end(
             )
             for each in (*reversed(waiting), run):
                 with contextlib.suppress(RunStateError):  # it has ended by itself meanwhile
-                    commands.stop(each, asker=ASKER)
+                    commands(home).stop(each.run_id)
             asked = True
         if supervision.trouble and supervision.trouble != trouble:
             trouble = supervision.trouble

@@ -1,63 +1,43 @@
-"""The one door for changes: everything that a person may change is a function of this module, and is told who asks.
+"""Everything that a person may change: all changes go through `Commands`, bound once to a home and an actor.
+
+    Commands(home, operator("command line")).stop("quick-0007")
 
 Pages and command line call nothing else that changes something. Each request is a file or a journal line, so any process may
-make it: the owner of the home (dashboard or command line) sees it within a moment and acts. The code stands in the modules
-that are named below; `asker` is written down where the change itself is, or else in the log of the process. Each change refuses
-a viewer before it does anything (`askers.for_operators`), so what a page shows or hides decides nothing.
+make it: the owner of the home (dashboard or command line) sees it within a moment and acts. The actor's name is kept where the
+change itself is, or else in the log of the process. Each change refuses a viewer before it does anything (`bound.change`), so
+what a page shows or hides decides nothing.
 """
 
-from gan_runtime.commands.bin_requests import delete, remove_for_good, restore
-from gan_runtime.commands.checkpoint_requests import keep_best
-from gan_runtime.commands.data_removal import remove_data
-from gan_runtime.commands.home_requests import import_bundle, make_store_anew
-from gan_runtime.commands.job_requests import cancel_job, check_on_tpu, evaluate, prepare_data, request_job
-from gan_runtime.commands.mark_requests import mark
-from gan_runtime.commands.queue_requests import move_in_queue, start_after
-from gan_runtime.commands.run_requests import (
-    check,
-    rename,
-    resume,
-    stop,
-    submit,
-    submit_study,
-    why_not_resumed,
-    with_engine,
-)
-from gan_runtime.commands.upload_requests import forget_upload, keep_upload, receive_upload, use_uploads
-from gan_runtime.domains.flows.iterate_requests import iterate
-from gan_runtime.domains.showers.physics_requests import make_showers, measure_physics
-from gan_runtime.records.run_state import latest_status
+from __future__ import annotations
 
-__all__ = [
-    "cancel_job",
-    "check",
-    "check_on_tpu",
-    "delete",
-    "evaluate",
-    "forget_upload",
-    "import_bundle",
-    "iterate",
-    "keep_best",
-    "keep_upload",
-    "latest_status",
-    "make_showers",
-    "make_store_anew",
-    "mark",
-    "measure_physics",
-    "move_in_queue",
-    "prepare_data",
-    "receive_upload",
-    "remove_data",
-    "remove_for_good",
-    "rename",
-    "request_job",
-    "restore",
-    "resume",
-    "start_after",
-    "stop",
-    "submit",
-    "submit_study",
-    "use_uploads",
-    "why_not_resumed",
-    "with_engine",
-]
+import logging
+from pathlib import Path
+
+from gan_runtime import bundles
+from gan_runtime.commands.bound import change
+from gan_runtime.commands.jobs import DataCommands, JobCommands
+from gan_runtime.commands.kept import KeepCommands
+from gan_runtime.commands.queue import QueueCommands
+from gan_runtime.commands.runs import RunCommands
+from gan_runtime.supervision import rebuild
+from gan_runtime.supervision.rebuild import Rebuilt
+
+log = logging.getLogger("gan_runtime")
+
+
+class Commands(RunCommands, QueueCommands, KeepCommands, JobCommands, DataCommands):
+    """Every change, by the noun that it is about; those of a whole home are here."""
+
+    @change
+    def import_bundle(self, bundle: Path) -> list[str]:
+        """Loads the runs of a bundle; returns the new ids. Raises as `bundles.unpack`."""
+        new = bundles.unpack(bundle, self.home)
+        log.info("%d runs of %s are imported, as the %s asked", len(new), bundle, self.actor.name)
+        return new
+
+    @change
+    def rebuild(self) -> Rebuilt:
+        """Rebuilds results.duckdb from the journals. Raises as `rebuild.rebuild`."""
+        made = rebuild.rebuild(self.home)
+        log.info("%s is rebuilt, as the %s asked", self.home.database, self.actor.name)
+        return made

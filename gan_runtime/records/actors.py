@@ -1,26 +1,16 @@
-"""Who asks for a change, and whether they may. Every change of `commands/commands.py` is told, and is for operators only.
+"""Who asks for a change, and whether they may. `Commands` is bound to an actor, and its changes are for operators only.
 
 An operator starts, stops and deletes; a viewer looks. Nobody is an operator by default. Records keep the name, which says where
-a change came from ("dashboard"); the person behind it, where one has signed in, stands in the log of the process and nowhere else, so
+a change came from ("dashboard"); the person behind it, where one has signed in, is in the log of the process and nowhere else, so
 that no bundle carries it.
 """
 
 from __future__ import annotations
 
-import functools
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ParamSpec, TypeVar
-
-from gan_runtime.base.errors import GanRuntimeError, HomeError, RoleError, UnknownRunError
-from gan_runtime.records.run_folder import RunDir
 
 DASHBOARD = "dashboard"  # where a page's changes come from, as records say it
-log = logging.getLogger("gan_runtime")
-Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
 
 
 class Role(StrEnum):
@@ -31,7 +21,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Asker:
+class Actor:
     """`name`: as records keep it. `person`: who has signed in, if anybody. `why_not`: why a viewer may only look, and what to do."""
 
     name: str
@@ -45,43 +35,6 @@ class Asker:
         return self.role is Role.OPERATOR
 
 
-def operator(name: str, person: str = "") -> Asker:
+def operator(name: str, person: str = "") -> Actor:
     """Somebody who may change everything."""
-    return Asker(name, Role.OPERATOR, person, why_not="")
-
-
-def for_operators(change: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """The change, which looks at who asks before it does anything else. Raises RoleError for a viewer.
-
-    What the file system refuses is a HomeError, such as in a home that may only be read; of a run that somebody else has deleted
-    meanwhile an UnknownRunError.
-    """
-
-    @functools.wraps(change)
-    def checked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
-        asker = named.get("asker")
-        if not isinstance(asker, Asker):
-            raise TypeError(f"{change.__name__} must be told who asks: asker is an Asker, given by name")
-        if not asker.may_change:
-            log.warning(
-                "%s is refused: a viewer of the %s asked (%s)",
-                change.__name__,
-                asker.name,
-                asker.person or "not signed in",
-            )
-            raise RoleError(asker.why_not)
-        if asker.person:
-            log.info("%s asks for %s", asker.person, change.__name__)
-        try:
-            return change(*arguments, **named)
-        except (GanRuntimeError, OSError) as error:
-            for run in (given for given in arguments if isinstance(given, RunDir)):
-                if not run.path.exists():
-                    raise UnknownRunError(
-                        f"run {run.run_id} is gone: somebody else has deleted it meanwhile."
-                    ) from error
-            if isinstance(error, GanRuntimeError):
-                raise
-            raise HomeError.refused(error) from error
-
-    return checked
+    return Actor(name, Role.OPERATOR, person, why_not="")

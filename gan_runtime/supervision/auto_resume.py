@@ -9,7 +9,6 @@ import time
 
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.commands import run_requests
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -18,7 +17,7 @@ from gan_runtime.records.reasons import Reason
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import requeue
+from gan_runtime.supervision import next_attempt, requeue
 
 PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third time
 ASKER = operator("automatic resume")
@@ -68,7 +67,7 @@ class Revival:
         )
         if times < len(PAUSES_SECONDS):
             try:
-                run_requests.resume(run, asker=ASKER)
+                next_attempt.queue(self._home, run, {}, ASKER.name)
             except GanRuntimeError as error:
                 refusal = f"It cannot go on by itself: {error}"
             else:

@@ -15,7 +15,6 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime import bundles
-from gan_runtime.commands import commands
 from gan_runtime.domains.showers import requests
 from gan_runtime.hardware.hosts import Host, probe
 from gan_runtime.records.actors import operator
@@ -23,6 +22,7 @@ from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled
+from tests.support.asking import ask
 from tests.support.own_pictures import zipped
 
 TARGET = REPOSITORY / "docs" / "screenshots"
@@ -52,7 +52,7 @@ def main() -> None:
 
         def queued(**changes: object) -> str:
             spec = RunSpec.parse({**quick, **changes})
-            return commands.submit(home, spec, host, "quick", asker=ASKER).run_id
+            return ask(home, host, actor=ASKER).submit(spec, "quick").run_id
 
         first = queued()
         second = queued(learning_rate_generator=1e-3, replicas=2, epochs=10)
@@ -96,21 +96,21 @@ def prepare_pictures(home: Home, folder: Path) -> None:
     bundle = folder / "shapes.zip"
     bundle.write_bytes(zipped(200))
     options = {"pixels": 32, "color": "rgb"}
-    commands.prepare_data(home, "pictures", "shapes", bundle, options, asker=ASKER)
+    ask(home, actor=ASKER).prepare_data("pictures", "shapes", bundle, options)
 
 
 def showers(home: Home, host: Host) -> str:
     """Asks for simulated showers, and for a run that learns from them; it waits for its data."""
     fewer = {"events": 1_000, "held_out_percent": 30}
-    commands.prepare_data(home, "showers_tiny", options=fewer, asker=ASKER)
+    ask(home, actor=ASKER).prepare_data("showers_tiny", options=fewer)
     spec = RunSpec.parse({**PRESETS["showers"].values, **SHOWERS})
-    return commands.submit(home, spec, host, "showers", asker=ASKER).run_id
+    return ask(home, host, actor=ASKER).submit(spec, "showers").run_id
 
 
 def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
     """Waits for the end of a run, has its showers measured after each epoch and some made of one energy, and waits for that."""
     finished(browser, dashboard, run_id)
-    commands.measure_physics(home, requests.Wanted(run_id, "every", showers=300), asker=ASKER)
+    ask(home, actor=ASKER).measure_physics(requests.Wanted(run_id, "every", showers=300))
     page = open_page(browser, f"{dashboard.address}/physics?runs={run_id}")
     expect(page.get_by_text("All scores")).to_be_visible(timeout=TRAINING_MS)
     page.get_by_role("tab", name="Any energy").click()

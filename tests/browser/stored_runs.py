@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
+from tests.support.asking import ask
 from tests.support.hosts import stated_host
 
 STEPS = 200
@@ -16,7 +15,7 @@ STEPS = 200
 
 def queued(home: Home) -> RunDir:
     """The next run of the home, as the Launch page leaves it."""
-    return commands.submit(home, RunSpec(), stated_host(), "quick", asker=operator("a test"))
+    return ask(home, stated_host()).submit(RunSpec(), "quick")
 
 
 def stored(run: RunDir, loss: float) -> None:

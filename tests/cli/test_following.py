@@ -17,12 +17,12 @@ import pytest
 from typer.testing import Result
 
 from gan_runtime.cli import training
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import trainers
 from tests.support.command_line import answer
 from tests.support.toy_engine import IMAGES, PACE_VARIABLE

@@ -127,7 +127,7 @@ def test_a_command_that_gets_too_little_memory_says_so(
         raise MemoryError
 
     for module in (
-        "gan_runtime.cli.app.commands.make_store_anew",
+        "gan_runtime.commands.commands.Commands.rebuild",
         "gan_runtime.cli.app.memory.from_journals",
     ):
         monkeypatch.setattr(module, take_all)

@@ -10,12 +10,11 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import CheckpointError, RunStateError
 from gan_runtime.cli.app import app
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, snapshots
+from tests.support.asking import ask_of
 from tests.support.measured_showers import measured
 
 NewRun = Callable[..., RunDir]
@@ -41,7 +40,7 @@ def state(epoch: int) -> dict[str, np.ndarray]:
 
 def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRun) -> None:
     run = ended(new_run("quick-0001"))
-    commands.keep_best(run, 2, "FPD (35)", asker=operator("a test"))
+    ask_of(run).keep_best(run.run_id, 2, "FPD (35)")
     best = checkpoints.load(run.checkpoints, "best")
     assert (best.step, best.arrays["net/weight"].tolist()) == (20, [2.0, 2.0, 2.0])
     assert best.arrays["optimizer_net/slot"].tolist() == [0.5, 0.5, 0.5], "all else is the newest one's"
@@ -60,27 +59,27 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
     with pytest.raises(
         CheckpointError, match="epoch is 9, but run quick-0001 has kept the weights of epochs 0 to 3"
     ):
-        commands.keep_best(run, 9, "FPD", asker=operator("a test"))
+        ask_of(run).keep_best(run.run_id, 9, "FPD")
     (run.snapshots / "epoch-00002.safetensors").write_bytes(b"torn")
     with pytest.raises(CheckpointError, match=r"epoch-00002.safetensors cannot be read .*take another epoch"):
-        commands.keep_best(run, 2, "FPD", asker=operator("a test"))
+        ask_of(run).keep_best(run.run_id, 2, "FPD")
     with np.errstate(over="ignore"):
         snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
     with pytest.raises(CheckpointError, match="net/weight holds numbers too large for the half precision"):
-        commands.keep_best(run, 1, "FPD", asker=operator("a test"))
+        ask_of(run).keep_best(run.run_id, 1, "FPD")
     assert checkpoints.load(run.checkpoints, "best").step == 30
     for other, sentence in (("ema", "has kept no weights"), ("live", "has kept no weights")):
         bare = new_run(f"{other}-0001", samples_from=other, ema_decay=0.9)
         if other == "ema":
             ended(bare)
         with pytest.raises((CheckpointError, RunStateError), match=sentence):
-            commands.keep_best(bare, 1, "FPD", asker=operator("a test"))
+            ask_of(bare).keep_best(bare.run_id, 1, "FPD")
     training = ended(new_run("quick-0002"))
     journal.append(training.trainer_journal(), 2, journal.StatusChange(status="running", reason="training"))
     with pytest.raises(
         RunStateError, match="quick-0002 is running: its best checkpoint can be chosen at its end"
     ):
-        commands.keep_best(training, 1, "FPD", asker=operator("a test"))
+        ask_of(training).keep_best(training.run_id, 1, "FPD")
 
 
 def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: NewRun) -> None:

@@ -19,10 +19,8 @@ from PIL import Image
 
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
-from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import flow_frames, journal, lines, tags_and_notes
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import SUBMITTED_NAME, Home
 from gan_runtime.records.numbering import next_number
 from gan_runtime.records.run_folder import RunDir
@@ -30,6 +28,7 @@ from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
+from tests.support.asking import ask
 from tests.support.crafted_zips import crowded
 from tests.support.measured_flows import frames, iteration
 
@@ -150,11 +149,8 @@ def test_loading_twice_changes_nothing(ended: RunDir, other: Home, tmp_path: Pat
 def test_a_study_stays_a_study_under_its_new_name(
     home: Home, host: Host, other: Home, tmp_path: Path
 ) -> None:
-    runs = commands.submit_study(
-        home,
-        StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"]),
-        host,
-        asker=operator("a test"),
+    runs = ask(home, host).submit_study(
+        StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"])
     )
     for run in runs:
         journal.append(

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from gan_runtime.base.errors import HomeError, RunStateError, SpecError, UnknownRunError
-from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
@@ -20,8 +19,10 @@ from gan_runtime.records.home import Home, command_line, is_run_name
 from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.numbering import next_rank
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.supervision import bin
+from gan_runtime.supervision import bin, next_attempt
+from tests.support.asking import ask, ask_of
 
 NewRun = Callable[..., RunDir]
 
@@ -32,8 +33,8 @@ def names(run: RunDir) -> list[str]:
 
 def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    commands.rename(run, "first try", asker=operator("a test"))
-    commands.rename(run, "v1.2_b-3", asker=operator("a test"))
+    ask_of(run).rename(run.run_id, "first try")
+    ask_of(run).rename(run.run_id, "v1.2_b-3")
     assert names(run) == ["first try", "v1.2_b-3"]
 
 
@@ -41,7 +42,7 @@ def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
 def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -> None:
     run = new_run("quick-0001")
     with pytest.raises(SpecError) as refused:
-        commands.rename(run, name, asker=operator("a test"))
+        ask_of(run).rename(run.run_id, name)
     assert refused.value.by_field()["name"].startswith(
         f"name is {name!r}, but allowed is text of up to 60 letters"
     )
@@ -57,7 +58,7 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
             HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"
         ),
     ):
-        commands.submit(home, RunSpec(), host, asker=operator("a test"))
+        ask(home, host).submit(RunSpec())
     assert list(home.runs.iterdir()) == []
 
 
@@ -65,12 +66,12 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
 
 
 def test_a_run_tells_who_asked_for_what(home: Home, host: Host) -> None:
-    run = commands.submit(home, RunSpec(), host, asker=operator("anna"))
-    commands.rename(run, "mine", asker=operator("ben"))
-    commands.stop(run, asker=operator("carl"))
+    run = ask(home, host, actor=operator("anna")).submit(RunSpec())
+    ask_of(run, actor=operator("ben")).rename(run.run_id, "mine")
+    ask_of(run, actor=operator("carl")).stop(run.run_id)
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
     assert run.stop_file.read_text() == "carl"
-    commands.resume(run, asker=operator("dora"))
+    ask_of(run, actor=operator("dora")).resume(run.run_id)
     askers = [
         (record.kind, record.asker)
         for record in journal.read_all(run.supervisor_journal)
@@ -104,7 +105,7 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
 ) -> None:
     before = imported.supervisor_journal.read_bytes()
     with pytest.raises(RunStateError) as refused:
-        commands.resume(imported, asker=operator("a test"))
+        ask_of(imported).resume(imported.run_id)
     assert str(refused.value) == (
         "run quick-0001 has no checkpoint, so there is nothing to resume from: train its settings again with "
         f"`{command_line()} train --spec {imported.spec_path} --home {home.path}`."
@@ -115,8 +116,8 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
 def test_a_run_that_measured_nothing_may_begin_anew(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
-    commands.resume(run, asker=operator("a test"))
-    assert commands.latest_status(run).attempt == 2
+    ask_of(run).resume(run.run_id)
+    assert latest_status(run).attempt == 2
 
 
 def test_a_run_killed_before_its_first_checkpoint_begins_anew(imported: RunDir, new_run: NewRun) -> None:
@@ -126,19 +127,19 @@ def test_a_run_killed_before_its_first_checkpoint_begins_anew(imported: RunDir, 
     epoch = journal.EpochDone(epoch=1, step=1, seconds=1.0, images=64, images_per_s=64.0)
     journal.append(run.trainer_journal(), 1, numbers, epoch)
     journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="killed by signal 9"))
-    assert "no checkpoint" in commands.why_not_resumed(run)
+    assert "no checkpoint" in next_attempt.refusal(run)
     for trained_here in (run, imported):
         trained_here.write_process({"pid": 1, "started": 1.0, "attempt": 1})
-    commands.resume(run, asker=operator("a test"))
-    assert commands.latest_status(run).attempt == 2
-    assert "no checkpoint" in commands.why_not_resumed(imported), "it has stopped, and then it has saved"
+    ask_of(run).resume(run.run_id)
+    assert latest_status(run).attempt == 2
+    assert "no checkpoint" in next_attempt.refusal(imported), "it has stopped, and then it has saved"
 
 
 def test_a_run_with_a_checkpoint_goes_on(imported: RunDir) -> None:
     imported.checkpoints.mkdir()
     (imported.checkpoints / "best.safetensors").touch()
-    commands.resume(imported, asker=operator("a test"))
-    assert commands.latest_status(imported).status == "queued"
+    ask_of(imported).resume(imported.run_id)
+    assert latest_status(imported).status == "queued"
 
 
 def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
@@ -151,10 +152,10 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
         HomeError,
         match=rf"the disk of {home.path} has 3 MB left, but going on with the run needs 20 MB: make space",
     ):
-        commands.resume(run, asker=operator("a test"))
+        ask_of(run).resume(run.run_id)
     with pytest.raises(HomeError, match="has 3 MB left"):
-        commands.submit(home, RunSpec(), host, asker=operator("a test"))
-    assert commands.latest_status(run).status == "stopped"
+        ask(home, host).submit(RunSpec())
+    assert latest_status(run).status == "stopped"
     assert home.run_dirs() == [run]
 
 
@@ -162,26 +163,23 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
 
 
 def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
-    made = [
-        commands.submit(home, RunSpec(), host, preset, asker=operator("a test")).run_id
-        for preset in ("quick", "", "quick")
-    ]
+    made = [ask(home, host).submit(RunSpec(), preset).run_id for preset in ("quick", "", "quick")]
     assert made == ["quick-0001", "run-0002", "quick-0003"]
 
 
 def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host) -> None:
-    commands.submit(home, RunSpec(), host, asker=operator("a test"))
-    newest = commands.submit(home, RunSpec(), host, asker=operator("a test"))
+    ask(home, host).submit(RunSpec())
+    newest = ask(home, host).submit(RunSpec())
     journal.append(
         newest.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
     )
-    commands.delete(newest, asker=operator("a test"))
-    assert commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id == "run-0003"
+    ask_of(newest).delete(newest.run_id)
+    assert ask(home, host).submit(RunSpec()).run_id == "run-0003"
 
 
 def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home, host: Host) -> None:
-    shutil.rmtree(commands.submit(home, RunSpec(), host, asker=operator("a test")).path)
-    assert commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id == "run-0002"
+    shutil.rmtree(ask(home, host).submit(RunSpec()).path)
+    assert ask(home, host).submit(RunSpec()).run_id == "run-0002"
 
 
 @pytest.mark.parametrize(
@@ -191,7 +189,7 @@ def test_a_folder_that_is_no_run_gives_no_number(home: Home, host: Host, new_run
     """The random end of a folder in the making may be eight digits."""
     new_run("quick-0007")
     (home.runs / name).mkdir()
-    assert commands.submit(home, RunSpec(), host, "quick", asker=operator("a test")).run_id == "quick-0008"
+    assert ask(home, host).submit(RunSpec(), "quick").run_id == "quick-0008"
 
 
 @pytest.mark.parametrize("name", ["quick-0001", "paper-quick-0001", "my.run_2", "7"])
@@ -213,27 +211,23 @@ def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
 ) -> None:
     new_run("quick-0007")
     home.last_number_file.write_bytes(kept)
-    assert commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id == "run-0008"
+    assert ask(home, host).submit(RunSpec()).run_id == "run-0008"
 
 
 def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, host: Host) -> None:
     with ThreadPoolExecutor(8) as pool:
-        made = list(
-            pool.map(
-                lambda _: commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id, range(16)
-            )
-        )
+        made = list(pool.map(lambda _: ask(home, host).submit(RunSpec()).run_id, range(16)))
     assert sorted(made) == [f"run-{number:04d}" for number in range(1, 17)]
 
 
 # ---- two people at once ----------------------------------------------------------------------------------------------
 
 CHANGES_OF_A_RUN: dict[str, Callable[[RunDir], object]] = {
-    "delete": lambda run: commands.delete(run, asker=operator("a test")),
-    "resume": lambda run: commands.resume(run, asker=operator("a test")),
-    "rename": lambda run: commands.rename(run, "another", asker=operator("a test")),
-    "mark": lambda run: commands.mark(run, remark="mine", asker=operator("a test")),
-    "stop": lambda run: commands.stop(run, asker=operator("a test")),
+    "delete": lambda run: ask_of(run).delete(run.run_id),
+    "resume": lambda run: ask_of(run).resume(run.run_id),
+    "rename": lambda run: ask_of(run).rename(run.run_id, "another"),
+    "mark": lambda run: ask_of(run).mark([run.run_id], remark="mine"),
+    "stop": lambda run: ask_of(run).stop(run.run_id),
 }
 
 
@@ -243,19 +237,19 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
 ) -> None:
     run = new_run("quick-0001")
     bin.put(run, "somebody else")
-    with pytest.raises(UnknownRunError, match="run quick-0001 is gone: somebody else has deleted it"):
+    with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back"):
         change(run)
 
 
 @pytest.mark.parametrize(
     ("name", "place"),
     [
-        ("resume", "gan_runtime.commands.run_requests.next_rank"),
-        ("resume", "gan_runtime.commands.run_requests.other_rates"),
+        ("resume", "gan_runtime.supervision.next_attempt.next_rank"),
+        ("resume", "gan_runtime.supervision.next_attempt.other_rates"),
         ("delete", "gan_runtime.supervision.bin.free_place"),
         ("delete", "gan_runtime.supervision.bin.disk.used_bytes"),
-        ("delete", "gan_runtime.commands.bin_requests.tags_and_notes.of_run"),
-        ("mark", "gan_runtime.commands.mark_requests.latest_status"),
+        ("delete", "gan_runtime.commands.kept.tags_and_notes.of_run"),
+        ("mark", "gan_runtime.commands.kept.latest_status"),
     ],
 )
 def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(

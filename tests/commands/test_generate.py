@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
-from gan_runtime.commands import commands
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.jobs import job_queue, picture_job
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.picture_job import Wanted
 from gan_runtime.records import dataset_fingerprint, journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.support import own_pictures
+from tests.support.asking import ask
 
 NewRun = Callable[..., RunDir]
 CONDITIONAL = {"workload": "dcgan", "batch_size_global": 32}
@@ -42,9 +41,7 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7, 14)
     assert picture_job.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
     assert picture_job.classes_of(home, "run-0001") == tuple("0123456789")
-    job = commands.request_job(
-        home, "generate", Wanted("run-0001", 256, 2**32 - 1, "7", "best"), asker=operator("a test")
-    )
+    job = ask(home).request_job("generate", Wanted("run-0001", 256, 2**32 - 1, "7", "best"))
     asked = job.asked()
     assert asked is not None
     assert (job.job_id, asked.asker) == ("generate-0001", "a test")
@@ -102,7 +99,7 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(
     of_tomorrow.spec_path.write_text(json.dumps({"workload": "of-tomorrow"}), encoding="utf-8")
     with_checkpoint(new_run("run-0005", **CONDITIONAL, dataset="gone"), 7)
     with pytest.raises(kind) as refusal:
-        commands.request_job(home, "generate", wanted, asker=operator("a test"))
+        ask(home).request_job("generate", wanted)
     assert sentence in str(refusal.value)
     assert job_queue.job_dirs(home) == []
 
@@ -118,7 +115,7 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     host = journal.HostFacts(facts={dataset_fingerprint.FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)
     with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
-        commands.request_job(home, "generate", Wanted("run-0001"), asker=operator("a test"))
+        ask(home).request_job("generate", Wanted("run-0001"))
     assert job_queue.job_dirs(home) == []
 
 
@@ -127,7 +124,7 @@ def test_networks_of_another_form_are_told_by_what_differs(
 ) -> None:
     """As those of an older version, or of a data set that was prepared anew with other classes."""
     with_checkpoint(new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7)
-    job = commands.request_job(home, "generate", Wanted("run-0001"), asker=operator("a test"))
+    job = ask(home).request_job("generate", Wanted("run-0001"))
     wait_until(job.end, "the job ends")
     assert reason(job).startswith(
         "the checkpoint does not fit this run's networks and optimizers (differs in "

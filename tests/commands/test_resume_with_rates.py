@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from gan_runtime.base.errors import RunStateError, SpecError
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, StatusChange, StudyPlace
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests.support.asking import ask_of
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def content(run: RunDir) -> dict[str, bytes]:
 
 
 def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) -> None:
-    commands.resume(failed, {"learning_rate_generator": "5e-5", "clip_norm": 1.0}, asker=operator("a test"))
+    ask_of(failed).resume(failed.run_id, {"learning_rate_generator": "5e-5", "clip_norm": 1.0})
     assert failed.spec().learning_rate("generator") == 5e-5
     store = Store()
     Ingestor(home, store).catch_up()
@@ -54,9 +54,9 @@ def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) 
 
 def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> None:
     for attempt, rate in ((2, 1e-4), (3, 2.5e-5)):
-        commands.resume(failed, {"learning_rate_generator": rate}, asker=operator("a test"))
+        ask_of(failed).resume(failed.run_id, {"learning_rate_generator": rate})
         journal.append(failed.supervisor_journal, attempt, StatusChange(status="failed", reason="again"))
-    commands.resume(failed, asker=operator("a test"))
+    ask_of(failed).resume(failed.run_id)
     store = Store()
     Ingestor(home, store).catch_up()
     assert json.loads(queries.run(store, "quick-0001").spec)["learning_rate_generator"] == 2.5e-5
@@ -64,7 +64,7 @@ def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> No
 
 
 def test_the_same_rates_change_nothing(failed: RunDir) -> None:
-    commands.resume(failed, {"learning_rate_generator": 2e-4}, asker=operator("a test"))
+    ask_of(failed).resume(failed.run_id, {"learning_rate_generator": 2e-4})
     assert [record.kind for record in journal.read_all(failed.supervisor_journal)] == [
         "created",
         "status",
@@ -96,7 +96,7 @@ def test_everything_else_is_refused_by_name_and_nothing_is_written(
     failed.request_stop("a test")
     before = content(failed)
     with pytest.raises(SpecError) as refused:
-        commands.resume(failed, changes, asker=operator("a test"))
+        ask_of(failed).resume(failed.run_id, changes)
     assert str(refused.value).startswith(sentence)
     assert content(failed) == before
 
@@ -118,6 +118,6 @@ def test_a_run_of_a_study_keeps_its_options(failed: RunDir) -> None:
         RunStateError,
         match="quick-0001 belongs to a study, whose runs differ in one thing only: start a new run",
     ):
-        commands.resume(failed, {"learning_rate_generator": 1e-5}, asker=operator("a test"))
-    commands.resume(failed, asker=operator("a test"))
-    assert commands.latest_status(failed).status == "queued"
+        ask_of(failed).resume(failed.run_id, {"learning_rate_generator": 1e-5})
+    ask_of(failed).resume(failed.run_id)
+    assert latest_status(failed).status == "queued"

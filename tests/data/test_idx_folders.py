@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.base.errors import DatasetError
-from gan_runtime.commands import commands
+from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.data import loading, mnist
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from tests.data.idx_files import TEST, TEST_LABELS, TRAIN, TRAIN_LABELS, WriteIdx, pictures
+from tests.support.asking import ask
 
 
 @pytest.mark.parametrize(
@@ -134,8 +133,8 @@ def test_a_run_on_labels_of_no_class_is_not_queued(
     write_idx(folder / TRAIN, pictures(20))
     write_idx(folder / TRAIN_LABELS, np.arange(20) + 7)
     spec = RunSpec.parse({"dataset": "mnist", "batch_size_global": 4})
-    with pytest.raises(DatasetError, match="holds the label 26, but allowed is 0 to 9"):
-        commands.submit(home, spec, host, asker=operator("a test"))
+    with pytest.raises(SpecError, match="holds the label 26, but allowed is 0 to 9"):
+        ask(home, host).submit(spec)
     assert list(home.runs.glob("[a-z]*")) == []
 
 

@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import RunStateError, UnknownRunError
 from gan_runtime.cli.app import app
-from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
@@ -24,6 +23,7 @@ from gan_runtime.supervision.auto_resume import PAUSES_SECONDS
 from gan_runtime.supervision.awaited_runs import AwaitedRuns
 from gan_runtime.supervision.data_dependencies import Awaited
 from gan_runtime.supervision.run_dependencies import After
+from tests.support.asking import ask, ask_of, ids
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import Owner
 
@@ -50,7 +50,7 @@ def test_a_run_starts_when_another_one_has_ended_also_after_a_restart_and_holds_
 ) -> None:
     before, behind = pair
     trainers = FakeTrainers()
-    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
     owner = Owner(home, trainers.starter)
     owner.after(0.0)
     assert trainers.run_ids() == [before.run_id], "the one behind it goes first"
@@ -90,10 +90,10 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
 ) -> None:
     trainers = FakeTrainers()
     before, behind = pair
-    commands.start_after([behind], After(before.run_id, condition), asker=SOMEBODY)
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id, condition))
     ended(before, "finished" if end == "deleted" else end)
     if end == "deleted":
-        commands.delete(before, asker=SOMEBODY)
+        ask_of(before, actor=SOMEBODY).delete(before.run_id)
     owner = Owner(home, trainers.starter)
     owner.after(0.0)
     owner.after(1.0)
@@ -106,7 +106,7 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
         assert owner.note(behind) == (
             f"starts when run quick-0001 has finished, but that one is {end}: {mended}, or let this one start without it"
         )
-        commands.start_after([behind], None, asker=SOMEBODY)
+        ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], None)
         owner.after(1.0)
         assert trainers.run_ids() == [behind.run_id]
 
@@ -114,7 +114,7 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
 def test_a_lost_run_that_goes_on_by_itself_has_not_ended(home: Home, new_run: NewRun) -> None:
     trainers = FakeTrainers()
     before, behind = new_run("quick-0001", resume_lost="yes", **LONG), new_run("quick-0002", **TOY)
-    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
     ended(before, "lost")
     owner = Owner(home, trainers.starter)
     owner.after(1.0)
@@ -133,20 +133,20 @@ def test_a_lost_run_that_goes_on_by_itself_has_not_ended(home: Home, new_run: Ne
 
 def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
     first, second, third = (new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in (1, 2, 3))
-    commands.start_after([second], After(first.run_id), asker=SOMEBODY)
-    commands.start_after([third], After(second.run_id), asker=SOMEBODY)
+    ask_of(second, actor=SOMEBODY).start_after([second.run_id], After(first.run_id))
+    ask_of(third, actor=SOMEBODY).start_after([third.run_id], After(second.run_id))
     with pytest.raises(RunStateError, match=r"run quick-0001 cannot wait for itself\."):
-        commands.start_after([first], After(first.run_id), asker=SOMEBODY)
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(first.run_id))
     with pytest.raises(RunStateError, match=r"run quick-0003 waits for run quick-0001 already: neither"):
-        commands.start_after([first], After(third.run_id), asker=SOMEBODY)
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(third.run_id))
     with pytest.raises(UnknownRunError, match="quick-0009"):
-        commands.start_after([first], After("quick-0009"), asker=SOMEBODY)
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After("quick-0009"))
     ended(first, "failed")
     with pytest.raises(RunStateError, match="run quick-0001 is failed and does not finish as it is"):
-        commands.start_after([third], After(first.run_id, "finished"), asker=SOMEBODY)
+        ask_of(third, actor=SOMEBODY).start_after([third.run_id], After(first.run_id, "finished"))
     with pytest.raises(RunStateError, match="run quick-0001 is failed: only a waiting run can be told"):
-        commands.start_after([first], After(third.run_id), asker=SOMEBODY)
-    assert [commands.latest_status(run).after for run in (first, second, third)] == [
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(third.run_id))
+    assert [latest_status(run).after for run in (first, second, third)] == [
         "",
         "quick-0001",
         "quick-0002",
@@ -155,9 +155,9 @@ def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
 
 def test_a_move_keeps_what_a_run_waits_for(home: Home, pair: tuple[RunDir, RunDir]) -> None:
     before, behind = pair
-    commands.start_after([behind], After(before.run_id, "finished"), asker=SOMEBODY)
-    commands.move_in_queue([[before], [behind]], behind, "down", asker=SOMEBODY)
-    state = commands.latest_status(behind)
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id, "finished"))
+    ask_of(behind).move_in_queue(behind.run_id, "down", ids([[before], [behind]]))
+    state = latest_status(behind)
     assert (state.after, state.after_if) == ("quick-0001", "finished")
     assert state.reason == "starts when run quick-0001 has finished"
     assert home.runs == behind.path.parent
@@ -165,17 +165,15 @@ def test_a_move_keeps_what_a_run_waits_for(home: Home, pair: tuple[RunDir, RunDi
 
 def test_a_run_is_submitted_to_start_after_another_one(home: Home, host: Host, new_run: NewRun) -> None:
     before = new_run("quick-0001", **TOY)
-    run = commands.submit(
-        home, RunSpec.parse(TOY), host, after=After(before.run_id, "finished"), asker=SOMEBODY
-    )
-    state = commands.latest_status(run)
+    run = ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), after=After(before.run_id, "finished"))
+    state = latest_status(run)
     assert (state.after, state.after_if, state.reason) == (
         "quick-0001",
         "finished",
         "starts when run quick-0001 has finished",
     )
     with pytest.raises(UnknownRunError):
-        commands.submit(home, RunSpec.parse(TOY), host, after=After("quick-0009"), asker=SOMEBODY)
+        ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), after=After("quick-0009"))
     assert len(home.run_dirs()) == 2, "nothing was queued"
 
 
@@ -193,18 +191,18 @@ def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
     told = press("queue", "after", behind.run_id, before.run_id, "--only-if-finished")
     assert "starts when run quick-0001 has finished" in told
     press("queue", "after", behind.run_id)
-    assert commands.latest_status(behind).after == ""
+    assert latest_status(behind).after == ""
     words = ["--set", "workload=mlp_gan", "--set", "batch_size_global=8", "--after", "quick-0001", "--detach"]
     press("train", *words)
     newest = home.run_dirs()[-1]
-    assert (newest.run_id, commands.latest_status(newest).after) == ("run-0003", "quick-0001")
+    assert (newest.run_id, latest_status(newest).after) == ("run-0003", "quick-0001")
 
 
 def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
-    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
     ended(before, "stopped")
     store = Store()
     Ingestor(home, store).catch_up()
@@ -225,7 +223,7 @@ def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
 ) -> None:
     trainers = FakeTrainers()
     before, behind = pair
-    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
     whole = before.supervisor_journal.read_bytes()
     before.supervisor_journal.write_bytes(b"spoiled" + whole)
     owner = Owner(home, trainers.starter)
@@ -252,7 +250,7 @@ def test_a_run_whose_wish_cannot_be_read_just_now_waits_and_the_owner_tells(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
-    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
     store = Store()
     Ingestor(home, store).catch_up()
     awaited = AwaitedRuns(home, store, lambda _: False)

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.cli.app import app
-from gan_runtime.commands import commands
 from gan_runtime.device_locks import claims, host_devices
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.hardware.hosts import Host
@@ -20,8 +19,10 @@ from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import memory, queries
+from tests.support.asking import ask, ask_of, ids
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import Owner
 
@@ -75,7 +76,7 @@ def test_runs_start_in_the_order_of_the_queue(home: Home, waiting: list[RunDir])
     trainers.elsewhere = Holder(home="/data/gan", run_id="paper-0042")
     owner = Owner(home, trainers.starter)
     owner.after(0.0)
-    commands.move_in_queue([[run] for run in waiting], waiting[2], "next", asker=SOMEBODY)
+    ask_of(waiting[2]).move_in_queue(waiting[2].run_id, "next", ids([[run] for run in waiting]))
     trainers.elsewhere = None
     for _ in waiting:
         owner.after(1.0)
@@ -88,7 +89,7 @@ def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(home: Home,
     """In threads; in processes: tests/full/devices/test_queue.py."""
 
     def submit(_: int) -> str:
-        return commands.submit(home, RunSpec.parse(TOY), host, "quick", asker=SOMEBODY).run_id
+        return ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), "quick").run_id
 
     with ThreadPoolExecutor(4) as people:
         assert sorted(people.map(submit, range(4))) == [f"quick-000{number}" for number in range(1, 5)]
@@ -96,19 +97,22 @@ def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(home: Home,
         moves = [(runs[turn % 4], ("up", "down", "next")[turn % 3]) for turn in range(12)]
         list(
             people.map(
-                lambda move: commands.move_in_queue([[run] for run in runs], *move, asker=SOMEBODY), moves
+                lambda move: ask_of(move[0]).move_in_queue(
+                    move[0].run_id, move[1], ids([[run] for run in runs])
+                ),
+                moves,
             )
         )
     assert sorted(order(home)) == ["1", "2", "3", "4"]
-    assert len({commands.latest_status(run).queue_rank for run in runs}) == 4
+    assert len({latest_status(run).queue_rank for run in runs}) == 4
 
 
 def test_two_runs_with_one_place_are_parted_by_the_next_move(home: Home, waiting: list[RunDir]) -> None:
     """As a kill leaves them in the middle of a move."""
-    state = commands.latest_status(waiting[1])
+    state = latest_status(waiting[1])
     journal.append(waiting[1].supervisor_journal, 1, state.model_copy(update={"queue_rank": 1.0}))
     assert order(home) == ["1", "2", "3", "4"]
-    commands.move_in_queue([[run] for run in waiting], waiting[1], "up", asker=SOMEBODY)
+    ask_of(waiting[1]).move_in_queue(waiting[1].run_id, "up", ids([[run] for run in waiting]))
     assert order(home) == ["2", "1", "3", "4"]
 
 
@@ -117,11 +121,11 @@ def test_what_has_started_or_is_gone_meanwhile_is_left_alone(home: Home, waiting
     journal.append(
         waiting[0].supervisor_journal, 1, StatusChange(status="starting", reason="starting a trainer")
     )
-    commands.delete(waiting[2], asker=SOMEBODY)
-    commands.move_in_queue(items, waiting[3], "up", asker=SOMEBODY)
+    ask_of(waiting[2], actor=SOMEBODY).delete(waiting[2].run_id)
+    ask_of(waiting[3]).move_in_queue(waiting[3].run_id, "up", ids(items))
     assert order(home) == ["4", "2"]
     with pytest.raises(RunStateError, match="run quick-0001 is starting: only a waiting run can be moved"):
-        commands.move_in_queue(items, waiting[0], "down", asker=SOMEBODY)
+        ask_of(waiting[0]).move_in_queue(waiting[0].run_id, "down", ids(items))
 
 
 @pytest.mark.usefixtures("taken")

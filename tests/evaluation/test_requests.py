@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from gan_runtime.base.errors import JobError, RunStateError, SpecError
-from gan_runtime.commands import commands
 from gan_runtime.evaluation import requests
 from gan_runtime.evaluation.catalog import evaluation
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from tests.support.asking import ask
 from tests.surface.hand_made import ended, keep_three
 
 TESTER = operator("a test")
@@ -46,7 +46,7 @@ def test_wrong_options_are_all_named_before_anything_is_written(
 ) -> None:
     run = ended(new_run("quick-0001"))
     with pytest.raises(SpecError) as refused:
-        commands.evaluate(home, run.run_id, "surface", {"size": "four", "points": 3}, asker=TESTER)
+        ask(home, actor=TESTER).evaluate(run.run_id, "surface", {"size": "four", "points": 3})
     assert [error.message for error in refused.value.errors] == [
         "Grid (size) is 'four', but allowed is a whole number from 5 to 41: use 21, or fewer for a faster and coarser "
         "surface.",
@@ -60,7 +60,7 @@ def test_what_is_wrong_with_a_run_refuses_a_request_in_the_words_of_the_greyed_b
 ) -> None:
     run = new_run("quick-0001")
     with pytest.raises(RunStateError) as refused:
-        commands.evaluate(home, run.run_id, "loss_surface", asker=TESTER)
+        ask(home, actor=TESTER).evaluate(run.run_id, "loss_surface")
     assert str(refused.value) == reason_of(home, run, "loss_surface")
 
 

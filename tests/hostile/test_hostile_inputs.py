@@ -17,14 +17,12 @@ from typer.testing import Result
 
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, DatasetError, GanRuntimeError, SpecError
-from gan_runtime.commands import commands
 from gan_runtime.data import idx, picture_files, pictures, prepared, preparing
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.preparing import Asked
 from gan_runtime.jobs import job_queue, uploads
 from gan_runtime.jobs.uploads import Dropped
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -34,6 +32,7 @@ from tests.data.hdf5_showers import challenge_columns
 from tests.hostile import cases
 from tests.hostile.cases import CUTS, TURNS, mutations
 from tests.support import command_line
+from tests.support.asking import ask_of
 
 KINDS = dict(cases.kinds())
 PLAIN_NAME = re.compile(
@@ -128,7 +127,7 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
             uploads.place(home, f"{text}.")
         if not PLAIN_NAME.fullmatch(text):
             with pytest.raises(SpecError) as refused:
-                commands.rename(run, text, asker=operator("a test"))
+                ask_of(run).rename(run.run_id, text)
             check_sentence(refused.value)
     assert tree(home.path) == before
 

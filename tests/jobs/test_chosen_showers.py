@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, JobError, SpecError
-from gan_runtime.commands import commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import physics_requests, shower_samples
 from gan_runtime.domains.showers.cell_values import values_of
@@ -21,12 +20,12 @@ from gan_runtime.engines.values import host_values
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.jobs.task import Task
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.physics import ChosenShowers
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.jobs.test_physics_work import Networks, rows_of
+from tests.support.asking import ask
 
 NewRun = Callable[..., RunDir]
 SIMULATED = ArraySet("showers", shower_fields((17, 17, 25, 1)), {}, "test")
@@ -116,7 +115,7 @@ def test_what_cannot_be_made_is_refused_before_a_job_starts(
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(kind, match=sentence):
-        commands.make_showers(home, wanted, asker=operator("a test"))
+        physics_requests.make_showers(ask(home), wanted)
     assert not home.jobs.exists()
 
 
@@ -128,11 +127,11 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     monkeypatch.setattr(job_queue, "start", lambda _: None)
     wanted = Chosen("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
-        commands.make_showers(home, wanted, asker=operator("a test"))
+        physics_requests.make_showers(ask(home), wanted)
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    job = commands.make_showers(home, wanted, asker=operator("a test"))
+    job = physics_requests.make_showers(ask(home), wanted)
     with pytest.raises(JobError, match="showers of run quick-0001 are being generated already by job"):
-        commands.make_showers(home, wanted, asker=operator("a test"))
+        physics_requests.make_showers(ask(home), wanted)
     assert physics_requests.made_before(home, wanted) is None
     ended(job, step=10)
     look = physics_requests.made_before(home, wanted)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
-from gan_runtime.commands import commands
+from gan_runtime.commands.commands import Commands
 from gan_runtime.domains.flows import iterate_requests, lattice, rollout
 from gan_runtime.domains.flows import solver_frames as of_flow
 from gan_runtime.domains.flows.evaluation import USUAL_STEPS, RolloutOptions, usual_steps
@@ -32,7 +32,6 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.task import Cancelled
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.actors import Asker, operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Flow, Plan
 from gan_runtime.records.run_folder import RunDir
@@ -40,6 +39,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import measured_flows, stored_films
+from tests.support.asking import ask
 from tests.support.flow_jobs import done, task_of
 
 NewRun = Callable[..., RunDir]
@@ -303,7 +303,7 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(SpecError, match=message):
-        commands.iterate(home, Wanted("quick-0001", **options), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001", **options))
     assert not home.jobs.exists()
 
 
@@ -312,17 +312,17 @@ def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run
     with pytest.raises(
         DatasetError, match=r"This run is not an image-to-image model: its data set has no source and target"
     ):
-        commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001"))
 
 
 def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(home: Home, new_run: NewRun) -> None:
     stored_films.stored_flows(home)
     run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=15), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=5, overlap=15))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"):
-        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=16), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=5, overlap=16))
     assert not home.jobs.exists()
 
 
@@ -336,8 +336,8 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
         new_run("ema-0001", **options, samples_from="ema", ema_decay=0.9),
     )
 
-    def ask(run: RunDir, **options: Any) -> None:
-        commands.iterate(home, Wanted(run.run_id, steps=5, **options), asker=operator("a test"))
+    def rollout(run: RunDir, **options: Any) -> None:
+        iterate_requests.iterate(ask(home), Wanted(run.run_id, steps=5, **options))
 
     for each in (run, averaged):
         checkpoints.save(each.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
@@ -345,7 +345,7 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
     with pytest.raises(
         CheckpointError, match="epoch is 3, but run quick-0001 has kept no weights of its epo"
     ):
-        ask(run, epoch=3)
+        rollout(run, epoch=3)
     for epoch in (0, 1, 2, 5):
         for each in (run, averaged):
             snapshots.save(each.snapshots, {"a": np.zeros(1, np.float32)}, epoch)
@@ -354,12 +354,12 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
         "epoch is 3, but run quick-0001 has kept the weights of epochs 0 to 2 and 5, beside the newest check"
     )
     with pytest.raises(CheckpointError, match=there):
-        ask(run, epoch=3)
+        rollout(run, epoch=3)
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1, shortfall=0.0)
     with pytest.raises(CheckpointError, match="checkpoint is 'best' and epoch is 2: leave out one of them"):
-        ask(run, checkpoint="best", epoch=2)
+        rollout(run, checkpoint="best", epoch=2)
     with pytest.raises(CheckpointError, match="run ema-0001 has kept no weights of its epochs here"):
-        ask(averaged, epoch=2)  # what it shows is the average, which snapshots do not hold
+        rollout(averaged, epoch=2)  # what it shows is the average, which snapshots do not hold
     assert not home.jobs.exists()
 
 
@@ -370,7 +370,7 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(home: Hom
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     refusal = "targets of the data set have 3 channels and its sources 1, so that what is made cannot be fed"
     with pytest.raises(DatasetError, match=refusal):
-        commands.iterate(home, Wanted("quick-0001", steps=1), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=1))
     assert not home.jobs.exists()
     with pytest.raises(DatasetError, match=refusal):
         done(home, run, steps=1)
@@ -388,16 +388,16 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
         lambda _, kind, options, asker: asked.append({"kind": kind, **options, "asker": asker}),
     )
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
-        commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"):
-        commands.iterate(home, Wanted("quick-0001", "best"), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001", "best"))
     with pytest.raises(
         DatasetError, match="100 steps from frame 0 on are asked for, but Re 120 has 40 in all"
     ):
-        commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
+        iterate_requests.iterate(ask(home), Wanted("quick-0001"))
     assert asked == []
-    commands.iterate(home, Wanted("quick-0001", steps=40), asker=operator("a test"))
+    iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=40))
     assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [("rollout", 40, "a test")]
     assert [film.reynolds for film in iterate_requests.trajectories(home, run)] == [120.0, 200.0]
 
@@ -411,12 +411,12 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
 ) -> None:
     asked: list[Wanted] = []
 
-    def iterate(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
+    def iterate(asked_by: Commands, wanted: Wanted) -> JobDir:
         asked.append(wanted)
         journal.append(run.flow_journal, 1, *(measured_flows.iteration(way=way) for way in wanted.ways))
-        return JobDir(home.jobs / f"iterate-0001-{asker.name[:1]}")
+        return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
-    monkeypatch.setattr(commands, "iterate", iterate)
+    monkeypatch.setattr(iterate_requests, "iterate", iterate)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
     command = [
         "flow",
@@ -448,13 +448,13 @@ def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
 ) -> None:
     asked: list[Wanted] = []
 
-    def iterate(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
+    def iterate(asked_by: Commands, wanted: Wanted) -> JobDir:
         asked.append(wanted)
         kept = measured_flows.iteration(epoch=1).model_copy(update={"checkpoint": wanted.state})
         journal.append(run.flow_journal, 1, kept)
-        return JobDir(home.jobs / f"iterate-0001-{asker.name[:1]}")
+        return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
-    monkeypatch.setattr(commands, "iterate", iterate)
+    monkeypatch.setattr(iterate_requests, "iterate", iterate)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
     command = ["flow", "quick-0001", "--epoch", "1", "--home", str(home.path)]
     shown = CliRunner().invoke(app, command)
@@ -473,11 +473,11 @@ def test_the_command_takes_as_many_steps_as_a_short_film_has(
     stored_films.stored_flows(home)
     asked: list[Wanted] = []
 
-    def iterate(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
+    def iterate(asked_by: Commands, wanted: Wanted) -> JobDir:
         asked.append(wanted)
-        raise DatasetError(f"enough for {asker.name}.")
+        raise DatasetError(f"enough for {asked_by.actor.name}.")
 
-    monkeypatch.setattr(commands, "iterate", iterate)
+    monkeypatch.setattr(iterate_requests, "iterate", iterate)
     CliRunner().invoke(app, ["flow", run.run_id, *options, "--home", str(home.path)])
     assert [wanted.steps for wanted in asked] == [steps]
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
-from gan_runtime.commands import commands
+from gan_runtime.commands.commands import Commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import measurement, physics_requests, scores
 from gan_runtime.domains.showers.cell_values import values_of
@@ -30,7 +30,6 @@ from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
-from gan_runtime.records.actors import Asker, operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Physics, Plan, StatusChange
 from gan_runtime.records.run_folder import RunDir
@@ -39,6 +38,7 @@ from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.calorimeter.toy_showers import SHAPE, toy_showers
 from tests.support import measured_showers
+from tests.support.asking import ask
 
 NewRun = Callable[..., RunDir]
 ROWS, HELD_OUT = 160, 100
@@ -199,9 +199,9 @@ def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(home: Home, 
     run = new_run("quick-0001")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(DatasetError, match="This run makes no showers: its data set has no field showers"):
-        commands.measure_physics(home, Wanted("quick-0001"), asker=operator("a test"))
+        physics_requests.measure_physics(ask(home), Wanted("quick-0001"))
     with pytest.raises(SpecError, match="showers is 3, but allowed is a whole number from 100 to 10000"):
-        commands.measure_physics(home, Wanted("quick-0001", showers=3), asker=operator("a test"))
+        physics_requests.measure_physics(ask(home), Wanted("quick-0001", showers=3))
     assert not home.jobs.exists()
 
 
@@ -213,14 +213,14 @@ def test_what_can_be_measured_is_what_the_run_has_left(
     monkeypatch.setattr(requests, "why_never", lambda *_: "")
     assert physics_requests.measurable(home, "quick-0001") == ()
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
-        commands.measure_physics(home, Wanted("quick-0001"), asker=operator("a test"))
+        physics_requests.measure_physics(ask(home), Wanted("quick-0001"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     assert physics_requests.measurable(home, "quick-0001") == ("newest",)
     with pytest.raises(
         CheckpointError,
         match="checkpoint is 'every', but run quick-0001 has newest: use one of them",
     ):
-        commands.measure_physics(home, Wanted("quick-0001", "every"), asker=operator("a test"))
+        physics_requests.measure_physics(ask(home), Wanted("quick-0001", "every"))
     snapshots.save(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
     assert physics_requests.measurable(home, "quick-0001") == ("newest", "every")
 
@@ -231,13 +231,13 @@ def test_the_command_prints_scores_beside_their_floor(
     run = new_run("quick-0001")
     asked: list[Wanted] = []
 
-    def measure(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
+    def measure(asked_by: Commands, wanted: Wanted) -> JobDir:
         asked.append(wanted)
-        assert asker.may_change
+        assert asked_by.actor.may_change
         measured_showers.measured(run, 2)
         return JobDir(home.jobs / "measure-physics-0001")
 
-    monkeypatch.setattr(commands, "measure_physics", measure)
+    monkeypatch.setattr(physics_requests, "measure_physics", measure)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
     command = ["physics", "quick-0001", "--showers", "300", "--home", str(home.path)]
     shown = CliRunner().invoke(app, command)

@@ -11,16 +11,16 @@ import pytest
 
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import JobError
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
-from gan_runtime.supervision.runtime import Runtime
+from tests.support.asking import ask
 from tests.support.fake_trainers import FakeTrainers
 
 Wait = Callable[..., Any]
@@ -48,7 +48,7 @@ def note(runtime: Runtime, run: RunDir) -> tuple[str, str]:
 
 def prepare(home: Home) -> str:
     (home.path / "counts").touch()
-    return commands.prepare_data(home, "mnist", asker=operator("a test")).job_id
+    return ask(home).prepare_data("mnist").job_id
 
 
 def test_a_run_waits_for_its_data_and_holds_up_nobody(
@@ -56,9 +56,9 @@ def test_a_run_waits_for_its_data_and_holds_up_nobody(
 ) -> None:
     runtime, trainers = started
     job_id = prepare(runtime.home)
-    waits = runtime.submit(SPEC)
-    assert commands.latest_status(waits).waits_for == job_id
-    goes = runtime.submit(RunSpec.parse({"workload": "mlp_gan"}))
+    waits = runtime.commands.submit(SPEC)
+    assert latest_status(waits).waits_for == job_id
+    goes = runtime.commands.submit(RunSpec.parse({"workload": "mlp_gan"}))
     wait_until(lambda: goes.run_id in trainers.run_ids(), "a run with data of its own starts")
     told = "waits for data set mnist (30 %)"
     wait_until(lambda: note(runtime, waits) == ("queued", told), "the run says how far its data is")
@@ -75,8 +75,8 @@ def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
 ) -> None:
     runtime, trainers = started
     job_id = prepare(runtime.home)
-    run = runtime.submit(SPEC)
-    commands.cancel_job(runtime.home, job_id, asker=operator("a test"))
+    run = runtime.commands.submit(SPEC)
+    ask(runtime.home).cancel_job(job_id)
     wait_until(lambda: note(runtime, run)[0] == "failed", "the run fails")
     assert note(runtime, run)[1] == (
         "data set mnist was not prepared (cancelled): cancelled on request; nothing of it was kept."
@@ -88,7 +88,7 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
     started: tuple[Runtime, FakeTrainers], wait_until: Wait
 ) -> None:
     runtime, _ = started
-    first, second = runtime.submit(SPEC), runtime.submit(SPEC)
+    first, second = runtime.commands.submit(SPEC), runtime.commands.submit(SPEC)
     (job,) = job_queue.looks(runtime.home)
     assert (job.asked.options, job.asked.asker) == (
         {"preparation": "mnist", "name": "mnist", "source": None, "options": {}},
@@ -96,12 +96,12 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
     )
     for run in (first, second):
         wait_until(lambda run=run: note(runtime, run)[0] == "failed", "the run fails")
-    runtime.resume(first.run_id)
+    runtime.commands.resume(first.run_id)
     assert [look.job.job_id for look in job_queue.looks(runtime.home)] == [
         "prepare-data-0002",
         "prepare-data-0001",
     ]
-    assert commands.latest_status(first).waits_for == "prepare-data-0002"
+    assert latest_status(first).waits_for == "prepare-data-0002"
     assert job_queue.job_dir(runtime.home, "prepare-data-0001").end() is not None
 
 
@@ -109,7 +109,7 @@ def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
     started: tuple[Runtime, FakeTrainers],
 ) -> None:
     runtime, _ = started
-    run = runtime.submit(RunSpec.parse(PRESETS["showers"].values), "showers")
+    run = runtime.commands.submit(RunSpec.parse(PRESETS["showers"].values), "showers")
     (job,) = job_queue.looks(runtime.home)
     assert job.asked.options == {
         "preparation": "showers_tiny",
@@ -117,4 +117,4 @@ def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
         "source": None,
         "options": {},
     }
-    assert commands.latest_status(run).waits_for == job.job.job_id
+    assert latest_status(run).waits_for == job.job.job_id

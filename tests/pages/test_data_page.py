@@ -168,7 +168,7 @@ def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wai
 
     app.button(key="data.remove.my-shapes").click().run()
     assert "The files of **my-shapes** are deleted." in said(app)
-    session.runtime().remove_data("my-shapes")
+    session.runtime().commands.remove_data("my-shapes")
     assert "my-shapes" not in said(app.run())
     assert prepared.names(home) == []
 
@@ -180,7 +180,7 @@ def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
     app = drop(show("data"), ("photos.zip", zipped(1)))
     app.button(key="data.preview").click().run()
     (tmp_path / "shapes.zip").write_bytes(zipped(1))
-    session.runtime().prepare_data("pictures", "shapes", tmp_path / "shapes.zip", {"pixels": 32})
+    session.runtime().commands.prepare_data("pictures", "shapes", tmp_path / "shapes.zip", {"pixels": 32})
     app.run()
     goes_on = "begins. This goes on when the page is closed."
     assert [bar.proto.text for bar in app.get("progress")] == [
@@ -330,7 +330,7 @@ def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: W
 @pytest.mark.usefixtures("held")
 def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
     app = show("data")
-    folder = session.runtime().prepare_data("karman").work / "new" / "set"
+    folder = session.runtime().commands.prepare_data("karman").work / "new" / "set"
     folder.mkdir(parents=True)
     drawn = "What is being made at this moment."
     assert drawn not in alternatives(app.run())

@@ -8,10 +8,8 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.studies.design import StudyDesign
@@ -19,6 +17,7 @@ from tests.hostile.cases import kinds
 from tests.pages import whole_page
 from tests.pages.test_flow_page import iterated
 from tests.pages.test_hostile_names import ESCAPED, shown
+from tests.support.asking import ask
 from tests.support.measured_showers import measured
 from tests.support.sources import ROOT, python_files
 
@@ -79,7 +78,7 @@ def test_a_page_opened_by_a_hostile_address_shows_text(
 ) -> None:
     if page in ("run", "studies"):  # with runs that wait, which are drawn in no time
         design = StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"], 1)
-        commands.submit_study(home, design, host, asker=operator("a test"))
+        ask(home, host).submit_study(design)
     else:
         trained("quick-0001")
     open_with_all(show(page, whole=False), name, LINKS[part::2])

@@ -15,17 +15,17 @@ from dashboard.frame import session
 from dashboard.runs import bin_view
 from dashboard.runs import view as runs_view
 from gan_runtime.base import disk
-from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.supervision import bin
 from gan_runtime.supervision.bin import BinnedRun
 from tests.pages.test_flow_page import iterated
 from tests.studies.hand_written import from_now, train
+from tests.support.asking import ask
 from tests.support.measured_showers import measured
 from tests.surface.hand_made import surface
 
@@ -52,7 +52,7 @@ def test_a_deleted_run_is_restored_from_the_bin(show: Show, trained: Make) -> No
         trained(f"quick-000{number}", seconds=number)
     app = show("runs")
     assert not any("Bin" in one.label for one in app.expander)
-    session.runtime().delete("quick-0001")
+    session.runtime().commands.delete("quick-0001")
     app.run()
     assert [one.label for one in app.expander if one.label.startswith("Bin: 1 run")]
     assert "30 days left" in texts(app)
@@ -67,13 +67,13 @@ def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
 ) -> None:
     trained("quick-0001")
     app = show("runs")
-    session.runtime().delete("quick-0001")
+    session.runtime().commands.delete("quick-0001")
     app.run()
     press(app, "Empty the bin now")
     assert "This cannot be undone." in texts(app)
     assert "Remove 1 run for good" in [button.label for button in app.button]
-    assert len(session.runtime().keeping.binned()) == 1, "it was only asked"
-    session.runtime().keeping.remove_for_good(["quick-0001"])
+    assert len(bin.listed(session.runtime().home)) == 1, "it was only asked"
+    session.runtime().commands.remove_for_good(["quick-0001"])
     app.run()
     assert not any("Bin" in one.label for one in app.expander)
 
@@ -95,7 +95,7 @@ def test_names_in_the_bin_are_no_markup(show: Show, trained: Make) -> None:
     trained("quick-0001")
     runtime = session.runtime()
     app = show("runs")
-    runtime.delete("quick-0001")
+    runtime.commands.delete("quick-0001")
     note = runtime.home.bin / "quick-0001" / "deleted.json"
     note.write_text(
         note.read_text().replace('"name": "quick-0001"', '"name": "![x](http://evil.example) <b>"')
@@ -139,7 +139,7 @@ def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(show:
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     show("runs")
-    session.runtime().keeping.mark(["quick-0002"], hidden=True)
+    session.runtime().commands.mark(["quick-0002"], hidden=True)
     assert show("compare").multiselect[0].options == ["quick-0001"]
     asked = show("compare", runs="quick-0002")
     assert asked.multiselect[0].value == ["quick-0002"]
@@ -148,7 +148,7 @@ def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(show:
 
 
 def hide(*run_ids: str) -> None:
-    session.runtime().keeping.mark(run_ids, hidden=True)
+    session.runtime().commands.mark(run_ids, hidden=True)
 
 
 @pytest.mark.parametrize("page", ["physics", "flow"])
@@ -210,7 +210,7 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
     at, ids = from_now(), []
     for begin in (0.0, 1_000.0):
         design = StudyDesign.parse("batch_size", {"workload": "mlp_gan", "epochs": 3}, ["64", "128"], 1)
-        runs = commands.submit_study(home, design, host, asker=operator("a test"))
+        runs = ask(home, host).submit_study(design)
         for number, run in enumerate(runs):
             train(run, at, begin + 100.0 * number, 4.0)
         ids.append([run.run_id for run in runs])
@@ -234,7 +234,7 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
 def test_where_all_runs_are_hidden_the_page_says_so(show: Show, trained: Make) -> None:
     trained("quick-0001")
     show("runs")
-    session.runtime().keeping.mark(["quick-0001"], hidden=True)
+    session.runtime().commands.mark(["quick-0001"], hidden=True)
     app = show("runs")
     assert not app.exception
     assert not app.dataframe
@@ -246,7 +246,7 @@ def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(show: Show, tr
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     show("runs")
-    session.runtime().keeping.mark(["quick-0001"], tags=["good"], remark="the one for the talk")
+    session.runtime().commands.mark(["quick-0001"], tags=["good"], remark="the one for the talk")
     app = show("runs")
     pills = next(group for group in app.button_group if group.options and "good" in str(group.options))
     pills.set_value(["good"]).run()
@@ -259,7 +259,7 @@ def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(show: Show, tr
 def test_the_dialog_of_tags_and_note_begins_with_what_is_there(show: Show, trained: Make) -> None:
     trained("quick-0001")
     show("runs")
-    session.runtime().keeping.mark(["quick-0001"], tags=["good"], remark="fine")
+    session.runtime().commands.mark(["quick-0001"], tags=["good"], remark="fine")
     app = show("runs")
     tick(app, "quick-0001")
     press(app, "Tags and note")
@@ -280,7 +280,7 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(
     run = trained("quick-0001")
     (run.path / "log.txt").write_bytes(b"x" * 2_000_000)
     show("runs")
-    session.runtime().keeping.housekeeping.look()
+    session.runtime().housekeeping.look()
     app = show("runs")
     assert app.dataframe[0].value["space"][0] > 2_000_000
     line = next(caption.value for caption in app.caption if caption.value.startswith("Space: "))
@@ -306,7 +306,7 @@ def test_every_page_warns_of_a_disk_that_is_low(
     trained("quick-0001")
     assert not show(page).warning
     monkeypatch.setattr(disk, "free_bytes", lambda _: 42_000_000)
-    session.runtime().keeping.housekeeping.look()
+    session.runtime().housekeeping.look()
     assert (
         "has 42 MB left. A run that trains saves and stops before it is full." in show(page).warning[0].value
     )
@@ -319,6 +319,6 @@ def test_every_page_warns_of_the_disk_of_runs_where_that_is_another(
     show("home")
     monkeypatch.setattr(disk, "is_other", lambda *_: True)
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 42_000_000 if folder == home.runs else 10**12)
-    session.runtime().keeping.housekeeping.look()
+    session.runtime().housekeeping.look()
     [warning] = show("home").warning
     assert "/runs has 42 MB left." in warning.value.replace("\\", "").replace("\u2060", "")

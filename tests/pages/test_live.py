@@ -142,7 +142,7 @@ def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(
     app = show("run", run="quick-0001")
     runtime = session.runtime()
     assert run_view.current(runtime.store, "quick-0001") is not None
-    runtime.delete("quick-0001")
+    runtime.commands.delete("quick-0001")
     assert run_view.current(runtime.store, "quick-0001") is None
     app.run()
     assert not app.exception

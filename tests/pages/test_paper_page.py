@@ -12,17 +12,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.paper import comparable
-from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.studies import references
 from gan_runtime.studies.design import StudyDesign
 from tests.pages.reading import charts, texts, titles
 from tests.studies.hand_written import At, from_now, train
+from tests.support.asking import ask
 from tests.surface.hand_made import keep_three, surface
 
 Show = Callable[..., AppTest]
@@ -38,12 +37,8 @@ def at() -> At:
 @pytest.fixture
 def studies(home: Home, host: Host, at: At) -> None:
     """Batch 64 and 512, XLA off and jit, twice each. Batch 512 takes 3 s an epoch instead of 4 s; XLA steps take 0.5 s, not 0.4 s."""
-    batches = commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "512"], 2), host, asker=operator("a test")
-    )
-    compiled = commands.submit_study(
-        home, StudyDesign.parse("xla", BASE, ["off", "jit"], 2), host, asker=operator("a test")
-    )
+    batches = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "512"], 2))
+    compiled = ask(home, host).submit_study(StudyDesign.parse("xla", BASE, ["off", "jit"], 2))
     for number, run in enumerate(batches):
         train(run, at, 100.0 * number, 4.0 if number % 2 == 0 else 3.0)
     for number, run in enumerate(compiled):
@@ -118,7 +113,7 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
 ) -> None:
     """The older one has the data, epochs and repeats that are asked for here; the newer one is named with what it lacks."""
     toy = StudyDesign.parse("batch_size", {**BASE, "epochs": 2}, ["64", "512"], 1, "A toy")
-    for number, run in enumerate(commands.submit_study(home, toy, host, asker=operator("a test"))):
+    for number, run in enumerate(ask(home, host).submit_study(toy)):
         train(run, at, 5000.0 + 100.0 * number, 4.0, epochs=2)
     monkeypatch.setattr(references, "PAPER_DATASET", "digits")
     monkeypatch.setattr(references, "PAPER_IMAGES", 640)

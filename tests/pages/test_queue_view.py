@@ -9,12 +9,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import places, session
-from gan_runtime.commands import commands
 from gan_runtime.device_locks import claims, host_devices
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
 from gan_runtime.supervision.run_dependencies import After
 
@@ -88,7 +88,7 @@ def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show)
     [start] = [button for button in app.button if button.label == "Add to the queue"]
     start.click().run()
     newest = session.runtime().home.run_dirs()[-1]
-    state = commands.latest_status(newest)
+    state = latest_status(newest)
     assert (state.after, state.after_if) == ("quick-0001", "ended")
     assert state.reason == "starts when run quick-0001 ends, however it does"
 
@@ -97,8 +97,8 @@ def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show)
 def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_that_goes_on(show: Show) -> None:
     app = show("home")
     runtime = session.runtime()
-    runtime.start_after(["quick-0002"], After("quick-0001", "finished"))
-    runtime.stop("quick-0002")
+    runtime.commands.start_after(["quick-0002"], After("quick-0001", "finished"))
+    runtime.commands.stop("quick-0002")
 
     def again() -> tuple[object, bool]:
         app.query_params["run"] = "quick-0002"
@@ -110,7 +110,7 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
         return app.selectbox(key="after.launch").value, only == [True]
 
     assert again() == ("quick-0001", True)
-    runtime.stop("quick-0001")
+    runtime.commands.stop("quick-0001")
     assert again() == ("", False)
 
 

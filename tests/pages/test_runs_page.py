@@ -31,10 +31,10 @@ def test_a_restored_run_does_not_come_back_ticked(show: Show, trained: Make) -> 
     app = show("runs")
     tick(app, "quick-0001")
     runtime = session.runtime()
-    runtime.delete("quick-0001")
+    runtime.commands.delete("quick-0001")
     app.run()
     assert "not in this search" not in texts(app)
-    runtime.keeping.restore("quick-0001")
+    runtime.commands.restore("quick-0001")
     app.run()
     assert list(app.dataframe[0].value["run_id"]) == ["quick-0002", "quick-0001"]
     assert app.session_state[runs_view.TICKED] == []

@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import access, places, session
 from gan_runtime.base.errors import RoleError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import Scalars
@@ -25,13 +26,12 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import damaged_stores
 
 Show = Callable[..., AppTest]
 URL = "http://127.0.0.1:8599"
 HOLD = (
-    "import sys; from pathlib import Path; from gan_runtime.records.home import Home; from gan_runtime.supervision.runtime import Runtime\n"
+    "import sys; from pathlib import Path; from gan_runtime.records.home import Home; from gan_runtime.commands.runtime import Runtime\n"
     "from gan_runtime.supervision.supervisor import Supervisor\n"
     "Supervisor._start = lambda *_: None\n"
     "runtime = Runtime.open(Home(Path(sys.argv[1])), url=sys.argv[2]); print('held', flush=True); input(); runtime.close()"
@@ -103,7 +103,12 @@ def test_every_change_is_refused_with_that_sentence_also_where_no_button_asks(
 ) -> None:
     show("home")
     runtime = session.runtime()
-    for change in (runtime.stop, runtime.delete, runtime.resume, lambda run: runtime.rename(run, "mine")):
+    for change in (
+        runtime.commands.stop,
+        runtime.commands.delete,
+        runtime.commands.resume,
+        lambda run: runtime.commands.rename(run, "mine"),
+    ):
         with pytest.raises(RoleError, match=f"is in use by process {holder.pid} on host"):
             change(live.run_id)
     assert not live.stop_file.exists()
@@ -140,7 +145,7 @@ def test_the_next_load_takes_the_home_over_once_it_is_free(
     entry = owner.holder(home)
     assert entry is not None
     assert entry.pid == os.getpid()
-    session.runtime().rename(live.run_id, "mine")
+    session.runtime().commands.rename(live.run_id, "mine")
     assert queries.run(session.runtime().store, live.run_id).name == "mine"
     assert looking.rows("SELECT count(*) FROM runs") == [(1,)]  # whoever still draws from it
 

@@ -15,16 +15,16 @@ from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
 from gan_runtime.catalog.published import PublishedSpeeds, Speed
-from gan_runtime.commands import commands
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import difference
 from tests.pages.reading import charts, shown_commands, texts
 from tests.studies.hand_written import At, from_now, train
+from tests.support.asking import ask
 
 Show = Callable[..., AppTest]
 BASE = {"workload": "mlp_gan", "epochs": 3}
@@ -40,9 +40,7 @@ def at() -> At:
 @pytest.fixture
 def study(home: Home, host: Host, at: At) -> list[RunDir]:
     """Batch 64 and 128, three times each, finished: batch 128 takes 3.0, 3.1 and 3.0 s an epoch instead of 4 s."""
-    runs = commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host, asker=operator("a test")
-    )
+    runs = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 3))
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.0, 4.0, 3.1, 4.0, 3.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     return runs
@@ -52,7 +50,7 @@ def study(home: Home, host: Host, at: At) -> list[RunDir]:
 def replicas(home: Home, host: Host, at: At) -> list[RunDir]:
     """1 and 2 replicas, finished: two take half the time."""
     design = StudyDesign.parse("replicas", BASE, ["1", "2"], 1)
-    runs = commands.submit_study(home, design, host, asker=operator("a test"))
+    runs = ask(home, host).submit_study(design)
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 2.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     return runs
@@ -108,7 +106,7 @@ def test_a_study_that_is_not_done_warns_of_looking_after_each_repeat(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     design = StudyDesign.parse("batch_size", BASE, ["64", "128"], 4)
-    runs = commands.submit_study(home, design, host, asker=operator("a test"))
+    runs = ask(home, host).submit_study(design)
     for number, run in enumerate(runs[:6]):
         train(run, at, 100.0 * number, 4.0 - number % 2)
     app = show("studies")
@@ -121,9 +119,7 @@ def test_a_study_of_loops_draws_time_and_speed_up_beside_each_other(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     """4.0 s an epoch with Keras' loop, 3.2 and 3.0 with our own: 1.25 and 1.33 times as fast, repeat by repeat."""
-    runs = commands.submit_study(
-        home, StudyDesign.parse("loop", BASE, None, 2), host, asker=operator("a test")
-    )
+    runs = ask(home, host).submit_study(StudyDesign.parse("loop", BASE, None, 2))
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.2, 4.0, 3.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     app = show("studies")
@@ -135,21 +131,17 @@ def test_a_study_of_loops_draws_time_and_speed_up_beside_each_other(
 
 
 def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: Home, host: Host) -> None:
-    commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"]), host, asker=operator("a test")
-    )
+    ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"]))
     app = show("studies")
     assert "0 of 2 runs are finished" in str([item.proto for item in app.get("progress")])
     app.button(key="study.stop").click().run()
-    assert {commands.latest_status(run).status for run in home.run_dirs()} == {"stopped"}
+    assert {latest_status(run).status for run in home.run_dirs()} == {"stopped"}
     app.button(key="study.resume").click().run()
-    assert {commands.latest_status(run).status for run in home.run_dirs()} == {"queued"}
+    assert {latest_status(run).status for run in home.run_dirs()} == {"queued"}
 
 
 def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Host) -> None:
-    commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
-    )
+    ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
     text = texts(show("home"))
     assert "Queue (1)" in text
     assert "1. Study: Batch size · 4 of its 4 runs wait · next batch 64 seed 1" in text
@@ -192,7 +184,7 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     design = StudyDesign.parse("batch_size", {**BASE, "epochs": 1}, ["64", "128"])
-    runs = commands.submit_study(home, design, host, asker=operator("a test"))
+    runs = ask(home, host).submit_study(design)
     train(runs[0], at, 0.0, 4.0, epochs=1)
     assert "Time per epoch: not measured yet." in texts(show("studies"))
     train(runs[1], at, 100.0, 4.0, epochs=1)
@@ -203,9 +195,7 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
 
 
 def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home, host: Host, at: At) -> None:
-    runs = commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
-    )
+    runs = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
     for number, run in enumerate(runs):
         record = json.loads(run.supervisor_journal.read_text(encoding="utf-8").splitlines()[0])
         record["study"] |= {"variant": f"{HOSTILE} {number % 2}", "title": HOSTILE}
@@ -224,11 +214,7 @@ def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7 %, and that of their ratios 2.5 %."""
-    for number, run in enumerate(
-        commands.submit_study(
-            home, StudyDesign.parse("seed", BASE, ["1", "2"]), host, asker=operator("a test")
-        )
-    ):
+    for number, run in enumerate(ask(home, host).submit_study(StudyDesign.parse("seed", BASE, ["1", "2"]))):
         train(run, at, 100.0 * number, 4.0 + 0.1 * number)
     text = texts(show("studies"))
     assert "scatter by 1.7 % in their time per epoch (standard deviation of 2 runs)" in text

@@ -95,7 +95,7 @@ def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_dele
     app.run()
     assert len(app.dataframe[0].value) == 4
     assert offered_for_deletion(app).startswith("quick-0001:")
-    session.runtime().delete("quick-0002")
+    session.runtime().commands.delete("quick-0002")
     app.run()
     assert len(app.dataframe[0].value) == 3
     assert offered_for_deletion(app).startswith("quick-0001:")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]
@@ -148,7 +148,7 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     next(field for field in app.text_input if field.label == "Learning rate, generator").set_value("5e-5")
     next(button for button in app.button if button.label == "Resume with these").click().run()
     assert run.spec().learning_rate("generator") == 5e-5
-    assert commands.latest_status(run).reason.startswith(
+    assert latest_status(run).reason.startswith(
         "resumed with learning_rate_generator 5e-05 instead of 0.0001"
     )
 

@@ -64,7 +64,7 @@ def test_the_dashboard_imports_no_framework() -> None:
 
 def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
     loaded = loaded_with(
-        [*python_files("app.py", "pages", "dashboard"), Path("gan_runtime/supervision/runtime.py")]
+        [*python_files("app.py", "pages", "dashboard"), Path("gan_runtime/commands/runtime.py")]
     )
     assert "duckdb" in loaded, "the imports were not followed"
     assert {name: path for name, path in loaded.items() if name in {*FRAMEWORKS, "sklearn"}} == {}

@@ -29,7 +29,6 @@ STILL: dict[str, int] = {
     "gan_runtime/cli/best_checkpoint.py": 1,
     "gan_runtime/cli/flow.py": 17,
     "gan_runtime/cli/physics.py": 27,
-    "gan_runtime/commands/commands.py": 7,
     "gan_runtime/records/flow.py": 11,
     "gan_runtime/records/flow_frames.py": 11,
     "gan_runtime/records/journal.py": 20,

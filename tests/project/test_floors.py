@@ -26,8 +26,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cli", "__main__"),
 )
 # Imports that go up until a run is evaluated through one command: only fewer of them, never others.
-STILL_UPWARD = {("commands/commands.py", "domains"), ("records/flow.py", "engines")}
-STILL_CIRCLES = {("commands", "supervision")}
+STILL_UPWARD = {("commands/domains.py", "domains"), ("records/flow.py", "engines")}
+STILL_CIRCLES: set[tuple[str, str]] = set()
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 

@@ -22,7 +22,7 @@ sys.exit(f"loaded: {loaded}" if loaded else 0)
 def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -> None:
     names = set().union(*(imported(path) for path in python_files("app.py", "pages", "dashboard")))
     ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
-    command = [sys.executable, "-c", LOAD_ALL, "gan_runtime.supervision.runtime", *sorted(ours)]
+    command = [sys.executable, "-c", LOAD_ALL, "gan_runtime.commands.runtime", *sorted(ours)]
     child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert child.returncode == 0, child.stderr
 
@@ -53,4 +53,4 @@ def test_the_server_listens_before_pages_and_runtime_are_loaded() -> None:
     child = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(child.stdout.split())
     assert "streamlit" in loaded
-    assert loaded & {"numpy", "pandas", "duckdb", "altair", "gan_runtime.supervision.runtime"} == set()
+    assert loaded & {"numpy", "pandas", "duckdb", "altair", "gan_runtime.commands.runtime"} == set()

@@ -14,19 +14,20 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import HomeError, RunStateError, UnknownRunError
-from gan_runtime.commands import commands
 from gan_runtime.records import journal, lines
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Renamed, StatusChange
 from gan_runtime.records.numbering import next_number
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import memory
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import bin, maintenance, slow_clock
 from gan_runtime.supervision.slow_clock import DAY_S, Moment
 from tests.support import not_plain
+from tests.support.asking import ask, ask_of
 
 ASKER = operator("a test")
 NOON = Moment(day_s=1_767_268_800.0, boot="one", up_s=1_000.0)
@@ -83,7 +84,7 @@ def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
     run: RunDir, home: Home
 ) -> None:
     kept, known = files(run.path), rows(home)
-    assert commands.delete(run, asker=ASKER) == "quick-0001"
+    assert ask_of(run, actor=ASKER).delete(run.run_id) == "quick-0001"
     assert home.run_dirs() == []
     assert all(not found for found in rows(home).values())
     [binned] = bin.listed(home)
@@ -96,7 +97,7 @@ def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
     assert binned.size_bytes is not None
     assert binned.size_bytes >= 5_000
     assert binned.days_left == pytest.approx(30, abs=0.01)
-    assert commands.restore(home, "quick-0001", asker=ASKER) == run
+    assert ask(home, actor=ASKER).restore("quick-0001") == run
     assert files(run.path) == kept
     assert not (run.path / bin.NOTE).exists()
     assert rows(home) == known
@@ -107,10 +108,10 @@ def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(run: 
     store = Store(home.database)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
-    commands.delete(run, asker=ASKER)
+    ask_of(run, actor=ASKER).delete(run.run_id)
     ingestor.catch_up_news()
     assert store.rows("SELECT count(*) FROM scalars") == [(0,)]
-    commands.restore(home, "quick-0001", asker=ASKER)
+    ask(home, actor=ASKER).restore("quick-0001")
     ingestor.catch_up_news()
     assert store.rows("SELECT name, (SELECT count(*) FROM scalars) FROM runs") == [("mine", 2)]
     store.close()
@@ -127,16 +128,16 @@ def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_somethin
 
 def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(new_run: NewRun, home: Home) -> None:
     waiting = new_run("quick-0001")
-    commands.delete(waiting, asker=ASKER)
-    restored = commands.restore(home, "quick-0001", asker=ASKER)
-    assert commands.latest_status(restored).status == "stopped"
+    ask_of(waiting, actor=ASKER).delete(waiting.run_id)
+    restored = ask(home, actor=ASKER).restore("quick-0001")
+    assert latest_status(restored).status == "stopped"
 
 
 def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: Home) -> None:
     training = new_run("quick-0001")
     journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     with pytest.raises(RunStateError, match=r"run quick-0001 is running: stop it first, then delete it\."):
-        commands.delete(training, asker=ASKER)
+        ask_of(training, actor=ASKER).delete(training.run_id)
     with pytest.raises(RunStateError, match="is running"):  # it began after the question
         bin.put(training, "a test")
     assert home.run_dirs() == [training]
@@ -144,18 +145,18 @@ def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: H
 
 
 def test_a_run_is_not_restored_over_another_one_of_its_name(run: RunDir, new_run: NewRun, home: Home) -> None:
-    commands.delete(run, asker=ASKER)
+    ask_of(run, actor=ASKER).delete(run.run_id)
     again = new_run("quick-0001")
     kept = files(again.path)
     with pytest.raises(RunStateError) as refused:
-        commands.restore(home, "quick-0001", asker=ASKER)
+        ask(home, actor=ASKER).restore("quick-0001")
     assert str(refused.value) == (
         "run quick-0001 cannot be restored: another run is called quick-0001 by now. Delete that one first."
     )
     assert files(again.path) == kept
-    assert commands.delete(again, asker=ASKER) == "quick-0001~2"
+    assert ask_of(again, actor=ASKER).delete(again.run_id) == "quick-0001~2"
     assert {one.key for one in bin.listed(home)} == {"quick-0001", "quick-0001~2"}
-    commands.restore(home, "quick-0001~2", asker=ASKER)
+    ask(home, actor=ASKER).restore("quick-0001~2")
     assert files(home.run_dir("quick-0001").path).keys() == kept.keys()
 
 
@@ -163,11 +164,11 @@ def test_a_run_is_not_restored_over_another_one_of_its_name(run: RunDir, new_run
     "key", ["quick-0009", "", ".", "..", "../quick-0001", "quick-0001~", "quick-0001~x", "/etc"]
 )
 def test_only_what_is_in_the_bin_is_restored_or_removed(run: RunDir, home: Home, key: str) -> None:
-    commands.delete(run, asker=ASKER)
+    ask_of(run, actor=ASKER).delete(run.run_id)
     with pytest.raises(UnknownRunError, match=r"is not in the bin: there are quick-0001\."):
-        commands.restore(home, key, asker=ASKER)
+        ask(home, actor=ASKER).restore(key)
     with pytest.raises(UnknownRunError, match="is not in the bin"):
-        commands.remove_for_good(home, [key], asker=ASKER)
+        ask(home, actor=ASKER).remove_for_good([key])
     assert [one.key for one in bin.listed(home)] == ["quick-0001"]
 
 
@@ -179,13 +180,13 @@ def test_one_run_is_found_without_a_look_at_all_others(
 
 
 def test_a_run_in_the_bin_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
-    commands.delete(run, asker=ASKER)
+    ask_of(run, actor=ASKER).delete(run.run_id)
     with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back on the Runs page"):
         home.run_dir("quick-0001")
 
 
 def test_the_number_of_a_run_in_the_bin_is_not_given_again(new_run: NewRun, home: Home) -> None:
-    commands.delete(new_run("quick-0007"), asker=ASKER)
+    ask(home, actor=ASKER).delete(new_run("quick-0007").run_id)
     home.last_number_file.unlink(missing_ok=True)
     assert next_number(home.runs) == 8
 
@@ -227,13 +228,13 @@ def whole_places(home: Home, kept: dict[str, bytes]) -> list[str]:
 def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_binned_run(run: RunDir, home: Home) -> None:
     kept, seen = files(run.path), []
     for place in range(100):
-        was_killed = killed_at(place, lambda: commands.delete(run, asker=ASKER))
+        was_killed = killed_at(place, lambda: ask_of(run, actor=ASKER).delete(run.run_id))
         [where] = whole_places(home, kept)
         seen.append(where)
         if where == "runs":
-            assert commands.latest_status(run).status == "finished"
+            assert latest_status(run).status == "finished"
         else:
-            commands.restore(home, "quick-0001", asker=ASKER)
+            ask(home, actor=ASKER).restore("quick-0001")
         if not was_killed:
             break
     assert seen[0] == "runs"
@@ -244,13 +245,13 @@ def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_binned_run(run: Ru
 def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(run: RunDir, home: Home) -> None:
     kept, seen = files(run.path), []
     for place in range(100):
-        commands.delete(run, asker=ASKER)
-        was_killed = killed_at(place, lambda: commands.restore(home, "quick-0001", asker=ASKER))
+        ask_of(run, actor=ASKER).delete(run.run_id)
+        was_killed = killed_at(place, lambda: ask(home, actor=ASKER).restore("quick-0001"))
         [where] = whole_places(home, kept)
         seen.append(where)
         if where == "bin":
             assert [one.name for one in bin.listed(home)] == ["mine"]
-            commands.restore(home, "quick-0001", asker=ASKER)
+            ask(home, actor=ASKER).restore("quick-0001")
         assert len(rows(home)["runs"]) == 1
         if not was_killed:
             break
@@ -304,12 +305,12 @@ def test_a_home_that_is_opened_daily_counts_every_day(run: RunDir, home: Home) -
     "note", ["", "{", "[]", '{"counted_s": "x", "deleted_at": 7, "size_bytes": null}', "[" * 100_000]
 )
 def test_what_says_nothing_of_its_day_stays_and_can_be_restored(run: RunDir, home: Home, note: str) -> None:
-    commands.delete(run, asker=ASKER)
+    ask_of(run, actor=ASKER).delete(run.run_id)
     (home.bin / "quick-0001" / bin.NOTE).write_text(note)
     [binned] = bin.listed(home)
     assert (binned.days_left, binned.deleted_at) == (None, None)
     assert bin.remove_old(home, passed(4_000, Moment.now())) == []
-    commands.restore(home, "quick-0001", asker=ASKER)
+    ask(home, actor=ASKER).restore("quick-0001")
     assert home.run_dir("quick-0001") == run
 
 
@@ -352,8 +353,8 @@ def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> Non
 
 def test_the_bin_is_emptied_at_once_where_that_is_asked_for(run: RunDir, new_run: NewRun, home: Home) -> None:
     for one in (run, new_run("quick-0002")):
-        commands.delete(one, asker=ASKER)
-    commands.remove_for_good(home, [one.key for one in bin.listed(home)], asker=ASKER)
+        ask_of(one, actor=ASKER).delete(one.run_id)
+    ask(home, actor=ASKER).remove_for_good([one.key for one in bin.listed(home)])
     assert bin.listed(home) == []
     assert not list(home.runs.glob(".deleted-*"))
 
@@ -361,7 +362,7 @@ def test_the_bin_is_emptied_at_once_where_that_is_asked_for(run: RunDir, new_run
 def test_a_run_that_somebody_else_takes_out_of_the_bin_meanwhile_is_one_sentence(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = commands.delete(run, asker=ASKER)
+    key = ask_of(run, actor=ASKER).delete(run.run_id)
     rename = Path.rename
 
     def second(path: Path, target: Path) -> Path:
@@ -370,19 +371,19 @@ def test_a_run_that_somebody_else_takes_out_of_the_bin_meanwhile_is_one_sentence
 
     monkeypatch.setattr(Path, "rename", second)
     with pytest.raises(UnknownRunError, match="run 'quick-0001' is not in the bin: it is empty"):
-        commands.remove_for_good(home, [key], asker=ASKER)
+        ask(home, actor=ASKER).remove_for_good([key])
     with pytest.raises(UnknownRunError):
-        commands.restore(home, key, asker=ASKER)
+        ask(home, actor=ASKER).restore(key)
 
 
 def test_a_bin_that_cannot_be_emptied_is_one_sentence(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = commands.delete(run, asker=ASKER)
+    key = ask_of(run, actor=ASKER).delete(run.run_id)
 
     def refuse(*_: object) -> None:
         raise OSError(30, "Read-only file system")  # tests may run as root, whom no permission stops
 
     monkeypatch.setattr(Path, "rename", refuse)
     with pytest.raises(HomeError, match="Read-only file system"):
-        commands.remove_for_good(home, [key], asker=ASKER)
+        ask(home, actor=ASKER).remove_for_good([key])

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from gan_runtime import bundles
 from gan_runtime.base.errors import RunStateError, SpecError
 from gan_runtime.cli.app import app
-from gan_runtime.commands import commands
 from gan_runtime.records import journal, tags_and_notes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -24,6 +23,7 @@ from gan_runtime.records.tags_and_notes import Marks
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests.support.asking import ask, ask_of
 
 ASKER = operator("a test")
 NewRun = Callable[..., RunDir]
@@ -33,10 +33,10 @@ COLUMNS = "SELECT run_id, tags, remark, pinned, hidden FROM runs ORDER BY run_id
 def test_marks_are_kept_one_by_one_and_the_newest_of_each_counts(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     assert tags_and_notes.of_run(run) == Marks()
-    commands.mark(run, tags=["good", " to show "], asker=ASKER)
-    commands.mark(run, remark="line one\nline two", pinned=True, asker=operator("another"))
-    commands.mark(run, tags=["good"], hidden=True, asker=ASKER)
-    commands.mark(run, hidden=False, asker=ASKER)
+    ask_of(run, actor=ASKER).mark([run.run_id], tags=["good", " to show "])
+    ask_of(run, actor=operator("another")).mark([run.run_id], remark="line one\nline two", pinned=True)
+    ask_of(run, actor=ASKER).mark([run.run_id], tags=["good"], hidden=True)
+    ask_of(run, actor=ASKER).mark([run.run_id], hidden=False)
     assert tags_and_notes.of_run(run) == Marks(("good",), "line one\nline two", pinned=True, hidden=False)
     assert tags_and_notes.of_run(new_run("quick-0002")) == Marks()
 
@@ -47,9 +47,9 @@ def test_a_rebuild_and_an_owner_know_the_same_marks(new_run: NewRun, home: Home)
     run = new_run("quick-0001")
     new_run("quick-0002")
     ingestor.catch_up()
-    commands.mark(run, tags=["a", "b"], remark="über alles", pinned=True, asker=ASKER)
+    ask_of(run, actor=ASKER).mark([run.run_id], tags=["a", "b"], remark="über alles", pinned=True)
     ingestor.catch_up_news()
-    commands.mark(run, tags=[], hidden=True, asker=ASKER)
+    ask_of(run, actor=ASKER).mark([run.run_id], tags=[], hidden=True)
     ingestor.catch_up_news()
     expected = [("quick-0001", [], "über alles", True, True), ("quick-0002", [], "", False, False)]
     assert store.rows(COLUMNS) == expected
@@ -61,7 +61,7 @@ def test_a_rebuild_and_an_owner_know_the_same_marks(new_run: NewRun, home: Home)
 def test_pinned_runs_stand_first_in_the_table(new_run: NewRun, home: Home) -> None:
     for number in (1, 2, 3):
         new_run(f"quick-000{number}", seconds=number)
-    commands.mark(home.run_dir("quick-0001"), pinned=True, asker=ASKER)
+    ask(home, actor=ASKER).mark(["quick-0001"], pinned=True)
     table = queries.run_table(memory.from_journals(home))
     assert list(table["run_id"]) == ["quick-0001", "quick-0003", "quick-0002"]
 
@@ -87,7 +87,7 @@ def test_a_tag_that_no_list_could_show_is_refused(new_run: NewRun, tag: str) -> 
     run = new_run("quick-0001")
     before = run.supervisor_journal.read_bytes()
     with pytest.raises(SpecError, match="but allowed are up to 20 tags, each of up to 40 letters"):
-        commands.mark(run, tags=["good", tag], pinned=True, asker=ASKER)
+        ask_of(run, actor=ASKER).mark([run.run_id], tags=["good", tag], pinned=True)
     assert run.supervisor_journal.read_bytes() == before
 
 
@@ -106,7 +106,7 @@ def test_too_many_tags_and_notes_that_cannot_be_seen_are_refused(
 ) -> None:
     run = new_run("quick-0001")
     with pytest.raises(SpecError, match=named):
-        commands.mark(run, **given, asker=ASKER)
+        ask_of(run, actor=ASKER).mark([run.run_id], **given)
     assert tags_and_notes.of_run(run) == Marks()
 
 
@@ -124,22 +124,24 @@ def test_a_hand_written_mark_is_checked_like_any_other(new_run: NewRun, home: Ho
 
 def test_a_pinned_run_is_not_deleted_until_it_is_unpinned(new_run: NewRun, home: Home) -> None:
     run = new_run("quick-0001")
-    commands.mark(run, pinned=True, asker=ASKER)
+    ask_of(run, actor=ASKER).mark([run.run_id], pinned=True)
     with pytest.raises(RunStateError, match=r"^run quick-0001 is pinned: unpin it first, then delete it\.$"):
-        commands.delete(run, asker=ASKER)
+        ask_of(run, actor=ASKER).delete(run.run_id)
     assert home.run_dirs() == [run]
-    commands.mark(run, pinned=False, asker=ASKER)
-    commands.delete(run, asker=ASKER)
+    ask_of(run, actor=ASKER).mark([run.run_id], pinned=False)
+    ask_of(run, actor=ASKER).delete(run.run_id)
     assert home.run_dirs() == []
 
 
 def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(new_run: NewRun, tmp_path: Path) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
-    commands.mark(run, tags=["good"], remark="in /home/anna/data/x", pinned=True, hidden=True, asker=ASKER)
+    ask_of(run, actor=ASKER).mark(
+        [run.run_id], tags=["good"], remark="in /home/anna/data/x", pinned=True, hidden=True
+    )
     bundles.pack([run], tmp_path / "b.zip")
     other = Home(tmp_path / "other").prepare()
-    commands.import_bundle(other, tmp_path / "b.zip", asker=ASKER)
+    ask(other, actor=ASKER).import_bundle(tmp_path / "b.zip")
     assert tags_and_notes.of_run(other.run_dir("quick-0001")) == Marks(("good",), "in x")
     with zipfile.ZipFile(tmp_path / "b.zip") as bundle:
         assert b"anna" not in b"".join(map(bundle.read, bundle.namelist()))

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from dashboard.runs import space_view
 from gan_runtime.base import disk
 from gan_runtime.cli.app import app
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -22,6 +21,7 @@ from gan_runtime.store import database_file
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.disk_usage import Measure
 from gan_runtime.supervision.maintenance import Housekeeping
+from tests.support.asking import ask, ask_of
 
 ASKER = operator("a test")
 NewRun = Callable[..., RunDir]
@@ -38,7 +38,7 @@ def filled(run: RunDir, size: int) -> RunDir:
 def full(new_run: NewRun, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """Two runs, one of them in the bin, a data set, a job, an upload and a database; Keras has downloaded nothing."""
     filled(new_run("quick-0001"), 70_000)
-    commands.delete(filled(new_run("quick-0002"), 50_000), asker=ASKER)
+    ask(home, actor=ASKER).delete(filled(new_run("quick-0002"), 50_000).run_id)
     for name, size in (
         ("data/shapes/train.npy", 30_000),
         ("jobs/generate-0001/out/a.png", 7_000),
@@ -117,7 +117,7 @@ def test_only_what_has_changed_is_walked_through_again(full: Home) -> None:
     assert measure.walked == walked + 1
     journal.append(run.supervisor_journal, 1, journal.Renamed(name="longer"))
     assert measure.space().all_runs > before.all_runs + 1_000
-    commands.delete(run, asker=ASKER)
+    ask_of(run, actor=ASKER).delete(run.run_id)
     assert measure.space().runs == {}
 
 

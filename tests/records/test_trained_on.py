@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime.commands import commands
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.records import dataset_fingerprint, journal
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.supervision import next_attempt
 from tests.support import own_pictures
 
 
@@ -49,7 +50,7 @@ def test_what_is_not_known_is_not_refused(run: RunDir, new_run: Callable[..., Ru
 
 
 def test_a_data_set_that_is_gone_is_told_when_the_run_asks_for_it(run: RunDir) -> None:
-    assert commands.why_not_resumed(run) == ""
+    assert next_attempt.refusal(run) == ""
 
 
 def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waited(
@@ -63,7 +64,5 @@ def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waite
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "3", "cpu"]
     trainer = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
     assert trainer.returncode == 1
-    assert commands.latest_status(run).status == "failed"
-    assert commands.latest_status(run).reason.startswith(
-        "run quick-0001 was trained on another data set photos"
-    )
+    assert latest_status(run).status == "failed"
+    assert latest_status(run).reason.startswith("run quick-0001 was trained on another data set photos")

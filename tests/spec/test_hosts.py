@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import AcceleratorError, SpecError
-from gan_runtime.commands import commands
 from gan_runtime.hardware import hosts
 from gan_runtime.hardware.hosts import NO_CORE, Device, Host
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
+from tests.support.asking import ask
 
 
 def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
@@ -89,20 +88,15 @@ def test_an_engine_that_does_not_reach_the_accelerator_is_refused(tpu_host: Host
 
 
 def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_host: Host) -> None:
-    assert commands.submit(home, RunSpec(), tpu_host, asker=operator("a test")).spec().engine == "jax"
-    assert (
-        commands.submit(home, RunSpec.parse({"accelerator": "cpu"}), tpu_host, asker=operator("a test"))
-        .spec()
-        .engine
-        == "tensorflow"
-    )
+    assert ask(home, tpu_host).submit(RunSpec()).spec().engine == "jax"
+    assert ask(home, tpu_host).submit(RunSpec.parse({"accelerator": "cpu"})).spec().engine == "tensorflow"
 
 
 def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_queued(
     home: Home, tpu_host: Host
 ) -> None:
     with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax cannot tell"):
-        commands.submit(home, RunSpec.parse({"profile_steps": 5}), tpu_host, asker=operator("a test"))
+        ask(home, tpu_host).submit(RunSpec.parse({"profile_steps": 5}))
     assert home.run_dirs() == []
 
 
@@ -110,11 +104,9 @@ def test_rules_hold_for_the_accelerator_that_auto_stands_for(home: Home, host: H
     """Of an earlier version: such a run was queued, and failed in its first step."""
     showers = {"workload": "shower_3dgan", "precision": "mixed_float16"}
     with pytest.raises(SpecError, match="TensorFlow on a CPU cannot pool float16 volumes"):
-        commands.submit(home, RunSpec.parse(showers), host, asker=operator("a test"))
+        ask(home, host).submit(RunSpec.parse(showers))
     with pytest.raises(SpecError, match="a TPU has no float16 arithmetic"):
-        commands.submit(
-            home, RunSpec.parse({"precision": "mixed_float16"}), tpu_host, asker=operator("a test")
-        )
+        ask(home, tpu_host).submit(RunSpec.parse({"precision": "mixed_float16"}))
     assert home.run_dirs() == []
 
 

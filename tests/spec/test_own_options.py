@@ -14,10 +14,10 @@ from gan_runtime.base.metrics import Network
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog import pairs
 from gan_runtime.catalog.entries import Judgement, Picture, Size, WorkloadEntry
-from gan_runtime.commands.other_rates import changeable
 from gan_runtime.data import door
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.supervision.next_attempt import changeable
 
 
 class CriticOptions(OptionRecord):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import whole_stores
 
 

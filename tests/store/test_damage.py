@@ -16,12 +16,12 @@ import duckdb
 import pytest
 
 from gan_runtime.base.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.store import database_file, memory, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.supervision import owner
 from gan_runtime.supervision.rebuild import rebuild
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.supervision.store_recovery import Healing
 from tests.support import damaged_stores
 from tests.support.whole_stores import CALLS, RUNS, STEPS, contents, is_read
@@ -96,7 +96,7 @@ def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_th
     damaged_stores.text(home.database)
     script = (
         "import os, sys; from pathlib import Path; from gan_runtime.records.home import Home\n"
-        "from gan_runtime.supervision.runtime import Runtime; from gan_runtime.store.store import Store\n"
+        "from gan_runtime.commands.runtime import Runtime; from gan_runtime.store.store import Store\n"
         "Store.transaction = lambda _: os._exit(9)\n"
         "Runtime.open(Home(Path(sys.argv[1])))\n"
         "import time; time.sleep(60)"

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from gan_runtime import bundles
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -23,8 +23,8 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import export, memory, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import earlier_homes
+from tests.support.asking import ask_of
 from tests.support.earlier_homes import VERSIONS
 from tests.support.trainers import end_trainers, toys
 
@@ -157,7 +157,7 @@ def test_a_run_of_an_earlier_version_that_was_lost_is_resumed_and_ends(
     runtime = Runtime.open(home, starter=toys())
     try:
         assert queries.run(runtime.store, run.run_id).status == "lost"
-        commands.resume(run, asker=ASKER)
+        ask_of(run, actor=ASKER).resume(run.run_id)
         wait_until(lambda: queries.run(runtime.store, run.run_id).status == "finished", "it has ended")
         assert queries.run(runtime.store, run.run_id).attempt == 2
         assert runtime.store.rows("SELECT max(epoch) FROM epochs") == [(2,)]

@@ -15,13 +15,13 @@ import pytest
 
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import UnknownRunError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.supervision import quarantine, store_recovery, supervisor
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import damaged_stores
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.whole_stores import contents, is_read

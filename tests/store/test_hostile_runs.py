@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import RunStateError, UnknownRunError
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal, lines
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Sample, StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.rebuild import rebuild
-from gan_runtime.supervision.runtime import Runtime
+from tests.support.asking import ask_of
 from tests.support.measured_flows import iteration
 from tests.support.small_pictures import png
 
@@ -162,7 +162,7 @@ def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) 
         RunStateError,
         match=r"run quick-0002 cannot be read: no line of its journals says in what state it is\.",
     ):
-        commands.stop(bad, asker=operator("a test"))
+        ask_of(bad).stop(bad.run_id)
 
 
 def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> None:
@@ -472,7 +472,7 @@ def test_a_run_that_cannot_be_read_to_the_end_of_a_journal_is_stopped_by_what_st
 ) -> None:
     journal.append(good.trainer_journal(), 1, StatusChange(status="running", reason="trains"))
     write(good.trainer_journal(), *['"status"'] * (lines.MAX_BAD_LINES + 1))
-    commands.stop(good, asker=operator("a test"))
+    ask_of(good).stop(good.run_id)
     assert good.stop_file.exists()
 
 
@@ -508,8 +508,8 @@ def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
         good.supervisor_journal,
         {"kind": "status", "status": "starting", "reason": "by hand", "at": "2026-01-01T12:00:07"},
     )
-    assert commands.latest_status(good).status == "starting"
-    commands.stop(good, asker=operator("a test"))
+    assert latest_status(good).status == "starting"
+    ask_of(good).stop(good.run_id)
     assert (
         str(memory.from_journals(home).rows("SELECT started_at FROM runs")[0][0])
         == "2026-01-01 12:00:07+00:00"

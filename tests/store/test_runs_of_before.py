@@ -16,15 +16,14 @@ import pytest
 from dashboard import option_words
 from dashboard.compare import grouping
 from gan_runtime import bundles
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests.support.asking import ask_of
 
 NewRun = Callable[..., RunDir]
 SINCE = {
@@ -93,7 +92,7 @@ def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
     journal.append(old.supervisor_journal, 2, failed)
     old.checkpoints.mkdir()
     (old.checkpoints / "step-00000006.safetensors").touch()
-    commands.resume(old, {"learning_rate_generator": "1e-5"}, asker=operator("a test"))
+    ask_of(old).resume(old.run_id, {"learning_rate_generator": "1e-5"})
     assert json.loads(old.spec_path.read_text(encoding="utf-8"))["mlp_gan"]["learning_rate_generator"] == 1e-5
     assert old.spec().flat() == {**RunSpec.read(STORED / "spec.json").flat(), "learning_rate_generator": 1e-5}
 

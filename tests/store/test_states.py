@@ -7,13 +7,13 @@ from datetime import datetime
 
 import pytest
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Renamed, Status, StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import memory, queries
+from tests.support.asking import ask_of
 
 NewRun = Callable[..., RunDir]
 At = Callable[[float], datetime]
@@ -58,7 +58,7 @@ def test_the_newest_state_is_the_last_stage_of_the_last_attempt(
     for name, attempt, status, seconds in states:
         write(run, name, attempt, status, at(seconds))
     found = queries.run(memory.from_journals(home), run.run_id)
-    assert (found.note, commands.latest_status(run).reason) == (newest, newest)
+    assert (found.note, latest_status(run).reason) == (newest, newest)
 
 
 def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(
@@ -79,6 +79,6 @@ def test_a_journal_from_before_opens_and_its_state_is_right(home: Home) -> None:
     run.trainer_journal().write_text(OLD_TRAINER, encoding="utf-8")
     found = queries.run(memory.from_journals(home), run.run_id)
     assert (found.status, found.replicas, found.workers, found.color) == ("lost", 2, 1, 2)
-    assert commands.latest_status(run).status == "lost"
-    commands.resume(run, asker=operator("a test"))
+    assert latest_status(run).status == "lost"
+    ask_of(run).resume(run.run_id)
     assert queries.run(memory.from_journals(home), run.run_id).attempt == 2

@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Phase, StatusChange
 from gan_runtime.records.run_folder import RunDir
@@ -18,6 +16,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.folder_watcher import RESTLESS_SECONDS, ROUND_SECONDS, SETTLING_SECONDS
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests.support.asking import ask_of
 
 NewRun = Callable[..., RunDir]
 
@@ -109,9 +108,9 @@ def test_a_live_run_is_looked_at_each_time_and_for_a_while_after_its_end(
 def test_what_people_ask_of_an_ended_run_is_seen_at_once(
     ingestor: Ingestor, store: Store, ended: list[RunDir]
 ) -> None:
-    commands.rename(ended[4], "fifth", asker=operator("a test"))
+    ask_of(ended[4]).rename(ended[4].run_id, "fifth")
     assert ingestor.catch_up_news() == 1
-    commands.resume(ended[5], asker=operator("a test"))
+    ask_of(ended[5]).resume(ended[5].run_id)
     assert ingestor.catch_up_news() == 1
     assert queries.run(store, ended[4].run_id).name == "fifth"
     assert queries.run(store, ended[5].run_id).status == "queued"
@@ -151,10 +150,10 @@ def test_a_change_by_hand_is_seen_within_a_round(
 def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(
     ingestor: Ingestor, clock: Clock, home: Home, ended: list[RunDir]
 ) -> None:
-    commands.rename(ended[0], "first", asker=operator("a test"))
+    ask_of(ended[0]).rename(ended[0].run_id, "first")
     before = home.runs.stat().st_mtime_ns
     assert ingestor.catch_up_news() == 1
-    commands.rename(ended[1], "second", asker=operator("a test"))
+    ask_of(ended[1]).rename(ended[1].run_id, "second")
     os.utime(home.runs, ns=(before, before))
     clock.now += 0.25
     assert ingestor.catch_up_news() == 1

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.base.errors import DatasetError
-from gan_runtime.commands import commands
+from gan_runtime.base.errors import SpecError
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
 from tests.support import drawn_pairs
+from tests.support.asking import ask
 
 BASE = {
     **{"workload": "pix2pix", "dataset": drawn_pairs.NAME, "tile": 16, "dropout": 0.0, "flip": "horizontal"},
@@ -35,7 +34,7 @@ def test_two_runs_of_pix2pix_are_queued_that_differ_in_one_option_only(
 ) -> None:
     drawn_pairs.prepare(home, tmp_path / "drawn")
     design = StudyDesign.parse(question, BASE, values)
-    runs = commands.submit_study(home, design, host, asker=operator("a test"))
+    runs = ask(home, host).submit_study(design)
     store = Store()
     Ingestor(home, store).catch_up()
     waiting = queries.queue(store)
@@ -58,6 +57,6 @@ def test_a_study_of_a_batch_that_the_pairs_do_not_fill_queues_nothing(
 ) -> None:
     drawn_pairs.prepare(home, tmp_path / "drawn")
     design = StudyDesign.parse("batch_size", BASE, ["4", "16"])
-    with pytest.raises(DatasetError, match=r"\(batch_size_global\) is 16"):
-        commands.submit_study(home, design, host, asker=operator("a test"))
+    with pytest.raises(SpecError, match=r"\(batch_size_global\) is 16"):
+        ask(home, host).submit_study(design)
     assert list(home.runs.iterdir()) == []

@@ -13,11 +13,9 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.base.errors import AcceleratorError, HomeError
-from gan_runtime.commands import commands
+from gan_runtime.base.errors import HomeError, SpecError
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -26,6 +24,7 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
 from tests.studies.hand_written import At, from_now, train
+from tests.support.asking import ask, ask_of, ids
 
 BASE = {"workload": "mlp_gan", "epochs": 3}
 
@@ -38,9 +37,7 @@ def store() -> Store:
 @pytest.fixture
 def study(home: Home, host: Host) -> list[RunDir]:
     """Queued: batch 64, batch 128, batch 64, batch 128."""
-    return commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
-    )
+    return ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
 
 
 @pytest.fixture
@@ -88,8 +85,8 @@ def test_the_runs_of_a_study_know_their_place_and_wait_in_its_order(
 
 def test_a_study_that_this_host_cannot_train_in_full_queues_nothing(home: Home, host: Host) -> None:
     design = StudyDesign.parse("precision", {**BASE, "accelerator": "gpu"})
-    with pytest.raises(AcceleratorError):
-        commands.submit_study(home, design, host, asker=operator("a test"))
+    with pytest.raises(SpecError):
+        ask(home, host).submit_study(design)
     assert home.run_dirs() == []
 
 
@@ -109,9 +106,7 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
 
     monkeypatch.setattr(journal, "append", fills_up)
     with pytest.raises(HomeError, match="look after its disk"):
-        commands.submit_study(
-            home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
-        )
+        ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
     assert len(made) == 2
     assert home.run_dirs() == []
 
@@ -119,11 +114,11 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
 def test_a_whole_study_moves_in_the_queue(
     home: Home, host: Host, study: list[RunDir], store: Store, take_in: Callable[[], None]
 ) -> None:
-    single = commands.submit(home, RunSpec.parse(BASE), host, asker=operator("a test"))
-    commands.move_in_queue([study, [single]], single, "up", asker=operator("a test"))
+    single = ask(home, host).submit(RunSpec.parse(BASE))
+    ask_of(single).move_in_queue(single.run_id, "up", ids([study, [single]]))
     take_in()
     assert [row.run_id for row in queries.queue(store)] == [single.run_id, *(run.run_id for run in study)]
-    commands.move_in_queue([[single], study], study[1], "up", asker=operator("a test"))
+    ask_of(study[1]).move_in_queue(study[1].run_id, "up", ids([[single], study]))
     take_in()
     assert [row.run_id for row in queries.queue(store)] == [*(run.run_id for run in study), single.run_id]
 

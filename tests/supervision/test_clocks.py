@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir, write_json
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS, SILENCE_SECONDS
 from tests.support.toy_owner import Owner
 
@@ -37,7 +37,7 @@ def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
         owner.tick()
     states = [(change.at, change.status) for _, change in journal.statuses(run.supervisor_journal)]
     assert states == [(NOON + timedelta(minutes=50), "queued"), (NOON, "lost")]
-    assert (owner.status(run), commands.latest_status(run).status) == ("lost", "lost")
+    assert (owner.status(run), latest_status(run).status) == ("lost", "lost")
 
 
 def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(home: Home, new_run: NewRun) -> None:

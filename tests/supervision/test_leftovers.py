@@ -12,13 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision import crash_cleanup
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import measured_flows
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -27,6 +26,7 @@ from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from tests.support import idle_trainer
+from tests.support.asking import ask_of
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import GRACE_SECONDS, Owner
 from tests.support.trainers import idle, processes_of
@@ -63,7 +63,7 @@ def test_a_frozen_trainer_is_killed_after_the_grace_of_a_stop_and_the_run_says_s
     owner.after(0.0)
     trainers.of(run).trains(7)
     trainers.of(run).freezes()
-    commands.stop(run, asker=SOMEBODY)
+    ask_of(run, actor=SOMEBODY).stop(run.run_id)
     owner.after(0.0)
     owner.after(GRACE_SECONDS - 1.0)
     assert (owner.status(run), trainers.of(run).is_alive) == ("running", True)
@@ -85,7 +85,7 @@ def test_a_trainer_that_hangs_before_it_says_who_it_is_can_be_stopped(
     hung.send_signal(signal.SIGSTOP)
     wait_until(lambda: hung.status() == psutil.STATUS_STOPPED, "it hangs")
     assert idle_run.process() is None
-    commands.stop(idle_run, asker=SOMEBODY)
+    ask_of(idle_run, actor=SOMEBODY).stop(idle_run.run_id)
     owner.after(0.0)
     owner.after(GRACE_SECONDS + 1.0)
     wait_until(lambda: owner.after(0.0) or owner.status(idle_run) == "stopped", "it is stopped")
@@ -102,7 +102,7 @@ def test_a_trainer_that_introduced_itself_gets_the_signal_of_a_stop_with_its_who
         wait_until(lambda: len(processes_of(run)) == 3, "launcher and workers are there")
         launcher = processes_of(run)[0]
         run.write_process(processes.identity(launcher.pid) | {"attempt": 1})
-        commands.stop(run, asker=SOMEBODY)
+        ask_of(run, actor=SOMEBODY).stop(run.run_id)
         owner.after(0.0)
         wait_until(lambda: processes_of(run) == [], "all of them end of SIGTERM")
         owner.after(0.0)
@@ -150,7 +150,7 @@ def test_a_run_that_is_set_aside_while_it_trains_is_looked_after_and_stops_as_an
     owner.after(LEAVING_SECONDS + 1.0)
     assert trainers.of(run).is_alive, "it goes on"
     trainers.of(run).freezes()
-    commands.stop(run, asker=SOMEBODY)
+    ask_of(run, actor=SOMEBODY).stop(run.run_id)
     owner.after(0.0)
     owner.after(GRACE_SECONDS + 1.0)
     assert not trainers.of(run).is_alive

@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from gan_runtime.base.errors import RunStateError
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -25,6 +24,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.supervisor import Supervisor
+from tests.support.asking import ask_of, ids
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
 from tests.support.toy_owner import Owner
 from tests.support.trainers import end_trainers
@@ -79,14 +79,14 @@ def test_a_stopped_run_goes_on_where_it_saved_and_only_an_ended_one_can_be_delet
     trainers.of(run).trains(7)
     owner.after(1.0)
     with pytest.raises(RunStateError, match="stop it first"):
-        commands.delete(run, asker=SOMEBODY)
-    commands.rename(run, "my first run", asker=SOMEBODY)
-    commands.stop(run, asker=SOMEBODY)  # while the home has no owner
+        ask_of(run, actor=SOMEBODY).delete(run.run_id)
+    ask_of(run, actor=SOMEBODY).rename(run.run_id, "my first run")
+    ask_of(run, actor=SOMEBODY).stop(run.run_id)  # while the home has no owner
     owner = Owner(home, trainers.starter)
     owner.after(0.0)
     row = queries.run(owner.store, run.run_id)
     assert (row.name, row.status) == ("my first run", "stopped")
-    commands.resume(run, asker=SOMEBODY)
+    ask_of(run, actor=SOMEBODY).resume(run.run_id)
     owner.after(1.0)
     assert trainers.of(run).step == 7
     trainers.of(run).trains(15)
@@ -95,8 +95,8 @@ def test_a_stopped_run_goes_on_where_it_saved_and_only_an_ended_one_can_be_delet
     assert (owner.status(run), queries.run(owner.store, run.run_id).attempt) == ("finished", 2)
     assert every_step_once(owner, run, 15)
     with pytest.raises(RunStateError, match="only a stopped, failed or lost run can be resumed"):
-        commands.resume(run, asker=SOMEBODY)
-    commands.delete(run, asker=SOMEBODY)
+        ask_of(run, actor=SOMEBODY).resume(run.run_id)
+    ask_of(run, actor=SOMEBODY).delete(run.run_id)
     owner.after(1.0)
     assert queries.runs(owner.store) == []
     assert owner.store.rows("SELECT count(*) FROM scalars") == [(0,)]
@@ -121,9 +121,9 @@ def test_a_killed_trainer_is_lost_and_a_resume_goes_on_from_its_last_checkpoint(
         wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed", 20)
         assert "killed by signal 9" in owner.note(run)
         before = step()
-        commands.resume(run, asker=SOMEBODY)
+        ask_of(run, actor=SOMEBODY).resume(run.run_id)
         wait_until(lambda: step() > before, "it goes on")
-        commands.stop(run, asker=SOMEBODY)
+        ask_of(run, actor=SOMEBODY).stop(run.run_id)
         wait_until(lambda: owner.after(0.0) or owner.status(run) == "stopped", "it stops")
         assert every_step_once(owner, run, step())
         [begun] = [
@@ -149,9 +149,9 @@ def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(
 
     first, second, third = (run.run_id for run in waiting)
     assert queue() == [first, second, third]
-    commands.move_in_queue([[run] for run in waiting], waiting[1], "up", asker=SOMEBODY)
+    ask_of(waiting[1]).move_in_queue(waiting[1].run_id, "up", ids([[run] for run in waiting]))
     assert queue() == [second, first, third]
-    commands.stop(waiting[0], asker=SOMEBODY)
+    ask_of(waiting[0], actor=SOMEBODY).stop(waiting[0].run_id)
     assert queue() == [second, third]
     assert owner.status(waiting[0]) == "stopped"
     assert trainers.of(training).is_alive, "the first run was not disturbed"

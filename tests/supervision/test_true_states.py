@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -20,6 +19,7 @@ from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
 from gan_runtime.supervision import auto_resume, stall_detection
 from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS
+from tests.support.asking import ask_of
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
 from tests.support.toy_owner import GRACE_SECONDS, Owner
 from tests.support.trainers import idle, processes_of
@@ -159,7 +159,7 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
         "It was resumed 3 times by itself and is lost again: look at its log before you resume it."
     ]
     assert latest_status(asks_not).attempt == 1
-    commands.resume(asks, asker=SOMEBODY)
+    ask_of(asks, actor=SOMEBODY).resume(asks.run_id)
     assert auto_resume.resumed(asks) == 0, "a person has looked, so it is counted anew"
 
 

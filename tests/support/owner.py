@@ -16,9 +16,9 @@ from pathlib import Path
 
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.store.store import Store, Writer
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.supervision.starters.local import LocalStarter
 from tests.support import inject
 from tests.support.inject import Watcher

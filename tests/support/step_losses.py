@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.supervision.runtime import Runtime
 
 
 def losses(runtime: Runtime, run: RunDir) -> np.ndarray:

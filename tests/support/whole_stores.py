@@ -6,6 +6,7 @@ import random
 from datetime import UTC, datetime
 from typing import Any
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, StatusChange
@@ -13,7 +14,6 @@ from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.rebuild import rebuild
-from gan_runtime.supervision.runtime import Runtime
 
 VIEWS = ("runs", "scalars", "epochs", "events")
 CALLS, STEPS = 60, 1_000

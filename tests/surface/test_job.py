@@ -8,23 +8,24 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import JobError, RunStateError
-from gan_runtime.commands import commands
 from gan_runtime.evaluation import requests
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
+from tests.support.asking import ask
 from tests.surface.hand_made import ended
 
 
 def test_a_run_without_snapshots_is_refused_in_words(home: Home, new_run: Callable[..., RunDir]) -> None:
     run = new_run("quick-0001")
     with pytest.raises(RunStateError, match="is queued: its loss surface can be computed once it has ended"):
-        commands.evaluate(home, run.run_id, "loss_surface", asker=operator("a test"))
+        ask(home).evaluate(run.run_id, "loss_surface")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
     with pytest.raises(RunStateError, match="has kept 0 weight snapshots, but a loss surface needs 3"):
-        commands.evaluate(home, run.run_id, "loss_surface", asker=operator("a test"))
+        ask(home).evaluate(run.run_id, "loss_surface")
     assert not home.jobs.exists()
 
 
@@ -32,10 +33,10 @@ def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cance
     home: Home, new_run: Callable[..., RunDir], wait_until: Callable[..., Any]
 ) -> None:
     run = ended(new_run("quick-0001"))
-    job = commands.evaluate(home, run.run_id, "loss_surface", asker=operator("a test"))
+    job = ask(home).evaluate(run.run_id, "loss_surface")
     with pytest.raises(JobError, match="surfaces of run quick-0001 are being computed already"):
-        commands.evaluate(home, run.run_id, "loss_surface", asker=operator("another"))
-    commands.cancel_job(home, job.job_id, asker=operator("a test"))
+        ask(home, actor=operator("another")).evaluate(run.run_id, "loss_surface")
+    ask(home).cancel_job(job.job_id)
 
     def ended_as() -> tuple[str, str] | None:
         look = requests.newest_request(home, run.run_id, "loss_surface")
@@ -44,4 +45,4 @@ def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cance
     wait_until(ended_as, "the job ends")
     assert ended_as() == ("cancelled", "cancelled on request; nothing of it was kept.")
     assert not run.surface_journal.exists()
-    assert commands.latest_status(run).status == "finished"
+    assert latest_status(run).status == "finished"

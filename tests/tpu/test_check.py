@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.commands import commands
 from gan_runtime.jobs.job import jobs
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.work import COMPILE_ONLY
+from tests.support.asking import ask
 from tests.tpu.examples import keep_all
 
 SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
@@ -24,10 +23,10 @@ SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
 def test_a_cancelled_check_is_killed_at_once_and_says_so(home: Home, wait_until: Callable[..., Any]) -> None:
     plan = planning.make(SMALL, "v3:2x2")
-    job = commands.check_on_tpu(home, plan, asker=operator("a test"))
+    job = ask(home).check_on_tpu(plan)
     assert job is not None
     assert checks.newest_progress(home, plan).running
-    commands.cancel_job(home, job.job_id, asker=operator("a test"))
+    ask(home).cancel_job(job.job_id)
     wait_until(
         lambda: not checks.newest_progress(home, plan).running, "the check ends, with no owner to see to it"
     )
@@ -39,7 +38,7 @@ def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyP
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
-    assert commands.check_on_tpu(home, plan, asker=operator("a test")) is None
+    assert ask(home).check_on_tpu(plan) is None
     progress = checks.newest_progress(home, plan)
     assert (len(progress.answers), progress.running, progress.trouble) == (len(plan.points), False, "")
 
@@ -47,7 +46,7 @@ def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyP
 def test_without_the_compiler_a_new_check_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     with pytest.raises(AcceleratorError, match="libtpu is not installed here"):
-        commands.check_on_tpu(home, planning.make(SMALL, "v3:2x2"), asker=operator("a test"))
+        ask(home).check_on_tpu(planning.make(SMALL, "v3:2x2"))
 
 
 def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: Home) -> None:
@@ -73,7 +72,7 @@ def test_a_compiler_that_breaks_down_is_told_with_its_last_line(
     broken = {**COMPILE_ONLY, "KERAS_BACKEND": "nonsense"}
     monkeypatch.setitem(jobs(), checks.CHECK, replace(jobs()[checks.CHECK], environment=broken))
     plan = planning.make(SMALL, "v3:2x2", sweep=False)
-    commands.check_on_tpu(home, plan, asker=operator("a test"))
+    ask(home).check_on_tpu(plan)
     wait_until(lambda: not checks.newest_progress(home, plan).running, "the end of the job")
     trouble = checks.newest_progress(home, plan).trouble
     assert trouble.startswith("the compiler's process ended early: ")

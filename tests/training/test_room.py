@@ -10,7 +10,6 @@ import pytest
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError
-from gan_runtime.commands import commands
 from gan_runtime.data import door
 from gan_runtime.engines.contract import StepNumbers, WorkerNews
 from gan_runtime.hardware.hosts import Host
@@ -19,9 +18,11 @@ from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, memory_estimate, room
 from gan_runtime.training.room import Room
+from tests.support.asking import ask, ask_of
 from tests.support.counting_engine import CountingEngine, events, train
 
 ASKER = operator("a test")
@@ -152,14 +153,14 @@ def test_a_run_whose_checkpoints_have_no_room_is_not_queued(home: Home, host: Ho
     with pytest.raises(
         HomeError, match=r"but starting a run with its checkpoints needs \d+ MB: make space on it\."
     ):
-        commands.submit(home, spec, host, asker=ASKER)
+        ask(home, host, actor=ASKER).submit(spec)
     assert home.run_dirs() == []
     left[0] += 1
-    assert commands.submit(home, spec, host, asker=ASKER).path.exists()
+    assert ask(home, host, actor=ASKER).submit(spec).path.exists()
 
 
 def test_a_run_is_not_resumed_where_it_could_not_save_again(home: Home, host: Host, left: list[int]) -> None:
-    run = commands.submit(home, RunSpec(), host, asker=ASKER)
+    run = ask(home, host, actor=ASKER).submit(RunSpec())
     journal.append(run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="no space"))
     run.checkpoints.mkdir()
     with (run.checkpoints / "step-00000001.safetensors").open("wb") as file:
@@ -168,5 +169,5 @@ def test_a_run_is_not_resumed_where_it_could_not_save_again(home: Home, host: Ho
     with pytest.raises(
         HomeError, match=r"has 79 MB left, but going on with the run needs 80 MB: make space on it\."
     ):
-        commands.resume(run, asker=ASKER)
-    assert commands.latest_status(run).status == "stopped"
+        ask_of(run, actor=ASKER).resume(run.run_id)
+    assert latest_status(run).status == "stopped"

@@ -23,11 +23,11 @@ from dashboard.domains.flows.rollouts import (
     whole_times,
 )
 from dashboard.evaluation.shown import Shown, identity, names_of, number, told_apart
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.score_metrics import BY_NAME
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 ERRORS = ("rmse", "ssim")
 PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")

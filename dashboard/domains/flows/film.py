@@ -21,12 +21,12 @@ from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, Panel, Quan
 from dashboard.domains.flows.rollouts import film_file, rollout
 from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import PictureError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import FLOW_CHANNELS
 from gan_runtime.records import flow_frames
 from gan_runtime.records.flow_frames import Frames
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
-from gan_runtime.supervision.runtime import Runtime
 
 KEPT = 8  # films in memory, some megabytes each
 FILES: dict[str, tuple[str, movie.Maker]] = {"gif": ("image/gif", movie.gif), "mp4": ("video/mp4", movie.mp4)}

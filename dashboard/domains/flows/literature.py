@@ -13,11 +13,12 @@ from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import words as flow_words
 from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows import published as published_times
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.tpu import check
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.chips import TOPOLOGIES
 
@@ -83,7 +84,7 @@ def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
         for name in TOPOLOGY_NAMES:
             with contextlib.suppress(GanRuntimeError):
                 plan = planning.make(json.loads(row.spec), name, sweep=False, home=runtime.home)
-                answer = runtime.tpu_progress(plan).first
+                answer = check.newest_progress(runtime.home, plan).first
                 if answer is not None and answer.compiled:
                     seconds = answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop)
                     chip = TOPOLOGIES[name].chip.title

@@ -19,14 +19,13 @@ from dashboard.domains.showers.side_by_side import Shower, cells_of
 from dashboard.evaluation.shown import Shown
 from dashboard.job_bar import EndButton
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import physics_requests
 from gan_runtime.domains.showers.curve_names import CURVES
 from gan_runtime.domains.showers.physics_requests import ANGLES, ENERGIES
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.records.physics import ChosenShowers, PhysicsShower
-from gan_runtime.supervision.runtime import Runtime
 
 CANCEL = EndButton("showers.chosen.cancel")
 DRAWN = ("along_z", "along_y", "along_x")
@@ -95,7 +94,7 @@ def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, floa
 
 def _ask(runtime: Runtime, wanted: Chosen) -> None:
     """A new job, and the page once more."""
-    if actions.attempt(lambda: commands.make_showers(runtime.home, wanted, asker=runtime.asker)) is not None:
+    if actions.attempt(lambda: physics_requests.make_showers(runtime.commands, wanted)) is not None:
         st.rerun()
 
 

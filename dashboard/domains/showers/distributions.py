@@ -15,11 +15,11 @@ from dashboard.domains.showers import maps as shower_maps
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers.curve_names import CURVES, CurveWords
 from gan_runtime.store import queries
 from gan_runtime.store.queries import CurveRow, EvaluationRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 FIRST = 6  # curves that are seen at once
 ACROSS = 3

@@ -9,11 +9,11 @@ from dashboard import tables, words
 from dashboard.domains.showers import words as shower_words
 from dashboard.evaluation.shown import Shown, number
 from gan_runtime.catalog import declared
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers.published import CONVERGENCE, PUBLISHED, SUBMISSIONS
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 SCALING_WORDS = (
     f"Source: {PUBLISHED.source}; the errors are of the authors' networks on held-out showers. Another machine, another size of the "

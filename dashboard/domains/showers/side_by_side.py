@@ -16,11 +16,11 @@ from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.distributions import bins_of
 from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers.projections import VIEWS
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 
 
 @dataclass(frozen=True)

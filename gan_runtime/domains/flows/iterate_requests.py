@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.fields import SOURCE, TARGET
+from gan_runtime.commands.commands import Commands
 from gan_runtime.domains.flows import evaluation
 from gan_runtime.domains.flows.evaluation import NAME, read_fields, tile_of, trajectories
 from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.evaluation import requests
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.jobs.picture_job import checkpoints_of
-from gan_runtime.records.actors import Asker, for_operators
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import trained
@@ -23,11 +23,10 @@ __all__ = ["epochs", "iterable", "iterate", "newest_iteration", "tile_of", "traj
 ITERATE = NAME
 
 
-@for_operators
-def iterate(home: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
+def iterate(commands: Commands, wanted: Wanted) -> JobDir:
     """Asks for a rollout. Raises as `evaluation.requests.request`."""
     values = asdict(wanted)
-    return requests.request(home, values.pop("run_id"), NAME, values, asker.name)
+    return commands.evaluate(values.pop("run_id"), NAME, values)
 
 
 def translates(home: Home, run_id: str) -> bool:

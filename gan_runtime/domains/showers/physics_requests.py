@@ -1,10 +1,11 @@
-"""What may be asked of a run that makes showers: measure them beside real ones. Part of `commands`."""
+"""What may be asked of a run that makes showers: measure them beside real ones."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from gan_runtime.base.errors import DatasetError, FieldError, GanRuntimeError, SpecError
+from gan_runtime.commands.commands import Commands
 from gan_runtime.domains.showers.evaluation import MAKES_NO_SHOWERS, NAME, Measured, read_fields
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, Wanted
@@ -13,7 +14,6 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.jobs.job import ON_THE_CPU, Job
 from gan_runtime.jobs.picture_job import checkpoints_of
-from gan_runtime.records.actors import Asker, for_operators
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import trained
@@ -23,17 +23,15 @@ ENERGIES, ANGLES = (1.0, 1_000.0), (45.0, 135.0)  # GeV and degrees of showers t
 FEWEST_CHOSEN, MOST_CHOSEN = 2, 1_000
 
 
-@for_operators
-def measure_physics(home: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
+def measure_physics(commands: Commands, wanted: Wanted) -> JobDir:
     """Asks for a job that measures what a run's networks generate. Raises as `evaluation.requests.request`."""
     values = {**asdict(wanted), "submission": "yes" if wanted.submission else "no"}
-    return requests.request(home, values.pop("run_id"), NAME, values, asker.name)
+    return commands.evaluate(values.pop("run_id"), NAME, values)
 
 
-@for_operators
-def make_showers(home: Home, wanted: Chosen, *, asker: Asker) -> JobDir:
+def make_showers(commands: Commands, wanted: Chosen) -> JobDir:
     """Asks for a job that generates showers of one energy and angle. Raises as `job_queue.request`."""
-    return job_queue.request(home, MAKE, wanted, asker.name)
+    return commands.request_job(MAKE, wanted)
 
 
 def check(home: Home, wanted: Chosen) -> None:

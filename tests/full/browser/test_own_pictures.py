@@ -9,19 +9,19 @@ from typing import Any
 import psutil
 from playwright.sync_api import Browser, Page, expect
 
-from gan_runtime.commands import commands
 from gan_runtime.data import loading
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import uploads
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptStart, Sample
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec, nesting
 from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 from tests.browser.launch_page import fill
 from tests.browser.live_page import chart
+from tests.support.asking import ask
 from tests.support.own_pictures import zipped
 
 EACH, BATCH, EPOCHS = 40, 8, 6  # pictures of each of two classes
@@ -158,9 +158,9 @@ def test_own_pictures_are_dropped_trained_on_by_class_killed_resumed_and_compare
     killed_and_resumed(page, run, trainer)
 
     alone = nesting.overlaid(run.spec().model_dump(), {"replicas": 1, "epochs": 2})
-    other = commands.submit(home, RunSpec.parse(alone), host, asker=operator("a test")).run_id
+    other = ask(home, host).submit(RunSpec.parse(alone)).run_id
     wait_until(
-        lambda: commands.latest_status(home.run_dir(other)).status == "finished",
+        lambda: latest_status(home.run_dir(other)).status == "finished",
         "the other run ends",
         SLOW_MS / 1_000,
     )

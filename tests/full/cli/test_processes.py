@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 from typer.testing import Result
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.jobs.folder import JobDir
@@ -23,7 +24,6 @@ from gan_runtime.records.home import Home
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import certificates, local_server
 from tests.support.command_line import answer
 from tests.support.stored_tables import contents

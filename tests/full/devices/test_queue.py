@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.commands import commands
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import memory, queries
 from tests.support import toy_trainer
 from tests.support.trainers import end_trainers
@@ -30,28 +30,31 @@ import sys
 from pathlib import Path
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
-from gan_runtime.supervision import commands
+from gan_runtime.commands.commands import Commands
 from gan_runtime.spec import RunSpec
 from tests.support.hosts import stated_host
 
 spec, stated = RunSpec.parse({"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": "float32"}), stated_host()
 print("ready", flush=True)
 sys.stdin.readline()
-print(commands.submit(Home(Path(sys.argv[1])), spec, stated, "quick", asker=operator("a person")).run_id, flush=True)
+person = Commands(Home(Path(sys.argv[1])), operator("a person"), lambda: stated)
+print(person.submit(spec, "quick").run_id, flush=True)
 """
 MOVE = """
 import sys
 from pathlib import Path
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
-from gan_runtime.supervision import commands
+from gan_runtime.commands.commands import Commands
 
-runs = Home(Path(sys.argv[1])).run_dirs()
+home = Home(Path(sys.argv[1]))
+runs = [run.run_id for run in home.run_dirs()]
+person = Commands(home, operator("a person"))
 print("ready", flush=True)
 sys.stdin.readline()
 for turn in range(12):
     way = ("up", "down", "next")[(turn + int(sys.argv[2])) % 3]
-    commands.move_in_queue([[run] for run in runs], runs[turn % len(runs)], way, asker=operator("a person"))
+    person.move_in_queue(runs[turn % len(runs)], way, [[run] for run in runs])
 """
 
 
@@ -100,7 +103,7 @@ def trained(run: RunDir) -> tuple[datetime, datetime]:
 
 
 def has_finished(run: RunDir) -> bool:
-    return commands.latest_status(run).status == "finished"
+    return latest_status(run).status == "finished"
 
 
 def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
@@ -128,6 +131,6 @@ def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
 def test_people_who_move_at_once_lose_no_run_and_no_place(home: Home, waiting: list[RunDir]) -> None:
     at_once([person(MOVE, str(home.path), str(number)) for number in range(4)])
     assert sorted(order(home)) == ["1", "2", "3", "4"]
-    states = [commands.latest_status(run) for run in waiting]
+    states = [latest_status(run) for run in waiting]
     assert [state.status for state in states] == ["queued"] * 4
     assert sorted(state.queue_rank or 0.0 for state in states) == [1.0, 2.0, 3.0, 4.0]

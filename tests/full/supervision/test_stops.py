@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from gan_runtime.base.cluster import Place
-from gan_runtime.commands import commands
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -20,6 +19,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from gan_runtime.training import checkpoints
+from tests.support.asking import ask_of
 from tests.support.toy_engine import PACE_VARIABLE, ToyEngine
 from tests.support.toy_owner import GRACE_SECONDS, Owner
 from tests.support.trainers import processes_of
@@ -61,7 +61,7 @@ def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_re
     waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
     awaited(wait_until, owner, two, "running")
     assert len(processes_of(two)) == 3
-    commands.stop(two, asker=SOMEBODY)  # a file, so any browser or terminal may ask
+    ask_of(two, actor=SOMEBODY).stop(two.run_id)  # a file, so any browser or terminal may ask
     awaited(wait_until, owner, two, "stopped")
     wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
     step = queries.progress(owner.store, two.run_id).step
@@ -69,7 +69,7 @@ def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_re
     assert newest is not None
     assert newest.step == step > 0
     awaited(wait_until, owner, waiting, "finished")
-    commands.resume(two, asker=SOMEBODY)
+    ask_of(two, actor=SOMEBODY).resume(two.run_id)
     wait_until(
         lambda: owner.after(0.0) or queries.progress(owner.store, two.run_id).step > step, "it goes on"
     )
@@ -85,7 +85,7 @@ def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so
     awaited(wait_until, owner, two, "running")
     for worker in processes_of(two)[1:]:
         worker.send_signal(signal.SIGSTOP)
-    commands.stop(two, asker=SOMEBODY)
+    ask_of(two, actor=SOMEBODY).stop(two.run_id)
     owner.after(0.0)
     owner.after(GRACE_SECONDS - 1.0)
     assert len(processes_of(two)) == 3

@@ -15,18 +15,17 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import HomeInUseError, RunStateError
-from gan_runtime.commands import commands
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import dataset_fingerprint
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.supervision.runtime import Runtime
 from tests.support import own_pictures
+from tests.support.asking import ask
 from tests.support.trainers import end_trainers
 
 Wait = Callable[..., Any]
@@ -81,7 +80,7 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
 ) -> None:
     steps_per_epoch, options = 28, {**SHORT, "batch_size_global": 64, "epochs": 12, "steps_per_loop": 2}
     content = prepare(runtime.home, "photos", steps_per_epoch * 64)
-    run = runtime.submit(RunSpec.parse({**options, "dataset": "photos"}))
+    run = runtime.commands.submit(RunSpec.parse({**options, "dataset": "photos"}))
     wait_until(lambda: step(runtime, run) > 2 * steps_per_epoch, "the run has a checkpoint")
     os.killpg(pid(run), signal.SIGKILL)
     wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
@@ -91,14 +90,14 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
     photos.rename(earlier)
     other = prepare(runtime.home, "photos", 100)
     with pytest.raises(RunStateError) as refused:
-        runtime.resume(run.run_id)
+        runtime.commands.resume(run.run_id)
     assert str(refused.value) == (
         f"run {run.run_id} was trained on another data set photos (content {content[:16]}) than the one prepared under "
         f"this name now (content {other[:16]}): prepare the earlier one under this name again, or start a new run."
     )
     shutil.rmtree(photos)
     earlier.rename(photos)
-    runtime.resume(run.run_id)
+    runtime.commands.resume(run.run_id)
     wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
     assert every_step_once(runtime, run, 12 * steps_per_epoch)
 
@@ -107,7 +106,7 @@ OWNER = """
 import sys, threading
 from pathlib import Path
 from gan_runtime.records.home import Home
-from gan_runtime.supervision.runtime import Runtime
+from gan_runtime.commands.runtime import Runtime
 from tests.support.trainers import toys
 runtime = Runtime.open(Home(Path(sys.argv[1])), starter=toys())
 print("open", flush=True)
@@ -118,7 +117,7 @@ threading.Event().wait()
 def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
     home: Home, host: Host, wait_until: Wait
 ) -> None:
-    run = commands.submit(home, RunSpec.parse(LONG), host, asker=operator("a test"))
+    run = ask(home, host).submit(RunSpec.parse(LONG))
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(home.path)], env=environment, stdout=subprocess.PIPE
@@ -148,7 +147,7 @@ def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
             runtime.close()
     runtime = Runtime.open(home)
     try:
-        runtime.stop(run.run_id)
+        runtime.commands.stop(run.run_id)
         wait_until(lambda: status(runtime, run) == "stopped", "the run stops for its new owner")
         assert (pid(run), queries.run(runtime.store, run.run_id).attempt) == (trainer, 1)
         assert every_step_once(runtime, run, step(runtime, run))
@@ -168,7 +167,7 @@ def test_a_trainer_without_data_fails_with_the_reason(
     """The images were there when the run was queued, and gone when the home had an owner to start it."""
     images = write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
-    run = commands.submit(home, RunSpec.parse({**SHORT, "dataset": "mnist"}), host, asker=operator("a test"))
+    run = ask(home, host).submit(RunSpec.parse({**SHORT, "dataset": "mnist"}))
     images.unlink()
     runtime = Runtime.open(home)
     try:

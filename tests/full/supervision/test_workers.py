@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from gan_runtime.base.cluster import free_addresses, tf_config
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.task import read_by_workload, workload_of
@@ -25,7 +26,6 @@ from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 from gan_runtime.training.stragglers import STRAGGLER_FACTOR
 from tests.support import large_sets
@@ -114,15 +114,15 @@ def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_r
     runtime: Runtime, home: Home, wait_until: Wait
 ) -> None:
     streamed = {**PAIR, **SGD, "dataset": large_sets.prepare(home)}
-    pair = runtime.submit(RunSpec.parse({**streamed, "epochs": 4}))
+    pair = runtime.commands.submit(RunSpec.parse({**streamed, "epochs": 4}))
     trains(runtime, pair, 2, wait_until)
-    runtime.stop(pair.run_id)
+    runtime.commands.stop(pair.run_id)
     ended(runtime, pair, "stopped", wait_until, END_SECONDS)
     saved = checkpoints.load_newest(pair.checkpoints)
     assert saved is not None
     assert saved.step == step(runtime, pair) < 4 * STEPS_PER_EPOCH
 
-    runtime.resume(pair.run_id)
+    runtime.commands.resume(pair.run_id)
     losses_alone, alone = trained_alone(RunSpec.parse({**TOY, **SGD, "epochs": 4}), 4 * STEPS_PER_EPOCH)
     ended(runtime, pair, "finished", wait_until)
     assert (row(runtime, pair).workers, row(runtime, pair).attempt) == (2, 2)
@@ -199,7 +199,7 @@ def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
         assert row(runtime, run).status == "lost"
 
         before = step(runtime, run)
-        runtime.resume(run.run_id)
+        runtime.commands.resume(run.run_id)
         wait_until(
             lambda: row(runtime, run).attempt == 2 and row(runtime, run).status == "running",
             "the run is resumed",

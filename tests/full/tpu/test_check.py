@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.commands import commands
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.plan import Program
 from gan_runtime.tpu.report import StepEstimate
+from tests.support.asking import ask
 
 SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
 # Weights of dcgan with 8 channels for 28 × 28 pixels in three colors and 1,000 classes, without the statistics of batch norm.
@@ -41,7 +40,7 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
         plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
         if fewer:
             plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
-        commands.check_on_tpu(home, plan, asker=operator("a test"))
+        ask(home).check_on_tpu(plan)
         wait_until(
             lambda: not checks.newest_progress(home, plan).running, "the end of the check", COMPILE_SECONDS
         )

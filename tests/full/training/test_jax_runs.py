@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs.picture_job import ARRAYS_FILE, PICTURE_FILE, Wanted
 from gan_runtime.records import journal
@@ -23,7 +24,6 @@ from gan_runtime.records.processes import environment
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 from tests.support import large_sets
 from tests.support.step_losses import losses
@@ -65,7 +65,7 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
 
 def generated(runtime: Runtime, wanted: Wanted, wait_until: Wait) -> dict[str, np.ndarray]:
     """The arrays that a job makes; its picture holds all of them."""
-    job = runtime.generate(wanted)
+    job = runtime.commands.generate(wanted)
     end = wait_until(job.end, "the job ends")
     assert end.state == "finished", f"{end.reason}\n{job.log_tail()}"
     assert (end.result["step"], end.result["warnings"]) == (2 * STEPS_PER_EPOCH, [])
@@ -80,7 +80,7 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
     runtime: Runtime, wait_until: Wait
 ) -> None:
     sizes = {"base_channels": 4, "latent_size": 16, "learning_rate_generator": 0.01}
-    run = runtime.submit(
+    run = runtime.commands.submit(
         RunSpec.parse(
             {**TINY, **sizes, "workload": "dcgan", "epochs": 2, "replicas": 2, "count_kernels": "yes"}
         )
@@ -132,18 +132,18 @@ def test_two_workers_of_two_replicas_stream_and_train_as_four_replicas_do_and_st
     runtime: Runtime, home: Home, wait_until: Wait, losses_of_one_process: np.ndarray
 ) -> None:
     streamed = {**TINY, **SGD, "dataset": large_sets.prepare(home), "steps_per_loop": 2}
-    pair = runtime.submit(RunSpec.parse({**streamed, "workers": 2, "replicas": 2, "epochs": 10}))
+    pair = runtime.commands.submit(RunSpec.parse({**streamed, "workers": 2, "replicas": 2, "epochs": 10}))
     wait_until(
         lambda: queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error"),
         "the pair trains",
     )
-    runtime.stop(pair.run_id)
+    runtime.commands.stop(pair.run_id)
     note = ended(runtime, pair, "stopped", wait_until)
     saved = checkpoints.load_newest(pair.checkpoints)
     assert saved is not None
     assert saved.step == len(losses(runtime, pair)) < 10 * STEPS_PER_EPOCH
     assert f"after step {saved.step} of" in note
-    runtime.resume(pair.run_id)
+    runtime.commands.resume(pair.run_id)
     ended(runtime, pair, "finished", wait_until)
     assert len(losses(runtime, pair)) == 10 * STEPS_PER_EPOCH
     assert np.abs(losses(runtime, pair) - losses_of_one_process).max() < 1e-5

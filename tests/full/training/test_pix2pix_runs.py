@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gan_runtime import bundles
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.framework_settings import PASS_VARIABLE
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
@@ -22,7 +23,6 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.runtime import Runtime
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import drawn_pairs
@@ -73,7 +73,7 @@ def test_a_killed_run_is_resumed_and_ends_with_the_weights_of_one_that_was_not_k
 ) -> None:
     """With dropout, tiles cut at drawn places, flips and Adam's moments, to the last bit."""
     spec = RunSpec.parse({**TINY, "engine": "tensorflow", "flip": "horizontal", "epochs": EPOCHS})
-    killed, whole = runtime.submit(spec), runtime.submit(spec)
+    killed, whole = runtime.commands.submit(spec), runtime.commands.submit(spec)
     wait_until(lambda: checkpoints.newest_step(killed.checkpoints), "a checkpoint is kept")
     identity = killed.process()
     assert identity is not None
@@ -81,7 +81,7 @@ def test_a_killed_run_is_resumed_and_ends_with_the_weights_of_one_that_was_not_k
     ended(runtime, killed, "lost", wait_until)
     assert "killed by signal 9" in queries.run(runtime.store, killed.run_id).note
     assert 0 < kept(killed).step < EPOCHS * STEPS_PER_EPOCH
-    runtime.resume(killed.run_id)
+    runtime.commands.resume(killed.run_id)
     for run in (whole, killed):
         ended(runtime, run, "finished", wait_until)
         assert kept(run).step == len(losses(runtime, run)) == EPOCHS * STEPS_PER_EPOCH
@@ -99,7 +99,7 @@ def test_a_run_of_the_jax_engine_trains_pairs_to_its_end_and_its_bundle_brings_i
     # LLVM polishes nothing: a few small steps take longer to compile than to run.
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
     monkeypatch.setenv(PASS_VARIABLE, "XLA_FLAGS")
-    run = runtime.submit(RunSpec.parse({**TINY, "engine": "jax", "dropout": 0.0, "epochs": 2}))
+    run = runtime.commands.submit(RunSpec.parse({**TINY, "engine": "jax", "dropout": 0.0, "epochs": 2}))
     ended(runtime, run, "finished", wait_until)
     written = journal.read_all(run.trainer_journal(0))
     facts = next(record.facts for record in written if isinstance(record, HostFacts))

@@ -1,0 +1,151 @@
+"""Commands about background jobs, data sets and files from a browser. Part of `Commands`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gan_runtime.base import disk
+from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, RunStateError
+from gan_runtime.commands.bound import Bound, change
+from gan_runtime.data import prepared
+from gan_runtime.data.preparing import Asked
+from gan_runtime.evaluation import requests
+from gan_runtime.jobs import data_jobs, job_queue, uploads
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.uploads import Dropped
+from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.tpu import check
+from gan_runtime.tpu.plan import Plan
+
+log = logging.getLogger("gan_runtime")
+
+
+class JobCommands(Bound):
+    """What may be asked of background jobs."""
+
+    @change
+    def request_job(self, name: str, options: Any) -> JobDir:
+        """Asks for a job. `options`: its record, or the values of one. Raises as `job_queue.request`."""
+        return job_queue.request(self.home, name, options, self.actor.name)
+
+    @change
+    def evaluate(self, run_id: str, name: str, options: Mapping[str, Any] | None = None) -> JobDir:
+        """Asks for a job that evaluates a run. Raises as `evaluation.requests.request`."""
+        return requests.request(self.home, run_id, name, options or {}, self.actor.name)
+
+    @change
+    def check_on_tpu(self, plan: Plan, alone: bool = False) -> JobDir | None:
+        """Asks for a job that compiles those points of a plan that have no answer yet; None when all have one.
+
+        `alone`: ends earlier checks of the same actor. Compiling takes all cores for minutes.
+
+        Raises:
+            AcceleratorError: the compiler is not installed here.
+            HomeError: the answers cannot be kept.
+        """
+        for look in job_queue.looks(self.home, check.CHECK) if alone else ():
+            if look.is_live and look.asked.asker == self.actor.name:
+                with contextlib.suppress(JobError):  # it has ended meanwhile
+                    job_queue.cancel(look.job, self.actor.name)
+        if not check.unknown(self.home, plan):
+            return None
+        return job_queue.request(self.home, check.CHECK, check.as_options(self.home, plan), self.actor.name)
+
+    @change
+    def cancel_job(self, job_id: str) -> None:
+        """Asks a waiting or running job to end. Raises JobError when there is none, or it has ended."""
+        job_queue.cancel(job_queue.job_dir(self.home, job_id), self.actor.name)
+
+
+class DataCommands(Bound):
+    """What may be asked of data sets, and what comes out of a browser for them."""
+
+    @change
+    def prepare_data(
+        self,
+        preparation: str,
+        name: str = "",
+        source: Path | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> JobDir:
+        """Asks for a job that prepares the data set `name` from `source`. Raises as `data_jobs.request_preparation`."""
+        asked = Asked(preparation, name, source, dict(options or {}))
+        return data_jobs.request_preparation(self.home, asked, self.actor.name)
+
+    @change
+    def remove_data(self, name: str) -> None:
+        """Removes a prepared data set for good.
+
+        Ended runs that were trained on it stay; to resume one, prepare it again.
+
+        Raises:
+            DatasetError: there is no such prepared set.
+            RunStateError: a run uses it; the message names the run.
+            HomeError: the home cannot be written.
+        """
+        for run in self.home.run_dirs():
+            status = _live_on(run, name)
+            if status:
+                raise RunStateError(
+                    f"data set {name} is used by run {run.run_id}, which is {status}: stop it first."
+                )
+        prepared.remove(self.home, name)
+        log.info("data set %s is removed, as the %s asked", name, self.actor.name)
+
+    @change
+    def receive_upload(self, file_id: str, size: int) -> Path:
+        """Makes room for a file of about `size` bytes; returns where its content is to be written.
+
+        Raises:
+            HomeError: the home cannot be written, or its disk has too little space.
+            ValueError: that is no id of a file.
+        """
+        uploads.forget_old(self.home.prepare())
+        disk.require(self.home.path, size + disk.LEAST_BYTES, "this file")
+        path = uploads.place(self.home, file_id)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HomeError.not_written(path, error) from None
+        log.info("a file of %d bytes arrives from the %s", size, self.actor.name)
+        return path
+
+    @change
+    def keep_upload(self, file_id: str, content: bytes) -> None:
+        """Writes a file that is at hand as a whole.
+
+        Raises as `receive_upload`, and HomeError when the disk takes no more.
+        """
+        uploads.keep(self.home, file_id, content)
+        log.info("a file of %d bytes came from the %s", len(content), self.actor.name)
+
+    @change
+    def use_uploads(self, files: Sequence[Dropped]) -> Path:
+        """The one zip or HDF5 file, or a folder with all files: what a data set can be prepared from.
+
+        Raises as `uploads.as_source`.
+        """
+        source = uploads.as_source(self.home, files)
+        log.info("%d files of the %s are ready to be prepared", len(files), self.actor.name)
+        return source
+
+    @change
+    def forget_upload(self, file_id: str) -> None:
+        """Removes a file, if it is there."""
+        uploads.forget(self.home, file_id)
+        log.info("a file was removed, as the %s asked", self.actor.name)
+
+
+def _live_on(run: RunDir, name: str) -> str:
+    """The state of a run that waits or trains on this data set; empty for all others."""
+    with contextlib.suppress(GanRuntimeError):
+        status = latest_status(run).status
+        if status not in ENDED and run.spec().dataset == name:
+            return status
+    return ""

@@ -1,0 +1,28 @@
+"""Commands as somebody in a test asks them: of a home, and of the home of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gan_runtime.commands.commands import Commands
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.actors import Actor, operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+
+SOMEBODY = operator("a test")
+
+
+def ask(home: Home, host: Host | None = None, actor: Actor = SOMEBODY) -> Commands:
+    """`host`: what the machine of the test is said to offer."""
+    return Commands(home, actor) if host is None else Commands(home, actor, lambda: host)
+
+
+def ask_of(run: RunDir, actor: Actor = SOMEBODY) -> Commands:
+    """In the home of a run."""
+    return Commands(Home(run.path.parent.parent), actor)
+
+
+def ids(items: Sequence[Sequence[RunDir]]) -> list[list[str]]:
+    """What waits, as `move_in_queue` takes it."""
+    return [[run.run_id for run in item] for item in items]
