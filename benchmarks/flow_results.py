@@ -6,14 +6,18 @@ python -m benchmarks.flow_results --picture docs/screenshots/karman-example.png
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from PIL import Image
 
 from benchmarks import bundle_command, markdown
 from gan_runtime.bundles.layout import KARMAN
 from gan_runtime.domains.flows import pictures as flow_pictures
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.journal import EpochDone, Flow, FlowScore
+from gan_runtime.records.answer import Answer, Score
+from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir
 
 SHOWN_WAY = "map_reduce"
@@ -38,10 +42,10 @@ def main() -> None:
     bundle_command.run(__doc__, KARMAN, table, _picture)
 
 
-def iterations(run: RunDir) -> list[Flow]:
+def iterations(run: RunDir) -> list[Answer]:
     """The newest by map-reduce of each held-out flow, the first flow first."""
-    records = [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
-    newest = {record.trajectory: record for record in records if record.way == SHOWN_WAY}
+    answers = answers_of(run, "rollout")
+    newest = {answer.facts["trajectory"]: answer for answer in answers if answer.facts["way"] == SHOWN_WAY}
     return [newest[trajectory] for trajectory in sorted(newest)]
 
 
@@ -50,9 +54,9 @@ def table(runs: list[RunDir]) -> str:
     return markdown.table(HEADS, [_line(run, flow) for run in runs for flow in iterations(run)])
 
 
-def drawn(run: RunDir, flow: Flow) -> Image.Image:
+def drawn(run: RunDir, flow: Answer) -> Image.Image:
     """The vorticity of some moments: the true flow on the left, what was predicted on the right."""
-    film = flow_frames.read(run, flow.frames)
+    film = flow_frames.read(run, flow.arrays[0].file)
     places = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
     rows = []
     for place in places:
@@ -67,30 +71,30 @@ def drawn(run: RunDir, flow: Flow) -> Image.Image:
 
 
 def _picture(run: RunDir) -> Image.Image:
-    return drawn(run, next(flow for flow in iterations(run) if flow.frames))
+    return drawn(run, next(flow for flow in iterations(run) if flow.arrays))
 
 
-def _line(run: RunDir, flow: Flow) -> list[str]:
+def _line(run: RunDir, flow: Answer) -> list[str]:
     done = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, EpochDone)]
     minutes = sum(record.seconds for record in done) / 60.0
     of = {score.name: score for score in flow.scores}
     period = of["rmse_period"]
     return [
-        f"seed {run.spec().seed}, {flow.film}",
+        f"seed {run.spec().seed}, {flow.facts['film']}",
         f"{minutes:.1f}",
         f"{period.value:.3f}",
-        f"{period.replay:.3f}",
-        f"{period.reference:.3f}",
-        f"{period.replay / period.value:.1f}",
+        f"{period.baselines['replay']:.3f}",
+        f"{period.baselines['reference']:.3f}",
+        f"{period.baselines['replay'] / period.value:.1f}",
         _with_replay(of["ssim_period"], ".2f"),
         _with_replay(of["rmse"], ".3f"),
         _with_replay(of["strouhal_error"], ".1%"),
-        f"{of['ms_frame'].value:.1f} ({of['ms_frame'].reference:.1f})",
+        f"{of['ms_frame'].value:.1f} ({of['ms_frame'].baselines['reference']:.1f})",
     ]
 
 
-def _with_replay(score: FlowScore, style: str) -> str:
-    return f"{score.value:{style}} ({score.replay:{style}})"
+def _with_replay(score: Score, style: str) -> str:
+    return f"{score.value:{style}} ({score.baselines.get('replay', math.nan):{style}})"
 
 
 if __name__ == "__main__":

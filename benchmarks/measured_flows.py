@@ -7,15 +7,17 @@ from typing import get_args
 
 import numpy as np
 
-from gan_runtime.domains.flows import lattice, rollout
+from gan_runtime.domains.flows import lattice, rollout_answer
 from gan_runtime.domains.flows import solver_frames as flow_frames
 from gan_runtime.domains.flows.films import Film
+from gan_runtime.domains.flows.rollout_answer import State
 from gan_runtime.domains.flows.scoring import Times, scored
 from gan_runtime.engines.tiling.division import Division
+from gan_runtime.engines.tiling.stopwatch import StageTime
 from gan_runtime.engines.tiling.ways import STAGES, Way
 from gan_runtime.evaluation import work
 from gan_runtime.evaluation.work import Evaluated
-from gan_runtime.records.flow import Flow, FlowStage
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.flow_frames import Frames
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -40,14 +42,14 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
         whole[: 1 + STEPS].astype(np.float16),
         lattice.square()[..., np.newaxis].astype(np.float16),
     )
-    records = [_record(kept, way, steps_per_epoch) for way in get_args(Way)]
+    answers = [_answer(kept, way, steps_per_epoch) for way in get_args(Way)]
     for run_id in run_ids:
         run = RunDir(home.runs / run_id)
-        written = rollout.written(run, [(record, kept) for record in records])
-        work.keep(run, Evaluated(written, run.flow_journal))
+        written = rollout_answer.written(run, [(answer, kept) for answer in answers])
+        work.keep(run, Evaluated(written, run.evaluations_journal))
 
 
-def _record(kept: Frames, way: Way, step: int) -> Flow:
+def _answer(kept: Frames, way: Way, step: int) -> Answer:
     """Of the first epoch."""
     truth, predicted = (film.astype(np.float32) for film in (kept.truth, kept.predicted))
     height, width = truth.shape[1:3]
@@ -56,25 +58,25 @@ def _record(kept: Frames, way: Way, step: int) -> Flow:
     outcome = scored(
         truth, predicted, kept.mask.astype(np.float32), division, film, Times(0.01, 0.004), math.nan
     )
-    return Flow(
-        iteration="iterate-0001",
-        way=way,
-        epoch=1,
-        step=step,
-        checkpoint="best",
-        engine="tensorflow",
-        cores=1 if way == "naive" else 2,
-        tile=division.tile,
-        overlap=0,
-        blend="none",
-        tiles=len(division),
-        grid=(height, width, truth.shape[-1]),
-        reynolds=REYNOLDS,
-        trajectory=0,
-        start=0,
-        steps=STEPS,
-        solver_steps=SOLVER_STEPS,
-        scores=outcome.scores,
-        by_step=outcome.by_step,
-        stages=[FlowStage(name=stage, seconds=0.1, times=1, median_s=0.1) for stage in STAGES],
-    )
+    facts = {
+        "iteration": "iterate-0001",
+        "way": way,
+        "engine": "tensorflow",
+        "cores": 1 if way == "naive" else 2,
+        "tile": list(division.tile),
+        "overlap": 0,
+        "blend": "none",
+        "tiles": len(division),
+        "grid": [height, width, truth.shape[-1]],
+        "reynolds": REYNOLDS,
+        "trajectory": 0,
+        "start": 0,
+        "steps": STEPS,
+        "is_usual": False,
+        "solver_steps": SOLVER_STEPS,
+        "film": film.title,
+        "obstacle_width": film.width,
+        "replay": "",
+    }
+    stages = [StageTime(stage, 0.1, 1, 0.1) for stage in STAGES]
+    return rollout_answer.answer_of(facts, State(1, step, "best"), outcome, stages)

@@ -8,10 +8,11 @@ from gan_runtime.domains.showers import simulation
 from gan_runtime.domains.showers.angle import measured_angle
 from gan_runtime.domains.showers.comparison import Sample, sample, with_reading
 from gan_runtime.domains.showers.fields import shower_fields
-from gan_runtime.domains.showers.measurement import State, record_of
+from gan_runtime.domains.showers.measurement import State, answer_of
 from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.domains.showers.values import Value
 from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
@@ -24,19 +25,24 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     real, made = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Value(1.0, 0.1) for score in SCORES}
-    record = record_of(State(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields)
+    record = answer_of(State(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields)
     for run_id in run_ids:
         records = [
             record.model_copy(
-                update={"epoch": epoch, "step": epoch * steps_per_epoch, "scores": _better(record, epoch)}
+                update={
+                    "key": f"epoch {epoch}",
+                    "epoch": epoch,
+                    "step": epoch * steps_per_epoch,
+                    "scores": _better(record, epoch),
+                }
             )
             for epoch in range(1, EPOCHS + 1)
         ]
-        journal.append(RunDir(home.runs / run_id).physics_journal, 1, *records)
+        journal.append(RunDir(home.runs / run_id).evaluations_journal, 1, *records)
 
 
-def _better(record: journal.Physics, epoch: int) -> list[journal.PhysicsScore]:
-    return [one.model_copy(update={"value": one.value / epoch}) for one in record.scores]
+def _better(answer: Answer, epoch: int) -> list[Score]:
+    return [one.model_copy(update={"value": one.value / epoch}) for one in answer.scores]
 
 
 def _sample(seed: int) -> Sample:

@@ -20,8 +20,10 @@ from gan_runtime.domains.showers.comparison import Sample, compared, sample
 from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.domains.showers.simulation import TINY, simulate
 from gan_runtime.domains.showers.values import Value
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import journal
-from gan_runtime.records.journal import EpochDone, Physics
+from gan_runtime.records.answer import Answer
+from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir
 
 # Of all that is measured: the authors' first score, the mean profiles, and what the field compares by.
@@ -42,10 +44,9 @@ def main() -> None:
     bundle_command.run(__doc__, SHOWERS, table, lambda run: drawn(measurements(run)[-1]))
 
 
-def measurements(run: RunDir) -> list[Physics]:
+def measurements(run: RunDir) -> list[Answer]:
     """What was measured of a run, the first epoch first; of each epoch the newest."""
-    found = [record for record in journal.read_all(run.physics_journal) if isinstance(record, Physics)]
-    newest = {record.epoch: record for record in found}
+    newest = {answer.epoch: answer for answer in answers_of(run, "physics")}
     return [newest[epoch] for epoch in sorted(newest)]
 
 
@@ -65,13 +66,13 @@ def noise() -> Scores:
     return compared(real, sample(shuffled, others.features.energy_gev, others.asked_angle, ()))
 
 
-def drawn(measured: Physics) -> Image.Image:
+def drawn(measured: Answer) -> Image.Image:
     """Real showers on the left, on the right generated ones of the same energies and angles."""
-    shown = measured.pictures[: 2 * PAIRS]
-    cells_gev = np.zeros((len(shown), math.prod(measured.grid)), np.float32)
+    shown, grid = measured.arrays[: 2 * PAIRS], measured.facts["grid"]
+    cells_gev = np.zeros((len(shown), math.prod(grid)), np.float32)
     for row, shower in zip(cells_gev, shown, strict=True):
-        row[shower.cells] = np.asarray(shower.mev) / 1e3
-    values = values_of(cells_gev.reshape(-1, *measured.grid))[..., np.newaxis]
+        row[shower.places] = np.asarray(shower.values) / 1e3
+    values = values_of(cells_gev.reshape(-1, *grid))[..., np.newaxis]
     picture = pictures.render("shower_projections", (values,), ())
     return picture.resize((picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST)
 

@@ -54,8 +54,8 @@ def shortened(records: list[Record]) -> list[Record]:
     film = film_of(records)
     kept = [record for record in records if has_part(record, last)]
     return [
-        rounded({**record, "frames": record["frames"] if record is film else ""})
-        if record["kind"] == "flow"
+        rounded({**record, "arrays": record["arrays"] if record is film else []})
+        if record["kind"] == "answer"
         else rounded(record)
         for record in kept
     ]
@@ -69,10 +69,10 @@ def has_part(record: Record, last: int) -> bool:
 
 def film_of(records: list[Record]) -> Record | None:
     """Of the newest iteration the way in tiles over the cores, which the page shows at first, or else another one."""
-    filmed = [record for record in records if record["kind"] == "flow" and record["frames"]]
-    newest = max((record["iteration"] for record in filmed), default="")
-    ways = [record for record in filmed if record["iteration"] == newest]
-    return max(ways, key=lambda record: record["way"] == "map_reduce", default=None)
+    filmed = [record for record in records if record["kind"] == "answer" and record["arrays"]]
+    newest = max((record["facts"]["iteration"] for record in filmed), default="")
+    ways = [record for record in filmed if record["facts"]["iteration"] == newest]
+    return max(ways, key=lambda record: record["facts"]["way"] == "map_reduce", default=None)
 
 
 def rounded(record: Record) -> Record:
@@ -108,8 +108,8 @@ def copy_pictures(run: RunDir, small: RunDir) -> None:
 
 def copy_film(run: RunDir, small: RunDir) -> None:
     """That of the one record that still names its own."""
-    films = [record["frames"] for record in records_of(small.flow_journal) if record["frames"]]
-    for file in films:
+    records = records_of(small.evaluations_journal)
+    for file in [array["file"] for record in records for array in record["arrays"]]:
         flow_frames.write(small, Path(file).stem, flow_frames.read(run, file), is_small=True)
 
 

@@ -25,7 +25,7 @@ def main() -> None:
                     COLORS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
                 )
             few.save(path, optimize=True)
-        journal = run / "journal-physics.jsonl"
+        journal = run / "journal-evaluations.jsonl"
         measured = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
         lines = [json.dumps(shortened(record), separators=(",", ":")) for record in kept(measured)]
         journal.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -39,11 +39,11 @@ def kept(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def shortened(record: dict[str, Any]) -> dict[str, Any]:
     """With fewer digits in the energies of its showers' cells."""
-    pictures = [
-        {**shower, "mev": [float(f"{energy:.{DIGITS}g}") for energy in shower["mev"]]}
-        for shower in record["pictures"]
+    arrays = [
+        {**shower, "values": [float(f"{energy:.{DIGITS}g}") for energy in shower["values"]]}
+        for shower in record["arrays"]
     ]
-    return {**record, "pictures": pictures}
+    return {**record, "arrays": arrays}
 
 
 if __name__ == "__main__":

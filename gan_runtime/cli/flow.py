@@ -14,11 +14,13 @@ from gan_runtime.domains.flows import iterate_requests
 from gan_runtime.domains.flows.rollout_request import MOST_CORES, USUAL_BLEND, USUAL_STEPS, Wanted
 from gan_runtime.domains.flows.score_metrics import BY_NAME, FlowScore
 from gan_runtime.engines.tiling.ways import ONCE, Blend, Way
-from gan_runtime.records import journal
-from gan_runtime.records.flow import KEPT, Flow
+from gan_runtime.evaluation.answers import answers_of
+from gan_runtime.records.answer import Answer, Score
+from gan_runtime.records.flow import KEPT
 from gan_runtime.records.home import Home
 from gan_runtime.training.checkpoints import Which
 
+BASELINES = ("reference", "replay")
 HOW = "How: naive (one core, in turn), map_reduce (tiles over all cores), whole; may be given again. Default: map_reduce."
 
 
@@ -67,35 +69,62 @@ def flow(
     return _print(run, measured)
 
 
-def _measured(home: Home, run: str, iteration: str) -> list[Flow]:
-    records = journal.read_all(home.run_dir(run).flow_journal)
-    return [record for record in records if isinstance(record, Flow) and record.iteration == iteration]
+def _measured(home: Home, run: str, iteration: str) -> list[Answer]:
+    answers = answers_of(home.run_dir(run), "rollout")
+    return [answer for answer in answers if answer.facts["iteration"] == iteration]
 
 
-def _document(record: Flow) -> dict[str, object]:
+def _document(answer: Answer) -> dict[str, object]:
     """Without the numbers of each step, which are in the store."""
-    return record.model_dump(mode="json", exclude={"by_step", "kind", "attempt"})
+    scores = [
+        {"name": score.name, "value": score.value, **{name: _baseline(score, name) for name in BASELINES}}
+        for score in answer.scores
+    ]
+    return {
+        **{name: getattr(answer, name) for name in ("epoch", "step", "checkpoint")},
+        "at": answer.at.isoformat(),
+        **answer.facts,
+        "scores": scores,
+        "stages": _stages(answer),
+        "frames": answer.arrays[0].file if answer.arrays else "",
+    }
 
 
-def _print(run: str, measured: list[Flow]) -> None:
+def _stages(answer: Answer) -> list[dict[str, object]]:
+    curve = next(curve for curve in answer.curves if curve.name == "stages")
+    lines = {line.name: line.values for line in curve.series}
+    return [
+        {"name": name, **{of: values[place] for of, values in lines.items()}}
+        for place, name in enumerate(curve.facts["names"])
+    ]
+
+
+def _baseline(score: Score, name: str) -> float:
+    return score.baselines.get(name, math.nan)
+
+
+def _print(run: str, measured: list[Answer]) -> None:
     """A table of the scores of the first way, then one of the times of all."""
     first = measured[0]
-    place = f" of {first.film}" if first.film else ""
+    facts = first.facts
+    place = f" of {facts['film']}" if facts["film"] else ""
     state = "weights kept then" if first.checkpoint.startswith(KEPT) else first.checkpoint
     output.say(
-        f"{run} after epoch {first.epoch} ({state}), {first.steps} steps{place}, {first.way}; means over the steps:"
+        f"{run} after epoch {first.epoch} ({state}), {facts['steps']} steps{place}, {facts['way']}; means over the steps:"
     )
     table = tables.table("Score", "Predicted", "Replay", "Beside it")
     for one in first.scores:
         if score := BY_NAME.get(one.name):
-            replay = "" if math.isnan(one.replay) else _number(score, one.replay)
-            table.add_row(score.axis, _number(score, one.value), replay, _beside(score, one.reference))
+            reference, replayed = (_baseline(one, name) for name in BASELINES)
+            replay = "" if math.isnan(replayed) else _number(score, replayed)
+            table.add_row(score.axis, _number(score, one.value), replay, _beside(score, reference))
     output.answers().print(table)
-    output.say(f"Replay: what followed the nearest frame of the training films, {first.replay}.")
+    output.say(f"Replay: what followed the nearest frame of the training films, {facts['replay']}.")
     output.say(f"Median milliseconds of a frame; {' and '.join(ONCE)} once a program:")
-    times = tables.table("Way", "Cores", *(stage.name for stage in first.stages))
-    for record in measured:
-        times.add_row(record.way, str(record.cores), *(f"{1e3 * one.median_s:.2f}" for one in record.stages))
+    times = tables.table("Way", "Cores", *(str(stage["name"]) for stage in _stages(first)))
+    for answer in measured:
+        medians = (f"{1e3 * float(str(stage['median_s'])):.2f}" for stage in _stages(answer))
+        times.add_row(answer.facts["way"], str(answer.facts["cores"]), *medians)
     output.answers().print(times)
 
 

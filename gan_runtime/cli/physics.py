@@ -16,11 +16,12 @@ from gan_runtime.cli import output, progress_line, tables
 from gan_runtime.cli.arguments import HomeOption, JsonOption, OverwriteOption, RunArgument, commands
 from gan_runtime.domains.showers import physics_requests
 from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Wanted
-from gan_runtime.domains.showers.score_metrics import SCORES, Score, value_words
+from gan_runtime.domains.showers.score_metrics import SCORES, value_words
+from gan_runtime.domains.showers.score_metrics import Score as ShowerScore
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Physics, PhysicsScore
 
 
 def physics(
@@ -48,13 +49,12 @@ def physics(
     picked = checkpoint or ("best" if "best" in there else "newest")
     wanted = Wanted(run, picked, showers, seed, submission is not None)
     job, result = _done(chosen, wanted, submission, overwrite)
-    records = journal.read_all(chosen.run_dir(run).physics_journal)
-    measured = [record for record in records if isinstance(record, Physics)]
+    measured = answers_of(chosen.run_dir(run), "physics")
     if not measured:
         raise JobError(f"job {job.job_id} has written no measurement: look into {job.log}.")
     if as_json:
         return output.print_json(
-            {"run_id": run, **result, "scores": [dict(one) for one in measured[-1].scores]}
+            {"run_id": run, **result, "scores": [_document(score) for score in measured[-1].scores]}
         )
     for warning in result["warnings"]:
         output.note(warning)
@@ -92,18 +92,26 @@ def _blamed(submission: Path) -> Iterator[None]:
         ) from None
 
 
-def _print(run: str, measured: Physics) -> None:
+def _document(score: Score) -> dict[str, Any]:
+    return score.model_dump(include={"name", "value", "error", "floor", "floor_error"})
+
+
+def _print(run: str, measured: Answer) -> None:
     """A table of the scores, the last checkpoint's where several were measured."""
     known = {score.name: score for score in SCORES}
     rows = [_row(known[one.name], one, measured) for one in measured.scores if one.name in known]
-    output.say(f"{run} after epoch {measured.epoch} ({measured.checkpoint}), {measured.showers:,} showers:")
+    output.say(
+        f"{run} after epoch {measured.epoch} ({measured.checkpoint}), {measured.facts['showers']:,} showers:"
+    )
     table = tables.table("Score", "Generated", "Real ones among themselves")
     for row in rows:
         table.add_row(*row)
     output.answers().print(table)
 
 
-def _row(score: Score, one: PhysicsScore, measured: Physics) -> tuple[str, str, str]:
+def _row(score: ShowerScore, one: Score, measured: Answer) -> tuple[str, str, str]:
     sides = ((one.value, one.error), (one.floor, one.floor_error))
-    generated, real = (value_words(score, *side, measured.showers, measured.grid[2]) for side in sides)
+    generated, real = (
+        value_words(score, *side, measured.facts["showers"], measured.facts["grid"][2]) for side in sides
+    )
     return score.title, generated, real

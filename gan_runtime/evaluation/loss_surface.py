@@ -15,8 +15,9 @@ from gan_runtime.data import loading
 from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.evaluation import descent_plane
+from gan_runtime.evaluation.surface_options import NAME
 from gan_runtime.evaluation.work import Evaluated, Subject
-from gan_runtime.records.journal import Surface
+from gan_runtime.records.answer import Answer, Curve, Series
 from gan_runtime.training import snapshots
 from gan_runtime.training.snapshots import Weights
 
@@ -52,12 +53,12 @@ def compute(subject: Subject) -> Evaluated:
         surfaces = [surface(landscape, network, states, size, advance) for network in landscape.trained]
     except ValueError as error:
         raise SurfaceError(f"{error}.") from error
-    return Evaluated(surfaces, run.surface_journal, {"networks": list(landscape.trained)})
+    return Evaluated(surfaces, run.evaluations_journal, {"networks": list(landscape.trained)})
 
 
 def surface(
     landscape: Landscape, network: str, states: dict[int, Weights], size: int, advance: Advance
-) -> Surface:
+) -> Answer:
     """The loss of one network on the plane of its own path, all other networks as they were at the end."""
     epochs, arrays = list(states), list(states.values())
     seen = descent_plane.through(arrays, landscape.filter_axes(network))
@@ -72,18 +73,32 @@ def surface(
     losses = [loss_at(x, y) for y, x in itertools.product(ys, xs)]
     along = [loss_at(x, y) for x, y in seen.path]
     landscape.place(arrays[-1])
-    return Surface(
-        network=network,
-        x=list(xs),
-        y=list(ys),
-        loss=losses,
-        path_epoch=epochs,
-        path_x=list(seen.path[:, 0]),
-        path_y=list(seen.path[:, 1]),
-        path_loss=along,
-        share_x=seen.shares[0],
-        share_y=seen.shares[1],
-        images=landscape.rows,
+    grid = Curve(
+        name="loss",
+        x=list(xs) * size,
+        y=[y for y in ys for _ in xs],
+        series=[Series(name="loss", values=losses)],
+        facts={"columns": size},
+    )
+    path = Curve(
+        name="path",
+        x=list(seen.path[:, 0]),
+        y=list(seen.path[:, 1]),
+        series=[
+            Series(name="loss", values=along),
+            Series(name="epoch", values=[float(epoch) for epoch in epochs]),
+        ],
+    )
+    share_x, share_y = seen.shares
+    return Answer(
+        evaluation=NAME,
+        key=network,
+        epoch=max(epochs),
+        step=0,
+        checkpoint="snapshots",
+        facts={"network": network, "images": landscape.rows, "share_x": share_x, "share_y": share_y},
+        scores=[],
+        curves=[grid, path],
     )
 
 

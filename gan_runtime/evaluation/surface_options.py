@@ -14,6 +14,8 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.training import snapshots
 
+NAME = "loss_surface"
+
 
 class SurfaceOptions(OptionRecord):
     """How fine the grid is."""
@@ -56,7 +58,7 @@ def check(home: Home, run: RunDir, _options: SurfaceOptions) -> None:
 
 
 LOSS_SURFACE = Evaluation(
-    name="loss_surface",
+    name=NAME,
     title="Loss surface",
     summary="The losses of each network on the plane of its own descent, from the weights that were kept after each epoch.",
     verb="Compute loss surfaces",

@@ -89,29 +89,6 @@ class Physics(Entry):
         return self
 
 
-class ChosenShowers(BaseModel):
-    """What a job made of one energy (GeV) and angle (measured, rad; None without angles). `simulated`: the showers beside the generated ones
-    are made for it, else they are the held-out ones that come nearest; `step`: of the checkpoint; `response`: visible over incident energy
-    of both, and `measured`: their angles, rad, None without."""
-
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
-    energy_gev: float
-    angle: float | None
-    simulated: bool
-    step: Count
-    showers: Count
-    grid: tuple[Axis, Axis, Axis]
-    response: dict[Side, float]
-    measured: dict[Side, float] | None
-    curves: list[PhysicsCurve]
-    pictures: list[PhysicsShower]
-
-    @model_validator(mode="after")
-    def _cells_of_the_grid(self) -> Self:
-        check_cells(self.grid, self.pictures)
-        return self
-
-
 def check_cells(grid: tuple[int, int, int], pictures: list[PhysicsShower]) -> None:
     """Raises ValueError when a grid is too large, or a shower lies beyond it."""
     size = math.prod(grid)

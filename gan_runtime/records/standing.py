@@ -9,7 +9,7 @@ from gan_runtime.records.states import STAGES
 
 # The owner, who only sees that a process is gone, comes after every worker, those after the first one, and all after the launcher,
 # which has heard them out.
-_LAUNCHER = "journal-launcher.jsonl"
+_LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
 EVALUATIONS = "journal-evaluations.jsonl"
 ANSWERS_AFTER = 10**15  # beyond every place in another journal
 _FIRST_WORKER = 10_000_000
@@ -19,6 +19,11 @@ _NAME = re.compile(r"journal-(supervisor|launcher|evaluations|surface|physics|fl
 def is_journal(name: str) -> bool:
     """Whether a file of this name is a journal of a run."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_of_evaluations(name: str) -> bool:
+    """Whether a journal holds answers of evaluations, or what earlier versions had in their place."""
+    return is_journal(name) and rank(name) is None and name not in (_LAUNCHER, _SUPERVISOR)
 
 
 def rank(name: str) -> int | None:

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import flow_results
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.answer import ArrayFile
 from gan_runtime.records.run_folder import RunDir
 from tests.support.measured_flows import frames, iteration
 
@@ -41,7 +42,10 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
 
 
 def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: RunDir) -> None:
-    assert [record.iteration for record in flow_results.iterations(run)] == ["iterate-0002", "iterate-0003"]
+    assert [answer.facts["iteration"] for answer in flow_results.iterations(run)] == [
+        "iterate-0002",
+        "iterate-0003",
+    ]
     lines = [line[2:-2].split(" | ") for line in flow_results.table([run]).splitlines()]
     assert lines[0] == list(flow_results.HEADS)
     assert [line[:2] for line in lines[2:]] == [["seed 3, Re 100", "1.0"], ["seed 3, Re 120", "1.0"]]
@@ -57,7 +61,9 @@ def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: R
 def test_the_picture_has_the_true_flow_beside_the_predicted_one(run: RunDir) -> None:
     shown = frames()
     flow_frames.write(run, "other", replace(shown, predicted=-shown.predicted))
-    flow = flow_results.iterations(run)[0].model_copy(update={"frames": "flow/other.npz"})
+    flow = flow_results.iterations(run)[0].model_copy(
+        update={"arrays": [ArrayFile(name="frames", file="flow/other.npz")]}
+    )
     picture = np.asarray(flow_results.drawn(run, flow))
     height, width = shown.truth.shape[1:3]
     rows = [step for step in flow_results.STEPS if step <= 20]

@@ -15,13 +15,12 @@ from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import physics_requests, shower_samples
 from gan_runtime.domains.showers.cell_values import values_of
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
+from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.engines.values import host_values
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.home import Home
-from gan_runtime.records.physics import ChosenShowers
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.jobs.test_physics_work import Networks, rows_of
@@ -92,8 +91,10 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(home: Home, n
     assert made.measured is not None
     assert math.degrees(made.measured["generated"]) == pytest.approx(90.0, abs=3.0)
     depth = next(curve for curve in made.curves if curve.name == "along_z")
-    assert depth.generated == pytest.approx([value / 2.0 for value in depth.real], rel=1e-3)
-    assert [shower.side for shower in made.pictures] == ["real", "generated"]
+    real, generated = depth.series
+    assert (real.name, generated.name) == ("real", "generated")
+    assert generated.values == pytest.approx([value / 2.0 for value in real.values], rel=1e-3)
+    assert [shower.name for shower in made.pictures] == ["real", "generated"]
 
 
 @pytest.mark.parametrize(

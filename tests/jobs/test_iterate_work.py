@@ -32,8 +32,9 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.task import Cancelled
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Flow, Plan
+from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots
@@ -93,16 +94,24 @@ def run(new_run: NewRun) -> RunDir:
     return made
 
 
-def single(record: Flow, name: str) -> tuple[float, float]:
-    score = next(one for one in record.scores if one.name == name)
-    return score.value, score.reference
+def single(answer: Answer, name: str) -> tuple[float, float]:
+    score = next(score for score in answer.scores if score.name == name)
+    return score.value, score.baselines.get("reference", math.nan)
+
+
+def lines(answer: Answer, name: str) -> dict[str, list[float]]:
+    """A curve of an answer: the values of each series, by its name."""
+    curve = next(curve for curve in answer.curves if curve.name == name)
+    return {line.name: line.values for line in curve.series}
 
 
 @pytest.mark.usefixtures("toy")
 def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(home: Home, run: RunDir) -> None:
     """36 steps are three of the waves' periods."""
     whole, tiled = done(home, run, steps=36, ways=("whole", "map_reduce"), start=2)
-    assert (whole.way, tiled.way) == ("whole", "map_reduce"), "in the order in which they were asked for"
+    assert (whole.facts["way"], tiled.facts["way"]) == ("whole", "map_reduce"), (
+        "in the order in which they were asked for"
+    )
     assert single(whole, "rmse")[0] == 0.0
     assert single(whole, "rmse")[1] > 0.1, "a frame that stands still is wrong"
     assert single(whole, "ssim")[0] == pytest.approx(1.0)
@@ -117,25 +126,43 @@ def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(home:
     assert single(whole, "seam_ratio")[0] == pytest.approx(single(whole, "seam_ratio")[1])
     assert single(tiled, "rmse")[0] > 0.05
     assert single(tiled, "seam_ratio")[0] > 1.2 * single(tiled, "seam_ratio")[1]
-    assert (whole.tiles, whole.tile, tiled.tiles, tiled.tile) == (1, (32, 48), 6, (16, 16))
+    assert (whole.facts["tiles"], whole.facts["tile"], tiled.facts["tiles"], tiled.facts["tile"]) == (
+        1,
+        [32, 48],
+        6,
+        [16, 16],
+    )
 
 
 @pytest.mark.usefixtures("toy")
 def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) -> None:
     (record,) = done(home, run, steps=5, cores=4, trajectory=1, start=1, overlap=4, blend="hann")
-    assert (record.epoch, record.step, record.checkpoint, record.iteration) == (
+    assert (record.epoch, record.step, record.checkpoint, record.facts["iteration"]) == (
         2,
         20,
         "newest",
         "iterate-0001",
     )
-    assert (record.reynolds, record.solver_steps, record.start, record.steps) == (200.0, 24, 1, 5)
-    assert not record.is_usual
-    assert (record.cores, record.overlap, record.blend, record.grid) == (4, 4, "hann", (32, 48, 3))
+    assert (
+        record.facts["reynolds"],
+        record.facts["solver_steps"],
+        record.facts["start"],
+        record.facts["steps"],
+    ) == (200.0, 24, 1, 5)
+    assert not record.facts["is_usual"]
+    assert (record.facts["cores"], record.facts["overlap"], record.facts["blend"], record.facts["grid"]) == (
+        4,
+        4,
+        "hann",
+        [32, 48, 3],
+    )
     assert {score.name for score in record.scores} == {score.name for score in SCORES} - {"probe"}
-    assert {series.name for series in record.by_step} == {score.name for score in SCORES if score.by_step}
-    assert [stage.name for stage in record.stages] == list(STAGES)
-    assert {stage.times for stage in record.stages if stage.name not in ("trace", "compile")} == {5}
+    by_step = {score.name for score in SCORES if score.by_step}
+    assert {curve.name for curve in record.curves} == {*by_step, "stages"}
+    stages = next(curve for curve in record.curves if curve.name == "stages")
+    assert stages.facts["names"] == list(STAGES)
+    times = zip(STAGES, lines(record, "stages")["times"], strict=True)
+    assert {count for name, count in times if name not in ("trace", "compile")} == {5}
     assert single(record, "ms_frame")[1] > 0.0, "beside the solver's own time"
     assert math.isnan(single(record, "strouhal_error")[0]), "five frames tell no frequency"
     assert math.isnan(single(record, "rmse_period")[0]), "and are less than a period"
@@ -144,24 +171,24 @@ def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) ->
 @pytest.mark.usefixtures("toy")
 def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: RunDir) -> None:
     (record,) = done(home, run, steps=40, ways=("whole",))
-    assert record.is_usual
+    assert record.facts["is_usual"]
     assert record.checkpoint == "newest"
     kept = done(home, run, steps=40, ways=("whole",), epoch=1)[-1]
     assert kept.checkpoint == "epoch 1"
-    assert not kept.is_usual, "an epoch of one's choice is no score of the run"
+    assert not kept.facts["is_usual"], "an epoch of one's choice is no score of the run"
 
 
 @pytest.mark.usefixtures("toy")
 def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: RunDir) -> None:
     naive, grouped = done(home, run, steps=3, ways=("naive", "map_reduce"), cores=3)
-    films = [flow_frames.read(run, record.frames) for record in (naive, grouped)]
+    films = [flow_frames.read(run, record.arrays[0].file) for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0].predicted, films[1].predicted)
     film = films[0]
     assert film.steps.tolist() == [0, 1, 2, 3]
     np.testing.assert_array_equal(film.truth, [stored_films.frame(step, 120.0) for step in range(4)])
     np.testing.assert_array_equal(film.predicted[0], film.truth[0])
     np.testing.assert_array_equal(film.mask, stored_films.obstacle())
-    assert (naive.cores, grouped.cores) == (1, 3)
+    assert (naive.facts["cores"], grouped.facts["cores"]) == (1, 3)
 
 
 @pytest.mark.parametrize("shape", ["circle", "square"])
@@ -223,21 +250,21 @@ def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> N
 def test_a_fading_flow_is_told_by_its_enstrophy(home: Home, run: RunDir, toy: Toy) -> None:
     toy.fade = 0.5
     (record,) = done(home, run, steps=2, ways=("whole",))
-    ratio = next(series for series in record.by_step if series.name == "enstrophy_ratio")
-    assert ratio.values == pytest.approx([0.25, 0.0625], rel=1e-3)
-    assert ratio.persistence == pytest.approx([1.0, 1.0], rel=0.1)
+    ratio = lines(record, "enstrophy_ratio")
+    assert ratio["prediction"] == pytest.approx([0.25, 0.0625], rel=1e-3)
+    assert ratio["persistence"] == pytest.approx([1.0, 1.0], rel=0.1)
 
 
 def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: Toy) -> None:
     stored_films.stored_pairs(home)
     run, toy.fade = new_run("quick-0001", dataset="edges"), -1.0
     (record,) = done(home, run, steps=1, trajectory=1, ways=("whole",))
-    assert (record.reynolds, record.grid) == (None, (16, 16, 1))
+    assert (record.facts["reynolds"], record.facts["grid"]) == (None, [16, 16, 1])
     assert {score.name for score in record.scores} == {
         *("mae", "rmse", "psnr", "ssim", "spectrum", "seam_ratio", "horizon", "horizon_replay", "ms_frame")
     }
     assert math.isnan(single(record, "ms_frame")[1]), "no solver makes these"
-    film = flow_frames.read(run, record.frames)
+    film = flow_frames.read(run, record.arrays[0].file)
     assert film.mask.shape == (16, 16, 0)
     np.testing.assert_allclose(film.truth[1], -film.truth[0], atol=1e-3)
 
@@ -254,7 +281,7 @@ def test_what_goes_wrong_leaves_neither_records_nor_frames(
         with pytest.raises(OSError, match="No space"):
             done(home, run, steps=2, ways=("naive", "whole"))
     assert list(run.flow.iterdir()) == []
-    assert not run.flow_journal.exists()
+    assert not run.evaluations_journal.exists()
     task = task_of(home, steps=2)
     JobDir(home.jobs / "iterate-0002").request_stop("a test")
     with pytest.raises(Cancelled):
@@ -280,7 +307,7 @@ def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iter
     (run.snapshots / "epoch-00001.safetensors").write_bytes(b"torn")
     with pytest.raises(CheckpointError, match=r"epoch-00001.safetensors cannot be read .*another epoch"):
         done(home, run, steps=1, epoch=1)
-    assert not run.flow_journal.exists()
+    assert not run.evaluations_journal.exists()
 
 
 # ---- at the door ----------------------------------------------------------------------------------------------------

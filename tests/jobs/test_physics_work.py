@@ -26,12 +26,14 @@ from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Want
 from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.domains.showers.values import Value
 from gan_runtime.evaluation import requests
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Physics, Plan, StatusChange
+from gan_runtime.records.journal import Plan, StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots
@@ -107,15 +109,15 @@ def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "compared", compared)
 
 
-def done(home: Home, run: RunDir, checkpoint: Measured, submission: str = "no") -> list[Physics]:
-    """The job's work, in this process; the records that it has written."""
+def done(home: Home, run: RunDir, checkpoint: Measured, submission: str = "no") -> list[Answer]:
+    """The job's work, in this process; the answers that it has written."""
     job = JobDir(home.jobs / "measure-physics-0001")
     job.results.mkdir(parents=True)
     options = {"checkpoint": checkpoint, "showers": 500, "seed": 3, "submission": submission}
     document = {"evaluation": "physics", "run_id": run.run_id, **options}
     job.write_asked(Asked(kind="physics", options=document, asker="a test"))
     evaluate(Task(home, job, document))
-    return [record for record in journal.read_all(run.physics_journal) if isinstance(record, Physics)]
+    return answers_of(run, "physics")
 
 
 def planned(run: RunDir) -> RunDir:
@@ -135,8 +137,13 @@ def test_a_handful_of_held_out_rows_is_refused_before_anything_is_measured(
 @pytest.mark.usefixtures("networks")
 def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: NewRun) -> None:
     (record,) = done(home, planned(new_run("quick-0001")), "newest")
-    assert (record.epoch, record.step, record.checkpoint, record.showers) == (2, 20, "newest", HELD_OUT)
-    assert record.grid == SHAPE
+    assert (record.epoch, record.step, record.checkpoint, record.facts["showers"]) == (
+        2,
+        20,
+        "newest",
+        HELD_OUT,
+    )
+    assert record.facts["grid"] == list(SHAPE)
     found = {score.name: score for score in record.scores}
     assert set(found) == {score.name for score in SCORES}
     assert found["sampling_fraction"].value == pytest.approx(0.0, abs=1e-6), (
@@ -148,10 +155,10 @@ def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: 
     )
     assert math.isnan(found["fpd"].value), "it needs more showers than are held out"
     assert (found["ms_single"].value, found["ms_batch"].value) == (7.0, 0.07)
-    pairs = {shower.pair for shower in record.pictures}
-    assert len(record.pictures) == 2 * len(pairs)
-    real, made = (next(one for one in record.pictures if one.side == side) for side in ("real", "generated"))
-    assert (real.cells, real.mev, real.energy_gev) == (made.cells, made.mev, made.energy_gev)
+    pairs = {shower.facts["pair"] for shower in record.arrays}
+    assert len(record.arrays) == 2 * len(pairs)
+    real, made = (next(one for one in record.arrays if one.name == side) for side in ("real", "generated"))
+    assert (real.places, real.values, real.facts) == (made.places, made.values, made.facts)
 
 
 @pytest.mark.usefixtures("one_score")
@@ -168,7 +175,7 @@ def test_generated_showers_become_a_submission(home: Home, new_run: NewRun, netw
     networks.data = ArraySet("showers", fields, rows, "test", kept_back=rows)
     networks.made = rows[SHOWERS]
     (record,) = done(home, planned(new_run("quick-0001")), "newest", submission="yes")
-    assert record.periodic == [0]
+    assert record.facts["periodic"] == [0]
     with h5py.File(home.jobs / "measure-physics-0001" / "results" / SUBMISSION_FILE) as file:
         assert file["incident_energies"][:, 0] == pytest.approx(energy * 1e3)
         assert file["showers"].shape == (HELD_OUT, 6_480)

@@ -15,7 +15,7 @@ from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
 from gan_runtime.records import flow_frames, journal
-from gan_runtime.records.earlier_kinds import rollout_key
+from gan_runtime.records.earlier_kinds import answer_of, rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import texts
@@ -40,7 +40,8 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     for number, way in ((1, "map_reduce"), (2, "map_reduce"), (2, "naive")):
         record = iteration(number, way, 8, number)
         film = flow_frames.write(run, f"{record.iteration}-{way}", frames(8))
-        journal.append(run.flow_journal, 1, record.model_copy(update={"frames": film}))
+        answer = answer_of(record.model_copy(update={"frames": film}))
+        journal.append(run.evaluations_journal, 1, answer)
     before = content(run)
     smaller_karman.main(home, ["karman-0001"], Home(tmp_path / "small"))
     assert content(run) == before

@@ -14,7 +14,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from tests.support.measured_flows import iteration
-from tests.support.measured_showers import measurement
+from tests.support.measured_showers import earlier, measurement
 from tests.surface.hand_made import surface
 
 NewRun = Callable[..., RunDir]
@@ -121,7 +121,7 @@ def test_old_kinds_of_records_give_the_rows_of_the_answers_that_they_become(
 ) -> None:
     old, new = new_run("quick-0001"), new_run("quick-0002", seconds=1)
     records = (
-        measurement(1),
+        earlier(measurement(1)),
         surface("generator", 1.0),
         iteration(),
         iteration(number=2, way="whole"),

@@ -17,7 +17,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange, StudyPlace
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
-from tests.support.measured_showers import measured, measurement, showers
+from tests.support.measured_showers import earlier, measured, measurement, showers
 
 NewRun = Callable[..., RunDir]
 
@@ -26,7 +26,7 @@ def test_of_each_measured_epoch_the_last_measurement_counts(home: Home, new_run:
     run = new_run("quick-0001")
     new_run("quick-0002", seconds=1)
     measured(run, 1, 2, fault=0.4)
-    journal.append(run.physics_journal, 1, measurement(2, 0.4).model_copy(update={"step": 23}))
+    journal.append(run.evaluations_journal, 1, measurement(2, 0.4).model_copy(update={"step": 23}))
     store = memory.from_journals(home)
     assert queries.runs_with_physics(store) == ["quick-0001"]
     scores = queries.physics_scores(store, ["quick-0001"])
@@ -129,7 +129,7 @@ def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: 
 
 
 def test_a_record_that_does_not_fit_together_is_refused() -> None:
-    whole = measurement(1)
+    whole = earlier(measurement(1))
     with pytest.raises(ValueError, match="pictures must lie in the grid"):
         type(whole).model_validate({**whole.model_dump(), "grid": (2, 2, 2)})
     with pytest.raises(ValueError, match="at most 10,000,000 cells"):
@@ -143,8 +143,8 @@ def test_a_record_that_does_not_fit_together_is_refused() -> None:
 def test_a_measurement_is_less_than_half_a_megabyte(new_run: NewRun) -> None:
     """Of a tiny grid; bundles carry it."""
     run = new_run("quick-0001")
-    journal.append(run.physics_journal, 1, measurement(1))
-    assert run.physics_journal.stat().st_size < 500_000
+    journal.append(run.evaluations_journal, 1, measurement(1))
+    assert run.evaluations_journal.stat().st_size < 2**19
 
 
 def test_a_bundle_brings_measurements_into_another_home(new_run: NewRun, tmp_path: Path) -> None:

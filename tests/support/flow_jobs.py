@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gan_runtime.domains.flows.evaluation import RolloutOptions
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
-from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Flow
 from gan_runtime.records.run_folder import RunDir
 
 
@@ -25,7 +25,7 @@ def task_of(home: Home, **options: Any) -> Task:
     return Task(home, job, document)
 
 
-def done(home: Home, run: RunDir, **options: Any) -> list[Flow]:
-    """The job's work; the records that it has written."""
+def done(home: Home, run: RunDir, **options: Any) -> list[Answer]:
+    """The job's work; the answers that it has written."""
     evaluate(task_of(home, **options))
-    return [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+    return answers_of(run, "rollout")

@@ -9,11 +9,12 @@ import numpy as np
 
 from gan_runtime.domains.showers.comparison import Sample, sample, with_reading
 from gan_runtime.domains.showers.fields import shower_fields
-from gan_runtime.domains.showers.measurement import State, record_of
+from gan_runtime.domains.showers.measurement import State, answer_of
 from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.domains.showers.values import Value
 from gan_runtime.records import journal
-from gan_runtime.records.journal import Physics
+from gan_runtime.records.answer import Answer, Curve
+from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.run_folder import RunDir
 from tests.calorimeter.toy_showers import SHAPE, toy_showers
 
@@ -29,7 +30,7 @@ def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> Sample:
     return with_reading(made, belief, 50.0 * made.features.visible_gev)
 
 
-def measurement(epoch: int, fault: float = 0.3) -> Physics:
+def measurement(epoch: int, fault: float = 0.3) -> Answer:
     """As a job would write it after an epoch, every score ten times the fault in its own unit, its floor a tenth of that."""
     real, made = showers(0), showers(1, 1.0 + fault, fault)
     found = {score.name: Value(10.0 * fault * (place + 1), fault) for place, score in enumerate(SCORES)}
@@ -39,9 +40,46 @@ def measurement(epoch: int, fault: float = 0.3) -> Physics:
         if not name.startswith("ms_")
     }
     state = State(epoch, epoch * STEPS_PER_EPOCH, "best", {})
-    return record_of(state, real, made, found, floor, shower_fields((*SHAPE, 1)))
+    return answer_of(state, real, made, found, floor, shower_fields((*SHAPE, 1)))
 
 
 def measured(run: RunDir, *epochs: int, fault: float = 0.3) -> None:
     """Writes measurements into the journal of a run, as after a job."""
-    journal.append(run.physics_journal, 1, *(measurement(epoch, fault / max(1, epoch)) for epoch in epochs))
+    journal.append(
+        run.evaluations_journal, 1, *(measurement(epoch, fault / max(1, epoch)) for epoch in epochs)
+    )
+
+
+def earlier(answer: Answer) -> Physics:
+    """The same measurement as a record of its own kind, which journals hold from before there were answers."""
+    facts = {name: answer.facts[name] for name in ("showers", "grid", "periodic")}
+    return Physics(
+        epoch=answer.epoch,
+        step=answer.step,
+        checkpoint=answer.checkpoint,
+        at=answer.at,
+        **facts,
+        scores=[
+            PhysicsScore(**score.model_dump(include=set(PhysicsScore.model_fields)))
+            for score in answer.scores
+        ],
+        curves=[_earlier_curve(curve) for curve in answer.curves],
+        pictures=[
+            PhysicsShower(side=array.name, cells=array.places, mev=array.values, **array.facts)
+            for array in answer.arrays
+        ],
+    )
+
+
+def _earlier_curve(curve: Curve) -> PhysicsCurve:
+    real, generated = curve.series
+    return PhysicsCurve(
+        name=curve.name,
+        x=curve.x,
+        y=curve.y,
+        real=real.values,
+        real_error=real.error,
+        generated=generated.values,
+        generated_error=generated.error,
+        **curve.facts,
+    )

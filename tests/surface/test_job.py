@@ -44,5 +44,5 @@ def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cance
 
     wait_until(ended_as, "the job ends")
     assert ended_as() == ("cancelled", "cancelled on request; nothing of it was kept.")
-    assert not run.surface_journal.exists()
+    assert not run.evaluations_journal.exists()
     assert latest_status(run).status == "finished"

@@ -85,4 +85,4 @@ def test_weights_that_went_along_one_line_have_no_plane_and_nothing_is_stored(
     keep(run, landscape, [(0.0, 0.0)] * 3)
     with pytest.raises(SurfaceError, match="have not moved in two directions"):
         computed(home, size=5)
-    assert not run.surface_journal.exists()
+    assert not run.evaluations_journal.exists()

@@ -15,7 +15,6 @@ from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import side_by_side
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.distributions import bins_of
-from dashboard.domains.showers.side_by_side import Shower, cells_of
 from dashboard.evaluation.shown import Shown
 from dashboard.job_bar import EndButton
 from gan_runtime.base.errors import GanRuntimeError
@@ -23,9 +22,8 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import physics_requests
 from gan_runtime.domains.showers.curve_names import CURVES
 from gan_runtime.domains.showers.physics_requests import ANGLES, ENERGIES
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
+from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.records.physics import ChosenShowers, PhysicsShower
 
 CANCEL = EndButton("showers.chosen.cancel")
 DRAWN = ("along_z", "along_y", "along_x")
@@ -110,15 +108,12 @@ def _made(look: JobLook, name: str, color: str) -> None:
         return
     beside = "simulated" if made.simulated else "held-out"
     st.markdown(shower_words.chosen(made, name, beside))
-    sides = ("real", "generated")
     frame = pd.DataFrame(
         [
-            {"curve": curve.name, "series": side, "x": x, "y": math.nan, "value": value, "error": error}
+            {"curve": curve.name, "series": line.name, "x": x, "y": math.nan, "value": value, "error": error}
             for curve in made.curves
-            for side in sides
-            for x, value, error in zip(
-                curve.x, getattr(curve, side), getattr(curve, f"{side}_error"), strict=True
-            )
+            for line in curve.series
+            for x, value, error in zip(curve.x, line.values, line.error, strict=True)
         ]
     )
     title = beside.capitalize()
@@ -131,13 +126,8 @@ def _made(look: JobLook, name: str, color: str) -> None:
             plots.chart(chart, key=f"showers.chosen.{told.name}")
     sides_named = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
     side_by_side.from_three_sides(
-        {sides_named[picture.side]: _shower(picture, made.grid) for picture in made.pictures}
+        {sides_named[picture.name]: side_by_side.shower_of(picture, made.grid) for picture in made.pictures}
     )
-
-
-def _shower(picture: PhysicsShower, grid: tuple[int, int, int]) -> Shower:
-    cells = cells_of(grid, picture.cells, picture.mev)
-    return Shower(picture.pair, picture.side, picture.energy_gev, picture.angle, cells, picture.share)
 
 
 def _read(look: JobLook) -> ChosenShowers | None:

@@ -18,8 +18,9 @@ from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers.projections import VIEWS
+from gan_runtime.records.answer import ArrayFile
 from gan_runtime.store import queries
-from gan_runtime.store.queries import EvaluationRow
+from gan_runtime.store.queries import ArrayRow, EvaluationRow
 from gan_runtime.store.store import Store
 
 
@@ -37,18 +38,15 @@ class Shower:
 
 def stored_showers(store: Store, row: EvaluationRow) -> list[Shower]:
     """The showers that were kept of an answer: pair by pair, the real one first."""
-    showers = [
-        Shower(
-            array.facts["pair"],
-            array.name,
-            array.facts["energy_gev"],
-            array.facts["angle"],
-            cells_of(row.facts["grid"], array.places, array.values),
-            array.facts["share"],
-        )
-        for array in queries.evaluation_arrays(store, row)
-    ]
+    showers = [shower_of(array, row.facts["grid"]) for array in queries.evaluation_arrays(store, row)]
     return sorted(showers, key=lambda shower: (shower.pair, shower.side == "generated"))
+
+
+def shower_of(array: ArrayRow | ArrayFile, grid: Sequence[int]) -> Shower:
+    """One that an answer holds, or that a job has just made."""
+    cells = cells_of(grid, array.places, array.values)
+    facts = array.facts
+    return Shower(facts["pair"], array.name, facts["energy_gev"], facts["angle"], cells, facts["share"])
 
 
 def cells_of(grid: Sequence[int], places: list[int], mev: list[float]) -> NDArray[np.float32]:

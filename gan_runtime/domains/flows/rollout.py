@@ -1,5 +1,5 @@
 """The work of the job that feeds a run's model with its own pictures: the frames that come, their scores beside the true ones, and the time
-of each stage. One record for each way in which it was done, in a journal of the run's own, and a file of frames beside it."""
+of each stage. One answer for each way in which it was done, with a file of frames."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +25,16 @@ from gan_runtime.domains.flows.fields import WIDTH
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.lattice import Lattice
 from gan_runtime.domains.flows.replay import Replay, nearest
-from gan_runtime.domains.flows.scoring import Scored, Times, scored
+from gan_runtime.domains.flows.rollout_answer import State, answer_of, written
+from gan_runtime.domains.flows.scoring import Times, scored
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
 from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.ways import Way
 from gan_runtime.engines.values import host_value
 from gan_runtime.evaluation.work import Evaluated, Subject
-from gan_runtime.records import flow_frames
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.flow_frames import Frames
-from gan_runtime.records.journal import Flow, FlowStage
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import steps_per_epoch
 from gan_runtime.spec import RunSpec
@@ -113,7 +114,7 @@ def iterate(subject: Subject) -> Evaluated:
     given, model = given_of(data, options, subject.progress), model_of(run, data.fields, options)
     tiles = division_of(given, model, options)
     iteration = Iteration(subject.key, options, steps_per_epoch(run), solver_seconds(given))
-    kept: dict[Way, tuple[Flow, Frames]] = {}
+    kept: dict[Way, tuple[Answer, Frames]] = {}
     # The way over several cores first: TensorFlow makes the simulated ones once.
     for number, way in enumerate(sorted(options.ways, key=lambda way: way != "map_reduce")):
 
@@ -128,8 +129,8 @@ def iterate(subject: Subject) -> Evaluated:
         "step": model.checkpoint.step,
         "warnings": list(model.checkpoint.warnings),
     }
-    files = tuple(run.path / answer.frames for answer in answers)
-    return Evaluated(answers, run.flow_journal, result, files)
+    files = tuple(run.path / array.file for answer in answers for array in answer.arrays)
+    return Evaluated(answers, run.evaluations_journal, result, files)
 
 
 def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> Given:
@@ -208,8 +209,8 @@ def division_of(given: Given, model: Model, options: RolloutOptions) -> Division
 
 def outcome(
     iteration: Iteration, model: Model, given: Given, tiles: Division, way: Way, told: Told
-) -> tuple[Flow, Frames]:
-    """The record of one way and its frames. `tiles`: at whose borders seams are looked for, in every way."""
+) -> tuple[Answer, Frames]:
+    """The answer of one way and its frames. `tiles`: at whose borders seams are looked for, in every way."""
     options, shape = iteration.options, given.source.shape
     division = (options.cores, options.overlap, options.blend)
     painter = Painter(model.program, model.translator, way, shape, *division)
@@ -218,7 +219,11 @@ def outcome(
     replayed = given.replay.frames if given.replay else None
     found = scored(given.truth, predicted, given.mask, tiles, given.film, times, given.period, replayed)
     halves = (each.astype(np.float16) for each in (given.truth, predicted, given.mask))
-    return record_of(iteration, model, given, painter, found), Frames(np.arange(len(predicted)), *halves)
+    facts = facts_of(iteration, model, given, painter)
+    step = model.checkpoint.step
+    state = State(round(step / iteration.per_epoch), step, options.state)
+    answer = answer_of(facts, state, found, painter.stopwatch.times())
+    return answer, Frames(np.arange(len(predicted)), *halves)
 
 
 def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
@@ -254,53 +259,26 @@ def solver_of(given: Given) -> Lattice | None:
     return None if film.reynolds is None else Lattice(film.reynolds, given.obstacle, diameter=film.width)
 
 
-def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter, found: Scored) -> Flow:
-    """What stands in the journal, but for the file of the frames."""
-    step, options = model.checkpoint.step, iteration.options
-    return Flow(
-        iteration=iteration.name,
-        way=painter.way,
-        epoch=round(step / iteration.per_epoch),
-        step=step,
-        checkpoint=options.state,
-        engine=model.spec.engine,
-        cores=painter.cores,
-        tile=painter.division.tile,
-        overlap=painter.division.overlap,
-        blend=options.blend,
-        tiles=len(painter.division),
-        grid=(*given.source.shape[:2], given.truth.shape[-1]),
-        reynolds=given.film.reynolds,
-        trajectory=options.trajectory,
-        start=options.start,
-        steps=given.steps,
-        is_usual=options.is_usual(given.film.steps),
-        solver_steps=given.film.solver_steps,
-        film=given.film.title,
-        obstacle_width=None if given.film.reynolds is None else given.film.width,
-        replay=given.replay.title if given.replay else "",
-        scores=found.scores,
-        by_step=found.by_step,
-        stages=[
-            FlowStage(name=one.stage, seconds=one.seconds, times=one.times, median_s=one.median_s)
-            for one in painter.stopwatch.times()
-        ],
-    )
-
-
-def written(run: RunDir, kept: list[tuple[Flow, Frames]]) -> list[Flow]:
-    """The records, each with the name of its file of frames, which is there by then.
-
-    Raises:
-        HomeError: the disk is full; no file is left.
-    """
-    records: list[Flow] = []
-    try:
-        for record, frames in kept:
-            file = flow_frames.write(run, f"{record.iteration}-{record.way}", frames)
-            records.append(record.model_copy(update={"frames": file}))
-    except BaseException:
-        for record in records:
-            (run.path / record.frames).unlink(missing_ok=True)
-        raise
-    return records
+def facts_of(iteration: Iteration, model: Model, given: Given, painter: Painter) -> dict[str, Any]:
+    """What an answer says besides its numbers, by name."""
+    options, film = iteration.options, given.film
+    return {
+        "iteration": iteration.name,
+        "way": painter.way,
+        "engine": model.spec.engine,
+        "cores": painter.cores,
+        "tile": list(painter.division.tile),
+        "overlap": painter.division.overlap,
+        "blend": options.blend,
+        "tiles": len(painter.division),
+        "grid": [*given.source.shape[:2], given.truth.shape[-1]],
+        "reynolds": film.reynolds,
+        "trajectory": options.trajectory,
+        "start": options.start,
+        "steps": given.steps,
+        "is_usual": options.is_usual(film.steps),
+        "solver_steps": film.solver_steps,
+        "film": film.title,
+        "obstacle_width": None if film.reynolds is None else film.width,
+        "replay": given.replay.title if given.replay else "",
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from gan_runtime.domains.flows import frame_errors, measures
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.seams import seam_ratio
-from gan_runtime.records.journal import FlowScore, FlowSeries
+from gan_runtime.records.answer import Curve, Score, Series
 
 Values = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -36,11 +36,39 @@ class Times:
 
 
 @dataclass(frozen=True)
+class FrameNumbers:
+    """A number a frame, from step `first` on: of the prediction (`values`), of the copied start frame, of the true frames, and
+    of the replay, NaN from its end on. Empty: there is no such number."""
+
+    name: str
+    values: list[float]
+    persistence: list[float] = field(default_factory=list)
+    truth: list[float] = field(default_factory=list)
+    replay: list[float] = field(default_factory=list)
+    first: int = 1
+
+    @property
+    def curve(self) -> Curve:
+        """As it is in an answer."""
+        lines = (
+            ("prediction", self.values),
+            ("persistence", self.persistence),
+            ("truth", self.truth),
+            ("replay", self.replay),
+        )
+        return Curve(
+            name=self.name,
+            x=[float(self.first + place) for place in range(len(self.values))],
+            series=[Series(name=name, values=values) for name, values in lines if values],
+        )
+
+
+@dataclass(frozen=True)
 class Scored:
     """`by_step`: a number a frame; `scores`: single ones, the means of those by step first."""
 
-    scores: list[FlowScore]
-    by_step: list[FlowSeries]
+    scores: list[Score]
+    by_step: list[FrameNumbers]
 
 
 def scored(
@@ -78,13 +106,13 @@ def scored(
     if film.reynolds is not None and film.solver_steps is not None:
         singles.extend(_street(known["probe"], film, period))
         singles.extend(_of_period(known[name], period) for name in ("rmse", "ssim"))
-    singles.append(FlowScore(name="ms_frame", value=1e3 * times.frame_s, reference=1e3 * times.solver_s))
+    singles.append(_single("ms_frame", (1e3 * times.frame_s, 1e3 * times.solver_s, math.nan)))
     return Scored(singles, series)
 
 
 def _of_flow(
     truth: Values, predicted: Values, still: Values, obstacle: NDArray[np.bool_]
-) -> list[FlowSeries]:
+) -> list[FrameNumbers]:
     """What only a flow has."""
     real = measures.enstrophy(truth[1:], obstacle)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -96,26 +124,26 @@ def _of_flow(
     ]
 
 
-def _probe(truth: Values, predicted: Values, replayed: Values, shift: float) -> FlowSeries:
+def _probe(truth: Values, predicted: Values, replayed: Values, shift: float) -> FrameNumbers:
     """Of the given frame too, which the replay does not have: its own signal begins with the truth's."""
     given, true, swings = (measures.probe(frames, shift) for frames in (truth[:1], truth, predicted))
     replay = np.concatenate([given, measures.probe(replayed, shift)]) if len(replayed) else None
     return _series("probe", swings, truth=true, replay=replay, first=0)
 
 
-def _horizons(rmse: FlowSeries, replayed: int) -> list[FlowScore]:
+def _horizons(rmse: FrameNumbers, replayed: int) -> list[Score]:
     """Against the copied frame, and against the replay as far as it goes."""
     predicted, still, replay = (
         np.array(frame_errors) for frame_errors in (rmse.values, rmse.persistence, rmse.replay)
     )
-    scores = [FlowScore(name="horizon", value=frame_errors.horizon(predicted, still))]
+    scores = [Score(name="horizon", value=frame_errors.horizon(predicted, still))]
     if replayed:
         steps = frame_errors.horizon(predicted[:replayed], replay[:replayed])
-        scores.append(FlowScore(name="horizon_replay", value=steps))
+        scores.append(Score(name="horizon_replay", value=steps))
     return scores
 
 
-def _street(probe: FlowSeries, film: Film, period: float) -> list[FlowScore]:
+def _street(probe: FrameNumbers, film: Film, period: float) -> list[Score]:
     """By the frequency at which the probe swings; NaN where it does not, or not often enough to tell. `period`: of the whole true film; where
     it is NaN, the steps alone tell that of the truth."""
     signals = (np.array(signal) for signal in (probe.values, probe.truth, probe.replay))
@@ -125,12 +153,12 @@ def _street(probe: FlowSeries, film: Film, period: float) -> list[FlowScore]:
     off = [abs(number - strouhal[1]) / strouhal[1] for number in strouhal]
     return [
         _single("strouhal", strouhal),
-        FlowScore(name="strouhal_error", value=off[0], replay=off[2]),
+        _single("strouhal_error", (off[0], math.nan, off[2])),
         _single("period", periods),
     ]
 
 
-def _of_period(series: FlowSeries, period: float) -> FlowScore:
+def _of_period(series: FrameNumbers, period: float) -> Score:
     """Mean over the first period; NaN where there are fewer steps."""
     steps = round(period) if math.isfinite(period) else 0
     whole = 0 < steps <= len(series.values)
@@ -145,29 +173,31 @@ def _series(
     persistence: Numbers | None = None,
     replay: Numbers | None = None,
     first: int = 1,
-) -> FlowSeries:
+) -> FrameNumbers:
     """A replay that ends before is NaN from there on; one without a number is none."""
     references = {"truth": truth, "persistence": persistence}
     if replay is not None and len(replay):
         references["replay"] = np.pad(replay, (0, len(values) - len(replay)), constant_values=np.nan)
     rounded = {key: _rounded(numbers) for key, numbers in references.items() if numbers is not None}
-    return FlowSeries(name=name, first=first, values=_rounded(values), **rounded)
+    return FrameNumbers(name=name, first=first, values=_rounded(values), **rounded)
 
 
-def _single(name: str, sides: Sequence[float]) -> FlowScore:
+def _single(name: str, sides: Sequence[float]) -> Score:
     """Of the prediction, of its reference and of the replay."""
     value, reference, replay = sides
-    return FlowScore(name=name, value=value, reference=reference, replay=replay)
+    baselines = {"reference": reference, "replay": replay}
+    given = {key: number for key, number in baselines.items() if not math.isnan(number)}
+    return Score(name=name, value=value, baselines=given)
 
 
-def _mean(series: FlowSeries) -> FlowScore:
+def _mean(series: FrameNumbers) -> Score:
     """Over the steps. Equal frames have an infinite PSNR, which no mean can hold: they are left out of it."""
     equal = math.inf if series.name == "psnr" else math.nan  # NaN equals nothing
     means = [_mean_of([number for number in numbers if number != equal]) for numbers in _sides(series)]
     return _single(series.name, means)
 
 
-def _sides(series: FlowSeries) -> tuple[list[float], list[float], list[float]]:
+def _sides(series: FrameNumbers) -> tuple[list[float], list[float], list[float]]:
     return series.values, series.persistence or series.truth, series.replay
 
 

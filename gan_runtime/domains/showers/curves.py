@@ -19,7 +19,7 @@ from gan_runtime.domains.showers.features import ORDERS, SPECTRUM_EDGES, Array, 
 
 
 @dataclass(frozen=True)
-class Curve:
+class ShowerCurve:
     """Means or shares over `x`, of real and of generated showers, with one standard deviation of each. `bins`: of energy and angle, -1
     for all of them. `y`: of a map the second place of each number; else empty."""
 
@@ -36,7 +36,7 @@ class Curve:
 EVERY = -1
 
 
-def curves(real: Sample, other: Sample) -> list[Curve]:
+def curves(real: Sample, other: Sample) -> list[ShowerCurve]:
     """For every bin of energy and angle, and all of them together: what `CURVES` names. Bins are those of the real showers."""
     energy, angle = bounds(real)
     mine, theirs = _rows(real, energy, angle), _rows(other, energy, angle)
@@ -53,21 +53,23 @@ def curves(real: Sample, other: Sample) -> list[Curve]:
     ]
 
 
-def whole(real: Sample, other: Sample) -> list[Curve]:
+def whole(real: Sample, other: Sample) -> list[ShowerCurve]:
     """Of all showers together, which all have one energy: profiles, spectrum and distributions, but nothing over the energy."""
     grids = _grids(real.features, other.features)
     names = [name for name in grids if name not in _RESPONSES]
     return [_curve(name, (EVERY, EVERY), real.features, other.features, grids) for name in names]
 
 
-def _matrix(real: Features, other: Features) -> Curve:
+def _matrix(real: Features, other: Features) -> ShowerCurve:
     """The correlations of the layer sums of all showers, row after row; x: places in the flat matrix. Errors are not told."""
     mine, theirs = (scores.layer_correlations(features).reshape(-1) for features in (real, other))
     none = np.zeros(len(mine))
-    return Curve("layers", (EVERY, EVERY), np.arange(len(mine), dtype=np.float64), mine, none, theirs, none)
+    return ShowerCurve(
+        "layers", (EVERY, EVERY), np.arange(len(mine), dtype=np.float64), mine, none, theirs, none
+    )
 
 
-def _angle_map(real: Sample, other: Sample) -> Curve:
+def _angle_map(real: Sample, other: Sample) -> ShowerCurve:
     """Shares of all showers by the angle that was asked for (x) and the one that is measured (y), rad; real ones have what is measured.
     What lies beyond the real angles is in no place, so that shares may add up to less."""
     edges = np.linspace(real.asked_angle.min(), real.asked_angle.max() + 1e-9, MAP_BINS + 1)
@@ -77,7 +79,9 @@ def _angle_map(real: Sample, other: Sample) -> Curve:
         for sample in (real, other)
     )
     none = np.zeros(len(mine))
-    return Curve("angle_map", (EVERY, EVERY), asked.reshape(-1), mine, none, theirs, none, seen.reshape(-1))
+    return ShowerCurve(
+        "angle_map", (EVERY, EVERY), asked.reshape(-1), mine, none, theirs, none, seen.reshape(-1)
+    )
 
 
 def bounds(real: Sample) -> tuple[Array, Array]:
@@ -171,7 +175,7 @@ def _number_edges(numbers: Array) -> Array:
 
 def _curve(
     name: str, bins: tuple[int, int], real: Features, other: Features, grids: Mapping[str, Array]
-) -> Curve:
+) -> ShowerCurve:
     if name in _NUMBERS:
         grid, sides = grids[name], [_shares(_NUMBERS[name](side), grids[name]) for side in (real, other)]
         grid = (grid[1:] + grid[:-1]) / 2.0
@@ -186,7 +190,7 @@ def _curve(
     else:
         grid = grids[name]
         sides = [_means(side.profiles[name.removeprefix("along_")]) for side in (real, other)]
-    return Curve(name, bins, grid, *sides[0], *sides[1])
+    return ShowerCurve(name, bins, grid, *sides[0], *sides[1])
 
 
 def _means(rows: Array) -> tuple[Array, Array]:

@@ -1,5 +1,5 @@
 """The work of the job that measures showers: checkpoints of a run are asked with the energies and angles of held-out rows, and
-what comes is compared with these rows. One record for each checkpoint, in a journal of the run's own."""
+what comes is compared with these rows. One answer for each checkpoint."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.domains.showers import calochallenge
 from gan_runtime.domains.showers.cell_values import values_of
 from gan_runtime.domains.showers.comparison import Sample, compared, sample, with_reading
-from gan_runtime.domains.showers.curves import Curve, bounds, curves
+from gan_runtime.domains.showers.curves import ShowerCurve, bounds, curves
 from gan_runtime.domains.showers.discriminator_outputs import Reading
-from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, PhysicsOptions
+from gan_runtime.domains.showers.evaluation import NAME, SUBMISSION_FILE, PhysicsOptions
 from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.projections import cells_in_gev
+from gan_runtime.domains.showers.score_metrics import MEASURED
 from gan_runtime.domains.showers.scores import binned
 from gan_runtime.domains.showers.values import Value
 from gan_runtime.engines.values import host_values
 from gan_runtime.evaluation.work import Evaluated, Subject
-from gan_runtime.records.journal import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
-from gan_runtime.records.physics import Side
+from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import steps_per_epoch
 
@@ -73,7 +73,7 @@ def measure(subject: Subject) -> Evaluated:
         "ms_batch": Value(milliseconds_each(networks, 100)),
     }
     read = reading(networks.workload, networks.spec.of_workload, networks.data.fields)
-    records = []
+    answers = []
     for number, state in enumerate(states, 2):
         told = partial(_tell, subject, number, stages, state)
         told("generating showers")
@@ -82,14 +82,14 @@ def measure(subject: Subject) -> Evaluated:
         scores = compared(real, made, told) | times
         told("asking the judging network")
         of_real, of_made = (_judged(side, state, read) for side in (real, made))
-        records.append(record_of(state, of_real, of_made, scores, floor, networks.data.fields))
+        answers.append(answer_of(state, of_real, of_made, scores, floor, networks.data.fields))
     if options.submission == "yes":
         calochallenge.write_submission(
             subject.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
         )
     epochs = [state.epoch for state in states]
     result = {"epochs": epochs, "warnings": list(networks.checkpoint.warnings)}
-    return Evaluated(records, run.physics_journal, result)
+    return Evaluated(answers, run.evaluations_journal, result)
 
 
 def _tell(subject: Subject, number: int, stages: int, state: State, sentence: str) -> None:
@@ -161,79 +161,93 @@ def _judged(showers: Sample, state: State, read: Reading | None) -> Sample:
     return with_reading(showers, found[BELIEF].astype(np.float64), _gev(found[ENERGY]))
 
 
-def record_of(
+def answer_of(
     state: State, real: Sample, made: Sample, found: dict[str, Value], floor: dict[str, Value], fields: Fields
-) -> Physics:
-    """What stands in the journal of one checkpoint: scores and their floor, curves, and a few showers."""
+) -> Answer:
+    """The answer about one checkpoint: scores and their floor, curves, and a few showers."""
     none = Value(math.nan)
-    return Physics(
+    return Answer(
+        evaluation=NAME,
+        key=f"epoch {state.epoch}",
         epoch=state.epoch,
         step=state.step,
         checkpoint=state.name,
-        showers=len(real),
-        grid=real.cells_gev.shape[1:],
-        periodic=list(fields[SHOWERS].periodic),
+        facts={
+            "showers": len(real),
+            "grid": list(real.cells_gev.shape[1:]),
+            "periodic": list(fields[SHOWERS].periodic),
+        },
+        metric_prefix=f"{MEASURED}_",
         scores=[
-            PhysicsScore(
+            Score(
                 name=name,
                 value=value.value,
                 error=value.error,
                 floor=floor.get(name, none).value,
                 floor_error=floor.get(name, none).error,
+                samples=len(real),
             )
             for name, value in found.items()
         ],
-        curves=[curve_record(curve, *bounds(real)) for curve in curves(real, made)],
-        pictures=list(_pictures(real, made)),
+        curves=[stored_curve(curve, *bounds(real)) for curve in curves(real, made)],
+        arrays=list(_pictures(real, made)),
     )
 
 
-def curve_record(curve: Curve, energy: NDArray[np.float64], angle: NDArray[np.float64]) -> PhysicsCurve:
-    """As it stands in the journal. `energy`, `angle`: the edges of the bins that it may be of."""
-    return PhysicsCurve(
+def stored_curve(curve: ShowerCurve, energy: NDArray[np.float64], angle: NDArray[np.float64]) -> Curve:
+    """As it is in an answer. `energy`, `angle`: the edges of the bins that it may be of."""
+    bins = {"energy": _range(energy, curve.bins[0]), "angle": _range(angle, curve.bins[1])}
+    sides = (
+        ("real", curve.real, curve.real_error),
+        ("generated", curve.generated, curve.generated_error),
+    )
+    return Curve(
         name=curve.name,
-        energy=_range(energy, curve.bins[0]),
-        angle=_range(angle, curve.bins[1]),
         x=_rounded(curve.x),
         y=_rounded(curve.y),
-        real=_rounded(curve.real),
-        real_error=_rounded(curve.real_error, DIGITS_OF_ERRORS),
-        generated=_rounded(curve.generated),
-        generated_error=_rounded(curve.generated_error, DIGITS_OF_ERRORS),
+        series=[
+            Series(name=side, values=_rounded(values), error=_rounded(errors, DIGITS_OF_ERRORS))
+            for side, values, errors in sides
+        ],
+        facts={name: limits for name, limits in bins.items() if limits is not None},
     )
 
 
-def _range(edges: NDArray[np.float64], number: int) -> tuple[float, float] | None:
-    return None if number < 0 else (float(edges[number]), float(edges[number + 1]))
+def _range(edges: NDArray[np.float64], number: int) -> list[float] | None:
+    return None if number < 0 else [float(edges[number]), float(edges[number + 1])]
 
 
 def _rounded(numbers: NDArray[np.floating], digits: int = DIGITS) -> list[float]:
     return [float(f"{number:.{digits}g}") for number in numbers.tolist()]
 
 
-def _pictures(real: Sample, made: Sample) -> Iterator[PhysicsShower]:
+def _pictures(real: Sample, made: Sample) -> Iterator[ArrayFile]:
     """A real and a generated shower in the middle of each bin of energy and angle."""
     for pair, row in enumerate(_middles(real)):
         yield from pictures_of(pair, row, real, made)
 
 
-def pictures_of(pair: int, row: int, real: Sample, made: Sample) -> Iterator[PhysicsShower]:
-    """The real and the generated shower in one place of their samples, as their brightest cells."""
+def pictures_of(pair: int, row: int, real: Sample, made: Sample) -> Iterator[ArrayFile]:
+    """The real and the generated shower in one place of their samples, as their brightest cells in MeV.
+
+    Both of a pair were asked for with the same energy and angle. The fact `share` is how much of a shower's energy its cells hold.
+    """
     angle = None if np.isnan(real.asked_angle[row]) else float(real.asked_angle[row])
-    sides: dict[Side, Sample] = {"real": real, "generated": made}
-    for side, showers in sides.items():
+    for side, showers in (("real", real), ("generated", made)):
         cells = showers.cells_gev[row].reshape(-1)
         brightest = np.argsort(cells)[::-1][:MOST_CELLS]
         brightest = np.sort(brightest[cells[brightest] > FAINTEST_GEV])
         total = float(cells.sum())
-        yield PhysicsShower(
-            pair=pair,
-            side=side,
-            energy_gev=float(real.features.energy_gev[row]),
-            angle=angle,
-            cells=brightest.tolist(),
-            mev=_rounded(cells[brightest] * 1e3),
-            share=float(cells[brightest].sum()) / total if total else 1.0,
+        yield ArrayFile(
+            name=side,
+            places=brightest.tolist(),
+            values=_rounded(cells[brightest] * 1e3),
+            facts={
+                "pair": pair,
+                "energy_gev": float(real.features.energy_gev[row]),
+                "angle": angle,
+                "share": float(cells[brightest].sum()) / total if total else 1.0,
+            },
         )
 
 

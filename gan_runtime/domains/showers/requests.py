@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Measured
+from gan_runtime.records.answer import ArrayFile, Curve
 from gan_runtime.training.checkpoints import Which
 
-__all__ = ["CHOSEN_FILE", "SUBMISSION_FILE", "Chosen", "Measured", "Wanted"]
+__all__ = ["CHOSEN_FILE", "SUBMISSION_FILE", "Chosen", "ChosenShowers", "Measured", "Wanted"]
 
+MOST_CELLS = 10_000_000  # of a grid, so that no page makes room for more than it has
 CHOSEN_FILE = "showers.json"  # among the results of a job that makes showers of one energy
 
 
@@ -35,3 +41,32 @@ class Chosen:
     checkpoint: Which = "newest"
     showers: int = 100
     seed: int = 0
+
+
+class ChosenShowers(BaseModel):
+    """What a job made of one energy (GeV) and angle (measured, rad; None without angles).
+
+    `simulated`: the showers next to the generated ones are made for it, else they are the held-out ones that come nearest.
+    `step`: of the checkpoint; `response`: visible over incident energy by side, and `measured`: their angles, rad.
+    `curves`, `pictures`: as in an answer.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    energy_gev: float
+    angle: float | None
+    simulated: bool
+    step: int
+    showers: int
+    grid: tuple[int, int, int]
+    response: dict[str, float]
+    measured: dict[str, float] | None
+    curves: list[Curve]
+    pictures: list[ArrayFile]
+
+    @model_validator(mode="after")
+    def _cells_of_the_grid(self) -> Self:
+        if math.prod(self.grid) > MOST_CELLS or any(
+            cell >= math.prod(self.grid) for picture in self.pictures for cell in picture.places
+        ):
+            raise ValueError(f"pictures must lie in a grid of at most {MOST_CELLS:,} cells")
+        return self

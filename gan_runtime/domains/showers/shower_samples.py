@@ -15,15 +15,14 @@ from gan_runtime.domains.showers.angle import measured_angle
 from gan_runtime.domains.showers.comparison import Sample, sample
 from gan_runtime.domains.showers.curves import whole
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, ENERGY_SCALE, SHOWERS
-from gan_runtime.domains.showers.measurement import curve_record, of_values, pictures_of
+from gan_runtime.domains.showers.measurement import of_values, pictures_of, stored_curve
 from gan_runtime.domains.showers.projections import cells_in_gev
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
+from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.domains.showers.rows import rows_of
 from gan_runtime.domains.showers.simulated_preparation import GRIDS
 from gan_runtime.domains.showers.simulation import Grid
 from gan_runtime.engines.values import host_values
 from gan_runtime.jobs.task import Task
-from gan_runtime.records.physics import ChosenShowers, Side
 from gan_runtime.records.run_folder import write_whole
 
 AT_ONCE = 25  # simulated together
@@ -112,7 +111,7 @@ def _nearest(values: Values, wanted: Chosen) -> Values:
 
 def record_of(wanted: Chosen, step: int, simulated: bool, real: Sample, made: Sample) -> ChosenShowers:
     """What the page draws: profiles and distributions of all of them, and a pair to look at."""
-    sides: dict[Side, Sample] = {"real": real, "generated": made}
+    sides = {"real": real, "generated": made}
     has_angle = not np.isnan(real.features.angle).any()
     none = np.empty(0)
     return ChosenShowers(
@@ -126,6 +125,6 @@ def record_of(wanted: Chosen, step: int, simulated: bool, real: Sample, made: Sa
         measured={side: float(one.features.angle.mean()) for side, one in sides.items()}
         if has_angle
         else None,
-        curves=[curve_record(curve, none, none) for curve in whole(real, made)],
+        curves=[stored_curve(curve, none, none) for curve in whole(real, made)],
         pictures=[shower for row in range(PICTURED) for shower in pictures_of(row, row, real, made)],
     )

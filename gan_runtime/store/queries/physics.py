@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.records.physics import PhysicsShower
+from gan_runtime.records.answer import ArrayFile
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -115,10 +115,10 @@ def physics_showers(store: Store, run_id: str, epoch: int) -> list[ShowerRow]:
     ]
 
 
-def shower_of(picture: PhysicsShower, grid: tuple[int, int, int]) -> ShowerRow:
+def shower_of(picture: ArrayFile, grid: tuple[int, int, int]) -> ShowerRow:
     """A shower that stands in no table, such as one that a job has just made."""
-    cells = _cells(list(grid), picture.cells, picture.mev)
-    return ShowerRow(picture.pair, picture.side, picture.energy_gev, picture.angle, cells, picture.share)
+    facts, cells = picture.facts, _cells(list(grid), picture.places, picture.values)
+    return ShowerRow(facts["pair"], picture.name, facts["energy_gev"], facts["angle"], cells, facts["share"])
 
 
 def _cells(grid: list[int], cells: list[int], mev: list[float]) -> NDArray[np.float32]:

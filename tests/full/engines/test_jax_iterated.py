@@ -8,9 +8,10 @@ import numpy as np
 
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows.evaluation import RolloutOptions
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Flow, Plan
+from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from tests.support import stored_films
@@ -31,8 +32,13 @@ def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_thre
     checkpoints.save(run.checkpoints, state, 1, wall_s=1.0, kept=1)
     options = RolloutOptions(steps=2, ways=("naive", "map_reduce"), cores=3, blend="none")
     jax("iterated", home.path, run.run_id, options.model_dump(mode="json"))
-    naive, grouped = (record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow))
-    assert (naive.engine, naive.tiles, grouped.cores, naive.step) == ("jax", 6, 3, 1)
-    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
+    naive, grouped = answers_of(run, "rollout")
+    assert (naive.facts["engine"], naive.facts["tiles"], grouped.facts["cores"], naive.step) == (
+        "jax",
+        6,
+        3,
+        1,
+    )
+    films = [flow_frames.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0], films[1])
     assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"

@@ -9,9 +9,10 @@ import pytest
 
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows import iterate_requests
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Flow, Plan
+from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, snapshots
 from tests.support import stored_films
@@ -52,13 +53,15 @@ def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_ne
     snapshots.save(run.snapshots, newest, 2)
     for epoch in (None, 1, 2):
         done(home, run, steps=2, ways=("whole",), epoch=epoch)
-    records = [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+    records = answers_of(run, "rollout")
     assert [(record.checkpoint, record.epoch, record.step) for record in records] == [
         ("newest", 2, 20),
         ("epoch 1", 1, 10),
         ("epoch 2", 2, 20),
     ]
-    of_newest, of_first, of_second = (flow_frames.read(run, record.frames).predicted for record in records)
+    of_newest, of_first, of_second = (
+        flow_frames.read(run, record.arrays[0].file).predicted for record in records
+    )
     np.testing.assert_array_equal(of_newest[0], of_first[0], "the same frame is given")
     rounded, other = (np.abs(film[1:] - of_newest[1:]).max() for film in (of_second, of_first))
     assert other > 20.0 * rounded, "other weights make another film; the same ones in half precision do not"
@@ -70,15 +73,13 @@ def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: Ne
     run = of_pix2pix(home, new_run)
     checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, kept=1)
     naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)
-    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
+    films = [flow_frames.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0], films[1])
     assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"
-    assert (naive.engine, naive.tile, naive.tiles) == ("tensorflow", (16, 16), 6)
-    assert all(
-        stage.seconds > 0.0
-        for record in (naive, grouped)
-        for stage in record.stages
-        if stage.name != "compile"
-    )
+    assert (naive.facts["engine"], naive.facts["tile"], naive.facts["tiles"]) == ("tensorflow", [16, 16], 6)
+    for answer in (naive, grouped):
+        stages = next(curve for curve in answer.curves if curve.name == "stages")
+        seconds = dict(zip(stages.facts["names"], stages.series[0].values, strict=True))
+        assert all(value > 0.0 for name, value in seconds.items() if name != "compile")
     assert iterate_requests.translates(home, "quick-0001")
     assert iterate_requests.tile_of(run) == 16

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Flow, Scalars
+from gan_runtime.records.journal import Scalars
 from gan_runtime.records.processes import environment
 from gan_runtime.records.run_folder import RunDir, write_json
 from tests.support import drawn_pairs
@@ -42,7 +44,7 @@ def trained(home: Home) -> RunDir:
     return run
 
 
-def iterated(home: Home, run: RunDir) -> list[Flow]:
+def iterated(home: Home, run: RunDir) -> list[Answer]:
     """By the command, on one core and on two."""
     command = [sys.executable, "-m", "gan_runtime", "flow", run.run_id, "--home", str(home.path), "--json"]
     command += ["--way", "naive", "--way", "map_reduce", "--cores", "2"]
@@ -51,7 +53,7 @@ def iterated(home: Home, run: RunDir) -> list[Flow]:
     )
     assert ended.returncode == 0, ended.stderr[-2_000:]
     assert [way["way"] for way in json.loads(ended.stdout)["ways"]] == ["naive", "map_reduce"]
-    return [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+    return answers_of(run, "rollout")
 
 
 @pytest.mark.parametrize("layout", ["side_by_side", "folders"])
@@ -68,8 +70,13 @@ def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
         return  # what is painted does not depend on it
     naive, grouped = iterated(home, run)
     # Tiles of 16 that share 12 pixels, as where nobody says otherwise: 5 × 5 cover 32 × 32.
-    assert (naive.tiles, naive.overlap, naive.steps, naive.is_usual) == (25, 12, 1, True)
-    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
+    assert (naive.facts["tiles"], naive.facts["overlap"], naive.facts["steps"], naive.facts["is_usual"]) == (
+        25,
+        12,
+        1,
+        True,
+    )
+    films = [flow_frames.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0], films[1])
-    error = np.abs(films[0][1].astype(float) - flow_frames.read(run, naive.frames).truth[1]).mean()
+    error = np.abs(films[0][1].astype(float) - flow_frames.read(run, naive.arrays[0].file).truth[1]).mean()
     assert error < difference[:6].mean()
