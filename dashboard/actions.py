@@ -13,7 +13,7 @@ from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import host_presets
 from gan_runtime.spec import RunSpec
-from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.dependencies import After
 
 Answer = TypeVar("Answer")
 

@@ -25,15 +25,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog
+from gan_runtime import catalog, device_locks
 from gan_runtime.base import cluster, disk, fields
 from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.cluster import Place
 from gan_runtime.base.errors import AlarmError, DatasetError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
-from gan_runtime.device_locks import keeping
-from gan_runtime.device_locks.held import handed
+from gan_runtime.device_locks import handed
 from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
 from gan_runtime.engines.step_plan import check_batches
 from gan_runtime.engines.task import read_by_workload, workload_of
@@ -56,7 +55,7 @@ Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
 def enter(words: list[str], module: str = processes.TRAINER, train: Trains | None = None) -> NoReturn:
     """The life of a trainer process. `words`: its command line after the module's name; `module`: what the launcher of several
     workers starts each one as; `train`: what this process does once it has its place in the run, by default `_train`."""
-    keeping.begin(handed(os.environ))
+    device_locks.keep_in_place(handed(os.environ))
     start_lock.handed(os.environ)
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
         tempfile.tempdir = (

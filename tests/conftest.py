@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.base import processor
-from gan_runtime.device_locks.folder import FOLDER_VARIABLE
+from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal

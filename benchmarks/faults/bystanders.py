@@ -20,7 +20,7 @@ from gan_runtime import bundles
 from gan_runtime.data import prepared
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records.home import Home
-from gan_runtime.supervision import crash_cleanup
+from gan_runtime.supervision import recovery
 from tests.support.asking import ask, ask_of
 from tests.support.inject import Injection
 
@@ -116,4 +116,4 @@ def _interrupted(stage: Stage, what: str, given: str) -> None:
     subprocess.run(command, env=stage.environment_of(injection.environment), check=False, capture_output=True)
     for folder in [*stage.home.runs.glob(".new-*"), *stage.home.runs.glob(".import-*")]:
         stage.told.append(f"left {folder.name[:5]}")
-        stage.age(folder, 2 * crash_cleanup.IDLE_SECONDS)
+        stage.age(folder, 2 * recovery.IDLE_SECONDS)

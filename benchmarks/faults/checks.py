@@ -19,7 +19,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import rebuild
+from gan_runtime.supervision import store_recovery
 from gan_runtime.training import checkpoints
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -136,7 +136,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 def rebuilt_alike(home: Home, before: Rows) -> list[str]:
     """A database made anew from the journals has the same rows. The home must have no owner."""
-    rebuild.rebuild(home)
+    store_recovery.rebuild(home)
     after = stored_rows(home)
     return [
         f"after a rebuild {view} has {len(after[view])} rows instead of {len(before[view])}, or others"
@@ -156,7 +156,7 @@ def stored_rows(home: Home) -> Rows:
     try:
         rows: Rows = {
             view: sorted(store.rows(f"SELECT * FROM {view}"), key=repr)
-            for view in rebuild.VIEWS
+            for view in store_recovery.VIEWS
             if view != "jobs"
         }
         rows["last_scalars"] = sorted(store.rows("SELECT * FROM ingest.last_scalars"), key=repr)

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from gan_runtime.base.errors import RunStateError
-from gan_runtime.device_locks.folder import FOLDER_VARIABLE
+from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.records import processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home

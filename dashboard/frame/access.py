@@ -18,8 +18,8 @@ from gan_runtime.base import addresses
 from gan_runtime.base.addresses import is_loopback
 from gan_runtime.base.errors import SignInError
 from gan_runtime.base.operator_password import PasswordDoor
+from gan_runtime.hardware.hardware_probe import HostLook
 from gan_runtime.records.actors import DASHBOARD, Actor, Role, operator
-from gan_runtime.supervision.hardware_probe import HostLook
 
 VIEW_ONLY = "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the command line of its machine."
 SIGN_IN = "Everyone can look. To start, stop, change or delete something, sign in as an operator."

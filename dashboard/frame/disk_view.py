@@ -11,7 +11,7 @@ from dashboard import words
 from dashboard.frame import session
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.records.home import Home
-from gan_runtime.supervision.disk_usage import Space
+from gan_runtime.supervision.maintenance import Space
 
 
 def show() -> None:

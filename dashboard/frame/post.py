@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.hardware.hardware_probe import HostLook
 from gan_runtime.records.home import Home
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.hardware_probe import HostLook
 from gan_runtime.supervision.owner import HomeOwner
 
 log = logging.getLogger("gan_runtime")

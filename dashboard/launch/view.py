@@ -6,11 +6,12 @@ import streamlit as st
 
 from dashboard import actions, change_buttons, command_box, widgets, words
 from dashboard.launch import fields
+from gan_runtime import device_locks
 from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
-from gan_runtime.device_locks import host_devices, looks
+from gan_runtime.device_locks import host_devices
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
@@ -55,10 +56,10 @@ def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:
     """Whether a run started now would have to wait: for a run of this home, or for a training of another one."""
     wanted = accelerator(spec, host)
     live = [row for row in queries.runs(store) if row.is_live and row.accelerator == wanted]
-    devices, count = host_devices.wanted(wanted, spec)
+    devices, count = host_devices.of_run(wanted, spec)
     if (len(devices) == 1 and live) or any(row.status == "queued" for row in live):
         return True
-    return sum(not looks.is_free(device) for device in devices) > len(devices) - count
+    return sum(not device_locks.is_free(device) for device in devices) > len(devices) - count
 
 
 def accelerator(spec: RunSpec, host: Host) -> str:

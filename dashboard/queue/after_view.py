@@ -10,7 +10,7 @@ from dashboard import actions, change_buttons, words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.dependencies import After
 
 IN_ITS_TURN = ""
 LAUNCH = "launch"  # the key of the choice there

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from dashboard import words
+from gan_runtime import device_locks
 from gan_runtime.base.errors import DeviceLockError, UnknownRunError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.device_locks import looks
-from gan_runtime.device_locks import words as lock_words
-from gan_runtime.device_locks.looks import Look
+from gan_runtime.device_locks import Occupancy
 from gan_runtime.store import queries
 
 
@@ -36,12 +35,12 @@ def of_other_homes(runtime: Runtime) -> None:
         st.caption(" · ".join(in_words(runtime, look) for look in others))
 
 
-def in_words(runtime: Runtime, look: Look, moment: datetime | None = None) -> str:
+def in_words(runtime: Runtime, look: Occupancy, moment: datetime | None = None) -> str:
     """Such as "CPU: run quick-0007 trains on it for 12 m 04 s", as Markdown."""
     label = words.plain(look.device.label)
     if look.holder is None:
         return f"{label}: free"
-    whose = lock_words.whose(look.holder, runtime.home.path.resolve())
+    whose = device_locks.whose(look.holder, runtime.home.path.resolve())
     return f"{label}: taken by {words.plain(whose)}{_since(look.holder.since, moment)}{_left(runtime, look)}"
 
 
@@ -51,7 +50,7 @@ def _since(since: datetime | None, moment: datetime | None) -> str:
     return f" for {words.duration(max(0.0, ((moment or datetime.now(UTC)) - since).total_seconds()))}"
 
 
-def _left(runtime: Runtime, look: Look) -> str:
+def _left(runtime: Runtime, look: Occupancy) -> str:
     """How long a run of this home goes on, as far as that is known."""
     if look.holder is None or not look.is_of(runtime.home.path.resolve()):
         return ""
@@ -62,9 +61,9 @@ def _left(runtime: Runtime, look: Look) -> str:
     return "" if seconds is None else f", {words.duration(seconds)} left"
 
 
-def _looks() -> list[Look]:
+def _looks() -> list[Occupancy]:
     try:
-        return looks.looks()
+        return device_locks.occupancies()
     except DeviceLockError as error:
         st.warning(words.plain(str(error)), icon=":material/lock:")
         return []

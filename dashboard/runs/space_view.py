@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import words
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.supervision.disk_usage import Space
+from gan_runtime.supervision.maintenance import Space
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from gan_runtime.cli.arguments import HomeOption, JsonOption, commands
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.supervision import bin as runs_bin
 from gan_runtime.supervision.bin import BinnedRun
-from gan_runtime.supervision.disk_usage import Measure
+from gan_runtime.supervision.maintenance import DiskUsage
 
 
 def delete(
@@ -85,7 +85,7 @@ def restore(
 def space(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show what takes how much space: each run, the largest first, data sets, jobs, the database, caches, the bin; and what is left."""
     chosen = Home.choose(home).prepare()
-    found = Measure(chosen).space()
+    found = DiskUsage(chosen).space()
     if as_json:
         return output.print_json(asdict(found))
     table = tables.table("what", "MB")

@@ -8,17 +8,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from gan_runtime import device_locks
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import HomeOption, JsonOption, OnlyIfFinishedOption, RunArgument, commands
 from gan_runtime.cli.clock import clock
 from gan_runtime.cli.tables import table
 from gan_runtime.commands.queue import Way
-from gan_runtime.device_locks import looks, words
-from gan_runtime.device_locks.looks import Look
+from gan_runtime.device_locks import Occupancy
 from gan_runtime.records.home import Home
 from gan_runtime.store import memory, queries
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.dependencies import After
 
 DRIVER_SECONDS = 5.0  # that the driver of GPUs is waited for
 
@@ -80,7 +80,7 @@ def _move(home: Home, run_id: str, way: Way, as_json: bool) -> None:
 
 
 def _show(home: Home, as_json: bool) -> None:
-    waiting, found = queries.queue(memory.from_journals(home)), looks.looks(DRIVER_SECONDS)
+    waiting, found = queries.queue(memory.from_journals(home)), device_locks.occupancies(DRIVER_SECONDS)
     if as_json:
         return output.print_json(
             {
@@ -98,13 +98,13 @@ def _show(home: Home, as_json: bool) -> None:
     return output.answers().print(made)
 
 
-def _devices(found: list[Look], home: Home) -> Table:
+def _devices(found: list[Occupancy], home: Home) -> Table:
     made = table("device", "taken by", "for")
     for look in found:
         seconds = _seconds(look)
         made.add_row(
             look.device.label,
-            words.whose(look.holder, home.path.resolve()) if look.holder else "free",
+            device_locks.whose(look.holder, home.path.resolve()) if look.holder else "free",
             "" if seconds is None else clock(seconds),
         )
     return made
@@ -114,7 +114,7 @@ def _waits(row: RunRow) -> dict[str, Any]:
     return {"run_id": row.run_id, "name": row.name, "accelerator": row.accelerator, "note": row.note}
 
 
-def _has(look: Look) -> dict[str, Any]:
+def _has(look: Occupancy) -> dict[str, Any]:
     record: dict[str, Any] = {
         "device": look.device.label,
         "kind": look.device.kind,
@@ -125,6 +125,6 @@ def _has(look: Look) -> dict[str, Any]:
     return record
 
 
-def _seconds(look: Look) -> float | None:
+def _seconds(look: Occupancy) -> float | None:
     since = look.holder.since if look.holder else None
     return None if since is None else max(0.0, (datetime.now(UTC) - since).total_seconds())

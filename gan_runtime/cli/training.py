@@ -22,7 +22,7 @@ from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import owner
 from gan_runtime.supervision.admission import admit
-from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.dependencies import After
 
 ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and keeps its home
 

@@ -19,8 +19,8 @@ from gan_runtime.commands.jobs import DataCommands, JobCommands
 from gan_runtime.commands.kept import KeepCommands
 from gan_runtime.commands.queue import QueueCommands
 from gan_runtime.commands.runs import RunCommands
-from gan_runtime.supervision import rebuild
-from gan_runtime.supervision.rebuild import Rebuilt
+from gan_runtime.supervision import store_recovery
+from gan_runtime.supervision.store_recovery import Rebuilt
 
 log = logging.getLogger("gan_runtime")
 
@@ -38,6 +38,6 @@ class Commands(RunCommands, QueueCommands, KeepCommands, JobCommands, DataComman
     @change
     def rebuild(self) -> Rebuilt:
         """Rebuilds results.duckdb from the journals. Raises as `rebuild.rebuild`."""
-        made = rebuild.rebuild(self.home)
+        made = store_recovery.rebuild(self.home)
         log.info("%s is rebuilt, as the %s asked", self.home.database, self.actor.name)
         return made

@@ -16,7 +16,7 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.supervision.run_dependencies import After, check
+from gan_runtime.supervision.dependencies import After, check
 
 Way = Literal["up", "down", "next"]
 LOCK = ".queue.lock"

@@ -23,8 +23,8 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import bin, next_attempt
 from gan_runtime.supervision.admission import Admission, admit, require_space
-from gan_runtime.supervision.run_dependencies import After
-from gan_runtime.supervision.run_dependencies import check as check_after
+from gan_runtime.supervision.dependencies import After
+from gan_runtime.supervision.dependencies import check as check_after
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 

@@ -9,14 +9,14 @@ import copy
 
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.commands import Commands
+from gan_runtime.hardware.hardware_probe import HostLook
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.actors import DASHBOARD, Actor, operator
 from gan_runtime.records.home import Home
-from gan_runtime.supervision.hardware_probe import HostLook
-from gan_runtime.supervision.maintenance import Housekeeping
+from gan_runtime.supervision.maintenance import Maintenance
+from gan_runtime.supervision.owner_thread import OpenHome, OwnedHome, ViewedHome
 from gan_runtime.supervision.starters import Starter
 from gan_runtime.supervision.store_recovery import Healed
-from gan_runtime.supervision.store_updates import Owning, Upkeep, Viewing
 from gan_runtime.supervision.supervisor import GRACE_SECONDS
 
 
@@ -25,7 +25,7 @@ class Runtime:
 
     why_not_owned: GanRuntimeError | None = None  # None for an owner
 
-    def __init__(self, upkeep: Upkeep, host_look: HostLook) -> None:
+    def __init__(self, upkeep: OpenHome, host_look: HostLook) -> None:
         self.home, self.store, self.host_look = upkeep.home, upkeep.store, host_look
         self._upkeep = upkeep
         self.commands = self._commands(operator(DASHBOARD))
@@ -46,12 +46,12 @@ class Runtime:
             HomeInUseError: another process is the owner; the message names it.
             StoreError, HomeError: the store or the folder cannot be used.
         """
-        return cls(Owning.begin(home, grace_seconds, starter, url), host_look or HostLook())
+        return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_look or HostLook())
 
     @classmethod
     def view(cls, home: Home, why_not: GanRuntimeError, host_look: HostLook | None = None) -> Runtime:
         """Looks at a home without owning it: all that its journals say, and no change. `why_not`: why it is not owned."""
-        runtime = cls(Viewing.begin(home), host_look or HostLook())
+        runtime = cls(ViewedHome.begin(home), host_look or HostLook())
         runtime.why_not_owned = why_not
         runtime.commands = runtime._commands(Actor(DASHBOARD, why_not=str(why_not)))
         return runtime
@@ -94,7 +94,7 @@ class Runtime:
         return self.host_look.answer()
 
     @property
-    def housekeeping(self) -> Housekeeping:
+    def housekeeping(self) -> Maintenance:
         """Measures the space that runs take, and removes what is old in the bin."""
         return self._upkeep.housekeeping
 

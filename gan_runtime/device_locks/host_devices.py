@@ -1,7 +1,8 @@
 """The devices of this host that a training takes for itself, found without a framework.
 
 The CPU is one device, since a trainer uses all of its cores. Each GPU is one. A TPU is one: its library hands all chips of the
-host to the process that asks first. A TPU elsewhere is one by its address.
+host to the process that asks first. A TPU elsewhere is one by its address. The driver of the GPUs is asked in the background: one
+that hangs keeps nobody waiting, least of all an owner between two ticks.
 """
 
 from __future__ import annotations
@@ -9,12 +10,97 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from gan_runtime.device_locks import driver
 from gan_runtime.spec import RunSpec
 
-UNKNOWN = "waiting for nvidia-smi, which has not yet said which GPUs this host has"
+# ---- what the driver says --------------------------------------------------------------------------------------------
+
+
+PROGRAM = "nvidia-smi"
+LOOK_SECONDS = 20.0  # a driver that wakes up takes some
+AGAIN_SECONDS = 10.0  # from an answer that was none to the next question
+SILENT_SECONDS = 3.0  # from then on it is told that it does not answer
+
+
+@dataclass(frozen=True)
+class DriverAnswer:
+    """`gpus`: a line for each, such as "0, GPU-5a6e…, NVIDIA H200"; `listed`: the same list with the MIG parts of each one below it."""
+
+    gpus: str
+    listed: str
+
+
+NOTHING = DriverAnswer("", "")  # there is no driver, or it cannot say
+
+
+class Driver:
+    """Of one process. Every method may be called from any thread. An answer is kept for good, a failure for a while."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._changed = clock, threading.Condition()
+        self._said: DriverAnswer | None = None  # None: it has never ended
+        self._asked_s: float | None = None  # since when it is being asked
+        self._failed_s = float("-inf")
+
+    def said(self, patience_s: float = 0.0) -> DriverAnswer | None:
+        """None as long as it has neither answered nor failed. A question that is under way is waited for at most `patience_s` seconds."""
+        if shutil.which(PROGRAM) is None:
+            return NOTHING
+        with self._changed:
+            if (
+                self._said in (None, NOTHING)
+                and self._asked_s is None
+                and self._clock() - self._failed_s >= AGAIN_SECONDS
+            ):
+                self._asked_s = self._clock()
+                # A daemon, as a driver that hangs must not keep a process from ending.
+                threading.Thread(target=self._ask, name="gpu-driver", daemon=True).start()
+            self._changed.wait_for(lambda: self._asked_s is None, patience_s)
+            return self._said
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the first answer takes longer than is usual."""
+        with self._changed:
+            begin = self._asked_s
+            return self._said is None and begin is not None and self._clock() - begin >= SILENT_SECONDS
+
+    def _ask(self) -> None:
+        try:
+            said = _answer()
+        except (OSError, subprocess.SubprocessError):
+            said = NOTHING
+        with self._changed:
+            self._said, self._asked_s = said, None
+            if said == NOTHING:
+                self._failed_s = self._clock()
+            self._changed.notify_all()
+
+
+def _answer() -> DriverAnswer:
+    """Raises OSError, subprocess.SubprocessError."""
+    gpus = _output("--query-gpu=index,uuid,name", "--format=csv,noheader")
+    return DriverAnswer(gpus, _output("--list-gpus")) if gpus else NOTHING
+
+
+def _output(*words: str) -> str:
+    command = [PROGRAM, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LOOK_SECONDS, check=True).stdout
+
+
+DRIVER = Driver()
+
+
+# ---- devices ---------------------------------------------------------------------------------------------------------
+
+
+NOT_YET_LISTED = "waiting for nvidia-smi, which has not yet said which GPUs this host has"
 
 
 @dataclass(frozen=True)
@@ -39,7 +125,7 @@ TPU = HostDevice("tpu", "tpu", "TPU")
 ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # where no driver tells them apart
 
 
-def wanted(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], int]:
+def of_run(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], int]:
     """Devices that a run may train on, and on how many of them it does; none while the driver has not said which there are. `spec`: None
     where its options cannot be read."""
     if accelerator == "cpu":
@@ -52,10 +138,10 @@ def wanted(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], in
 
 def why_unknown(accelerator: str) -> str:
     """Why nobody knows which devices there are, where that takes longer than is usual; else empty."""
-    return UNKNOWN if accelerator == "gpu" and driver.DRIVER.is_silent else ""
+    return NOT_YET_LISTED if accelerator == "gpu" and DRIVER.is_silent else ""
 
 
-def known(patience_s: float = 0.0) -> list[HostDevice]:
+def of_host(patience_s: float = 0.0) -> list[HostDevice]:
     """Those of this host that one can tell of without a framework. `patience_s`: with the driver of its GPUs."""
     return [CPU, *((_gpus(patience_s) and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))) or ())]
 
@@ -84,7 +170,7 @@ def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
         return gpus[int(word)] if int(word) < len(gpus) else None
     if not word.startswith("MIG-"):
         return next((gpu for gpu in gpus if gpu.visible.startswith(word)), None)
-    said = driver.DRIVER.said()
+    said = DRIVER.said()
     uuid, whole = next(
         (
             (part, gpu)
@@ -97,9 +183,9 @@ def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
     return HostDevice(_key(uuid), "gpu", f"GPU part {uuid[:12]}", uuid, within)
 
 
-def labelled(key: str) -> HostDevice:
+def by_key(key: str) -> HostDevice:
     """A device by the name of its lock, which another home may have taken on a part of the host that is not seen here."""
-    named = {device.key: device for device in (*known(), TPU, ANY_GPU)}
+    named = {device.key: device for device in (*of_host(), TPU, ANY_GPU)}
     if key in named:
         return named[key]
     kind = key.partition("-")[0]
@@ -108,7 +194,7 @@ def labelled(key: str) -> HostDevice:
 
 def _gpus(patience_s: float = 0.0) -> tuple[HostDevice, ...] | None:
     """Empty where the driver cannot say; then it is asked again, as another home may know the GPUs apart. None while it is being asked."""
-    said = driver.DRIVER.said(patience_s)
+    said = DRIVER.said(patience_s)
     return None if said is None else read_gpus(said.gpus)
 
 

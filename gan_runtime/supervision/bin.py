@@ -27,8 +27,8 @@ from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.supervision import slow_clock
-from gan_runtime.supervision.slow_clock import DAY_S, Moment
+from gan_runtime.supervision import bin_clock
+from gan_runtime.supervision.bin_clock import DAY_S, Moment
 
 DAYS = 30
 NOTE = "deleted.json"
@@ -57,7 +57,7 @@ def listed(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
     """What is in the bin, the latest first."""
     moment = moment or Moment.now()
     notes = _notes(home)
-    seconds = slow_clock.read(home.bin, moment, _least(notes)) if notes else 0.0
+    seconds = bin_clock.read(home.bin, moment, _least(notes)) if notes else 0.0
     runs = [_binned(path.name, note, seconds) for path, note in notes.items()]
     return sorted(
         runs, key=lambda run: (run.deleted_at is not None, run.deleted_at or 0, run.key), reverse=True
@@ -74,7 +74,7 @@ def put(run: RunDir, asker: str, moment: Moment | None = None) -> str:
     home = Home(run.path.parent.parent)
     try:
         home.bin.mkdir(exist_ok=True)
-        seconds = slow_clock.advance(home.bin, moment or Moment.now(), _least(_notes(home)))
+        seconds = bin_clock.advance(home.bin, moment or Moment.now(), _least(_notes(home)))
         write_json(
             run.path / NOTE,
             {
@@ -155,7 +155,7 @@ def remove_old(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
     if not _notes(home):
         return []
     moment = moment or Moment.now()
-    slow_clock.advance(home.bin, moment, _least(_notes(home)))
+    bin_clock.advance(home.bin, moment, _least(_notes(home)))
     old = [run for run in listed(home, moment) if run.days_left == 0 and not _is_too_early(run, moment)]
     for run in old:
         with contextlib.suppress(UnknownRunError):  # somebody restored it just now

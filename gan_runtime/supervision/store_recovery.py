@@ -1,29 +1,107 @@
-"""The store heals: a results.duckdb that cannot be used is set aside, and its owner reads the journals into a new one.
+"""A results.duckdb that cannot be used is set aside, and its owner reads the journals into a new one.
 
-Found when the home is opened, or later by any statement: then the file is opened anew, and whoever asked is answered from that one. What was done
-is a `Healed`, which pages and log tell. The database holds nothing but what the journals say, so making it anew is also the way from
-one schema version to the next.
+Damage shows when the home is opened, or later in any statement: then the file is opened again, and whoever asked gets the answer of
+the new one. Pages and log report it as a `Healed`. The database holds nothing but what the journals say, so `rebuild` is also the way
+from one schema version to the next. The old file is kept under a name that says what it is and when: with its .wal,
+results.duckdb.damaged-20260101-120000. Of what this program wrote the newest few stay; what another program or a newer version wrote
+is left to the person.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gan_runtime.base.errors import StoreDamagedError, StoreError, StoreKind
+from gan_runtime.base import disk, output_files
+from gan_runtime.base.errors import (
+    HomeError,
+    StoreDamagedError,
+    StoreError,
+    StoreKind,
+    StoreLockedError,
+    StoreNewerError,
+)
 from gan_runtime.records.home import Home
 from gan_runtime.store import database_file
 from gan_runtime.store.folder_watcher import Clock
+from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import quarantine
+from gan_runtime.supervision import owner
+
+log = logging.getLogger("gan_runtime")
+
+
+# ---- the old file ----------------------------------------------------------------------------------------------------
+
+
+MOST_KEPT = 3
+_DERIVED = (StoreKind.DAMAGED, StoreKind.OLDER)
+
+
+def wal(database: Path) -> Path:
+    """DuckDB's log of what is not yet in the file."""
+    return database.with_name(f"{database.name}.wal")
+
+
+def set_aside(database: Path, kind: StoreKind) -> Path:
+    """Renames the file, or a folder in its place; returns where it lies now.
+
+    Raises:
+        TargetError: a link, a pipe or a device lies there; nothing is changed.
+        HomeError: the folder does not allow it; nothing is changed.
+    """
+    if not database.is_dir() or database.is_symlink():
+        output_files.check([database], overwrite=True)
+    target = _free_name(database, kind)
+    try:
+        if wal(database).exists():  # first, as DuckDB would replay it into the file that comes next
+            wal(database).rename(wal(target))
+        database.rename(target)
+    except OSError as error:
+        raise HomeError(
+            f"{database} cannot be used, nor be set aside as {target.name} ({error.strerror}): rename or delete it yourself, "
+            "or change the rights of its folder; the journals of all runs are whole."
+        ) from None
+    _forget_oldest(database)
+    return target
+
+
+def _free_name(database: Path, kind: StoreKind) -> Path:
+    """A name that nothing has, nor had within the same second: names then sort by age."""
+    name = f"{database.name}.{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
+    taken = [path.name.removesuffix(".wal") for path in database.parent.glob(f"{name}*")]
+    return database.with_name(f"{name}-{max(map(_place_in_second, taken)) + 1}" if taken else name)
+
+
+def _place_in_second(name: str) -> int:
+    """Of the second, third, … file of one second."""
+    parts = name.split("-")  # kind, day, time and, from the second on, place
+    return int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else 1
+
+
+def _forget_oldest(database: Path) -> None:
+    found = [path for kind in _DERIVED for path in database.parent.glob(f"{database.name}.{kind}-*")]
+    files = [path for path in found if path.is_file() and path.suffix != ".wal"]
+    kept = sorted(files, key=lambda path: (path.name.split("-")[1:3], _place_in_second(path.name)))
+    for path in kept[:-MOST_KEPT]:
+        try:
+            path.unlink()
+            wal(path).unlink(missing_ok=True)
+            log.warning("%s is removed: only the newest %d of its kind are kept", path, MOST_KEPT)
+        except OSError as error:
+            log.warning("%s is one too many and cannot be removed (%s)", path, error.strerror)
+
+
+# ---- recovery of a home that is open ---------------------------------------------------------------------------------
+
 
 MOST_IN_AN_HOUR = 4  # files set aside: they lie on a bad disk; and of openings without a pause between them
 PAUSE_SECONDS = 60.0
 HOUR_S = 3_600.0
-log = logging.getLogger("gan_runtime")
 
 
 @dataclass(frozen=True)
@@ -120,7 +198,7 @@ class Healing:
         """Between closing and opening: a damaged file goes aside, one that DuckDB has only given up stays if all of it can be read. None may
         be there: somebody removed it, or it is aside since a try that could not open another one."""
         if not self._home.database.exists() and not self._home.database.is_symlink():
-            quarantine.wal(self._home.database).unlink(missing_ok=True)  # of a file that is gone
+            wal(self._home.database).unlink(missing_ok=True)  # of a file that is gone
             return
         if database_file.is_unreadable(error):
             self._set_aside(f"is damaged ({_first(error)})", StoreKind.DAMAGED)
@@ -131,7 +209,7 @@ class Healing:
             self._set_aside(refused.found, refused.kind)
 
     def _set_aside(self, found: str, kind: StoreKind) -> None:
-        old = quarantine.set_aside(self._home.database, kind)
+        old = set_aside(self._home.database, kind)
         self._aside_s.append(self._clock())
         self.told = [*self.told, Healed(self._home.database, found, old)]
         log.warning("%s %s: it was set aside as %s", self._home.database, found, old.name)
@@ -139,3 +217,79 @@ class Healing:
 
 def _first(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+# ---- python -m gan_runtime rebuild: built aside, put in place at the end, so it is old or new, never half ------------
+
+
+VIEWS = (
+    "runs",
+    "scalars",
+    "epochs",
+    "histograms",
+    "samples",
+    "profiles",
+    "memory",
+    "phases",
+    "kernels",
+    "jobs",
+    "events",
+)
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """Rows per view of the new file, and where an unusable old file lies now (None when there was none)."""
+
+    rows: dict[str, int]
+    damaged: Path | None
+
+
+def rebuild(home: Home) -> Rebuilt:
+    """Makes the file anew while owning the home. An old file that cannot be used is kept under another name.
+
+    Raises:
+        HomeInUseError, StoreLockedError: another process owns the home or holds the file; nothing is changed.
+        HomeError: the home cannot be written.
+        TargetError: what lies in the file's place is no plain file.
+    """
+    home.prepare()
+    output_files.check([home.database], overwrite=True)
+    lock = owner.acquire(home)
+    new = home.database.with_name(f"{home.database.name}.new-{os.getpid()}")
+    try:
+        wrong = _what_is_wrong(home.database)
+        with disk.told_when_full(home.path):
+            rows = _build(home, new)
+        damaged = None if wrong is None else set_aside(home.database, wrong)
+        wal(home.database).unlink(missing_ok=True)  # DuckDB would replay the old file's log into the new one
+        new.replace(home.database)
+        return Rebuilt(rows, damaged)
+    finally:
+        new.unlink(missing_ok=True)
+        wal(new).unlink(missing_ok=True)
+        lock.release()
+
+
+def _what_is_wrong(database: Path) -> StoreKind | None:
+    """None as well when there is no file. Raises StoreLockedError when another program has it open."""
+    if not database.exists():
+        return None
+    try:
+        Store(database).close()
+    except StoreLockedError:
+        raise
+    except StoreNewerError:
+        return StoreKind.NEWER
+    except StoreError as error:
+        return error.kind if isinstance(error, StoreDamagedError) else StoreKind.DAMAGED
+    return None
+
+
+def _build(home: Home, path: Path) -> dict[str, int]:
+    store = Store(path)
+    try:
+        Ingestor(home, store).catch_up()
+        return {view: store.rows(f"SELECT count(*) FROM {view}")[0][0] for view in VIEWS}
+    finally:
+        store.close()

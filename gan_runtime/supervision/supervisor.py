@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 
+from gan_runtime import device_locks
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.device_locks import words
-from gan_runtime.device_locks.claims import Claim
+from gan_runtime.device_locks import Claim
 from gan_runtime.jobs.job_supervisor import Keeper
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -22,12 +22,10 @@ from gan_runtime.records.run_state import latest_status
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import crash_cleanup, live_runs, orphan_processes, requeue
-from gan_runtime.supervision.auto_resume import Revival
-from gan_runtime.supervision.awaited_runs import AwaitedRuns
-from gan_runtime.supervision.data_dependencies import READY, AwaitedData
-from gan_runtime.supervision.live_runs import LiveInJournals, LiveRun
-from gan_runtime.supervision.stall_detection import TOPIC, Stillness, action
+from gan_runtime.supervision import queue, recovery
+from gan_runtime.supervision.dependencies import READY, DataDependencies, RunDependencies
+from gan_runtime.supervision.queue import LiveInJournals, LiveRun
+from gan_runtime.supervision.recovery import STALLED, AutoResume, StallDetection, stall_action
 from gan_runtime.supervision.starters import Starter
 from gan_runtime.supervision.starters.local import LocalStarter
 
@@ -50,19 +48,19 @@ class Supervisor:
         """`starter`: by default one of processes on this host."""
         self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
         self._starter: Starter = starter or LocalStarter(Patience(clock))
-        self._awaited = AwaitedData(home)
+        self._awaited = DataDependencies(home)
         self._keeper = Keeper(home, clock)
-        self._stillness, self._revival = Stillness(store, clock), Revival(home, store, clock)
-        self._awaited_runs = AwaitedRuns(home, store, self._revival.will_resume)
+        self._stillness, self._revival = StallDetection(store, clock), AutoResume(home, store, clock)
+        self._awaited_runs = RunDependencies(home, store, self._revival.will_resume)
         self._forced: dict[tuple[str, int], Reason] = {}  # run and attempt that was ended by force → why
         self._waits_for: dict[tuple[str, int], Cause] = {}  # waiting run and attempt → what was told of that
         # Attempts that are over, whose processes must go too. What an earlier owner knew of them died with it.
-        self._leaving = {live.key: live for live in orphan_processes.attempts(home, self._starter)}
+        self._leaving = {live.key: live for live in recovery.orphans(home, self._starter)}
         self._patience = Patience(clock)
         self._turns_of_jobs: set[str] = set()
         self._without_store: LiveInJournals | None = None  # while the store cannot be asked
         # Asked again only after news, so that waiting costs next to nothing.
-        self._known = live_runs.of_store(home, store)
+        self._known = queue.of_store(home, store)
         self._revival.look()
         self._awaited_runs.look(self._waiting())
         self._failed = False  # the last tick: its news may have arrived without being acted on
@@ -124,7 +122,7 @@ class Supervisor:
 
     def _look(self) -> None:
         """Which runs wait, train, and have ended since the last look."""
-        self._now_known(live_runs.of_store(self._home, self._store))
+        self._now_known(queue.of_store(self._home, self._store))
         self._revival.look()
         self._awaited_runs.look(self._waiting())
 
@@ -132,7 +130,7 @@ class Supervisor:
         """`known`: as the store says. A run that it has set aside while it trained is looked after all the same."""
         still = {live.key for live in known}
         gone = [live for live in self._known if live.status in ACTIVE and live.key not in still]
-        aside = [live for live in gone if not orphan_processes.is_over(live.as_attempt)]
+        aside = [live for live in gone if not recovery.is_over(live.as_attempt)]
         self._known = [*aside, *known]
         self._leaving |= {live.key: live for live in gone if live not in aside}
 
@@ -144,7 +142,7 @@ class Supervisor:
         if live.status == "queued":
             return self._act_on_waiting(live, busy)
         if is_gone:
-            if self._starter.never_began(live.as_attempt) and requeue.queue(live.run, live.attempt):
+            if self._starter.never_began(live.as_attempt) and queue.requeue(live.run, live.attempt):
                 busy.add(live.accelerator)  # at the next tick it is the first of the queue again
             else:
                 self._bury(live)
@@ -161,10 +159,10 @@ class Supervisor:
         if news is None:
             return False
         journal.append(live.run.supervisor_journal, live.attempt, news)
-        if news.topic == TOPIC and not live.run.stop_file.exists():
-            if action(live.run) == "stop":
+        if news.topic == STALLED and not live.run.stop_file.exists():
+            if stall_action(live.run) == "stop":
                 live.run.request_stop(Reason.STALLED)
-            elif action(live.run) == "restart":
+            elif stall_action(live.run) == "restart":
                 self._forced[live.key] = Reason.STALLED
                 self._starter.end(live.as_attempt)
         return True
@@ -196,7 +194,7 @@ class Supervisor:
         if not claim.is_taken or self._starter.is_alone(live.as_attempt):
             busy.add(live.accelerator)
         return claim.is_taken or self._tell_who_has_it(
-            live, words.elsewhere(claim, self._home.path.resolve())
+            live, device_locks.taken_elsewhere(claim, self._home.path.resolve())
         )
 
     def _tell_who_has_it(self, live: LiveRun, why: Cause | None) -> bool:
@@ -234,7 +232,7 @@ class Supervisor:
         """The process is gone and has left no final event."""
         how = self._starter.bury(live.as_attempt)
         forced = self._forced.pop(live.key, None)
-        crash_cleanup.of_run(live.run)
+        recovery.clean_run(live.run)
         is_stopped = live.run.stop_file.exists()
         if forced is Reason.STOP_TOOK_TOO_LONG:
             why = cause(forced, seconds=round(self._grace_seconds), how=how)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Place
-from gan_runtime.device_locks.held import handed
+from gan_runtime.device_locks import handed
 from gan_runtime.records import journal, processes, start_lock
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.reasons import Reason, cause

@@ -22,7 +22,7 @@ from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.records.entry import now
 from gan_runtime.records.home import Home
-from gan_runtime.supervision import crash_cleanup
+from gan_runtime.supervision import recovery
 from tests.support.plain_user import without_rights
 
 ENERGY = Field((3,), "float32", unit="GeV")
@@ -256,7 +256,7 @@ def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Ho
     stored(home)
     (home.data / ".deleted-old").mkdir()
     (home.data / ".new-young").mkdir()
-    crash_cleanup.of_home(home)
+    recovery.clean_home(home)
     assert sorted(path.name for path in home.data.iterdir()) == [".new-young", "showers"]
 
 

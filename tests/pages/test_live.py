@@ -20,7 +20,7 @@ from dashboard.samples import sample_images
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.supervision import stall_detection
+from gan_runtime.supervision import recovery
 from tests.pages.launch_fields import filled_in
 from tests.pages.reading import charts, shown_commands, texts, titles
 
@@ -83,7 +83,7 @@ def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(show: Show, 
     journal.append(
         running.supervisor_journal,
         1,
-        journal.Event(level="warning", topic=stall_detection.TOPIC, message=sentence),
+        journal.Event(level="warning", topic=recovery.STALLED, message=sentence),
     )
     assert [warning.value for warning in show("run", run=running.run_id).warning] == [sentence]
 

@@ -10,10 +10,10 @@ import pytest
 from dashboard.frame.post import Post
 from gan_runtime.base.errors import HomeInUseError
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.hardware.hardware_probe import HostLook
 from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.hardware_probe import HostLook
 
 ANSWER_SECONDS = 30.0
 

@@ -9,14 +9,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import places, session
-from gan_runtime.device_locks import claims, host_devices
-from gan_runtime.device_locks.holder import Holder
+from gan_runtime import device_locks
+from gan_runtime.device_locks import host_devices
+from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
-from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.dependencies import After
 
 Show = Callable[..., AppTest]
 
@@ -26,7 +27,7 @@ def taken() -> Iterator[None]:
     """A training of another home has the CPU since an hour."""
     since = journal.now() - timedelta(hours=1, seconds=5)
     who = Holder(home="/data/gan", run_id="paper-0042", name="the *large* one", since=since)
-    with claims.claim([host_devices.CPU], 1, who):
+    with device_locks.claim([host_devices.CPU], 1, who):
         yield
 
 
@@ -117,7 +118,7 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
 @pytest.mark.usefixtures("three")
 def test_a_device_of_a_run_that_is_not_stored_is_told_of_without_its_end(show: Show, home: Home) -> None:
     who = Holder(home=str(home.path.resolve()), run_id="quick-0009", since=journal.now())
-    with claims.claim([host_devices.CPU], 1, who):  # deleted while its last process ends
+    with device_locks.claim([host_devices.CPU], 1, who):  # deleted while its last process ends
         app = show("home")
     assert not app.exception
     assert any(caption.value.startswith("CPU: taken by run quick-0009 for") for caption in app.caption)

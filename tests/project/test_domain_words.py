@@ -40,7 +40,7 @@ STILL: dict[str, int] = {
     "gan_runtime/store/queries/__init__.py": 32,
     "gan_runtime/store/queries/flow.py": 23,
     "gan_runtime/store/queries/physics.py": 28,
-    "gan_runtime/supervision/crash_cleanup.py": 7,
+    "gan_runtime/supervision/recovery.py": 7,
     "dashboard/data/form.py": 1,
     "dashboard/examples.py": 1,
     "dashboard/frame/navigation.py": 7,

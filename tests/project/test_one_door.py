@@ -40,8 +40,8 @@ BEHIND = {
     "gan_runtime.records.run_folder": {"write_json", "write_whole"},
     "gan_runtime.supervision.bin": {"discard", "put", "remove", "remove_old", "take_out"},
     "gan_runtime.supervision.next_attempt": {"queue"},
-    "gan_runtime.supervision.rebuild": {"rebuild"},
-    "gan_runtime.supervision.slow_clock": {"advance"},
+    "gan_runtime.supervision.store_recovery": {"rebuild"},
+    "gan_runtime.supervision.bin_clock": {"advance"},
     "gan_runtime.tpu.check": {"keep"},
 }
 WRITING_METHODS = {

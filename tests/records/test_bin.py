@@ -24,8 +24,8 @@ from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import memory
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import bin, maintenance, slow_clock
-from gan_runtime.supervision.slow_clock import DAY_S, Moment
+from gan_runtime.supervision import bin, bin_clock, maintenance
+from gan_runtime.supervision.bin_clock import DAY_S, Moment
 from tests.support import not_plain
 from tests.support.asking import ask, ask_of
 
@@ -290,7 +290,7 @@ def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(run: 
     delete_at_noon(run)
     for number in range(40):
         ahead = Moment(NOON.day_s + 400 * DAY_S * (number + 1), f"ahead {number}", 5.0)
-        slow_clock.advance(home.bin, ahead)
+        bin_clock.advance(home.bin, ahead)
     assert bin.remove_old(home, replace(passed(3), boot="right", up_s=5.0)) == []
 
 
@@ -339,14 +339,14 @@ def test_a_lost_clock_of_the_bin_counts_on_from_the_last_deletion(
 def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> None:
     delete_at_noon(run)
     clock = home.bin / ".clock.json"
-    slow_clock.advance(home.bin, Moment.now(), least=40 * DAY_S)
+    bin_clock.advance(home.bin, Moment.now(), least=40 * DAY_S)
     note = home.bin / "quick-0001" / bin.NOTE
     note.write_text(
         json.dumps(
             {**json.loads(note.read_text()), "counted_s": 0.0, "deleted_at": "2020-01-01T00:00:00+00:00"}
         )
     )
-    maintenance.Housekeeping(home).look()
+    maintenance.Maintenance(home).look()
     assert bin.listed(home) == []
     assert clock.exists()
 

@@ -19,8 +19,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import database_file
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.disk_usage import Measure
-from gan_runtime.supervision.maintenance import Housekeeping
+from gan_runtime.supervision.maintenance import DiskUsage, Maintenance
 from tests.support.asking import ask, ask_of
 
 ASKER = operator("a test")
@@ -53,7 +52,7 @@ def full(new_run: NewRun, home: Home, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_all_that_a_home_holds_is_counted_once(full: Home) -> None:
-    space = Measure(full).space()
+    space = DiskUsage(full).space()
     assert space.runs == {"quick-0001": disk.used_bytes(full.runs / "quick-0001")}
     assert 70_000 < space.all_runs < 75_000
     assert (space.data, space.jobs, space.database) == (30_000, 7_900, 11_000)
@@ -64,7 +63,7 @@ def test_all_that_a_home_holds_is_counted_once(full: Home) -> None:
 
 
 def test_caches_are_counted_by_what_is_in_them(full: Home, tmp_path: Path) -> None:
-    empty = Measure(full).space()
+    empty = DiskUsage(full).space()
     assert (empty.spill, empty.keras_cache) == (0, 0), "neither folder is there"
     for path, size in (
         (full.path / "results.duckdb.tmp" / "duckdb_temp_storage-0.tmp", 8_000),
@@ -74,7 +73,7 @@ def test_caches_are_counted_by_what_is_in_them(full: Home, tmp_path: Path) -> No
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * size)
-    space = Measure(full).space()
+    space = DiskUsage(full).space()
     assert (space.spill, space.keras_cache, space.database) == (8_000, 13_000, 11_500)
 
 
@@ -88,11 +87,11 @@ def test_duckdb_spills_where_its_space_is_counted(home: Home) -> None:
 
 
 def test_a_disk_of_its_own_for_runs_is_looked_at_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Measure(home).space().runs_disk is None, "there is one disk"
+    assert DiskUsage(home).space().runs_disk is None, "there is one disk"
     monkeypatch.setattr(disk, "is_other", lambda folder, than: (folder, than) == (home.runs, home.path))
     left = {home.runs: 42_000_000, home.path: 900_000_000_000}
     monkeypatch.setattr(disk, "free_bytes", left.__getitem__)
-    space = Measure(home).space()
+    space = DiskUsage(home).space()
     assert not space.is_low
     assert space.runs_disk is not None
     assert space.runs_disk.is_low
@@ -106,7 +105,7 @@ def test_a_disk_is_another_one_by_its_device(tmp_path: Path) -> None:
 
 
 def test_only_what_has_changed_is_walked_through_again(full: Home) -> None:
-    measure = Measure(full)
+    measure = DiskUsage(full)
     before = measure.space()
     walked = measure.walked
     assert measure.space().runs == before.runs
@@ -125,7 +124,7 @@ def test_an_empty_home_takes_no_space_and_says_what_is_free(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk, "free_bytes", lambda _: 99_000_000)
-    space = Measure(home).space()
+    space = DiskUsage(home).space()
     assert (space.all_runs, space.data, space.jobs, space.database) == (0, 0, 0, 0)
     assert space.free == 99_000_000
     assert space.is_low
@@ -140,7 +139,7 @@ def test_a_twentieth_of_the_disk_is_low_within_bounds(
 
 
 def test_who_only_looks_measures_and_removes_nothing(full: Home) -> None:
-    viewer = Housekeeping(full, is_owned=False)
+    viewer = Maintenance(full, is_owned=False)
     before = sorted(full.path.rglob("*"))
     viewer.look()
     assert viewer.space is not None
@@ -151,13 +150,13 @@ def test_space_is_measured_by_itself_a_moment_after_the_home_is_opened(
     full: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
 ) -> None:
     monkeypatch.setattr("gan_runtime.supervision.maintenance.FIRST_SECONDS", 0.05)
-    housekeeping = Housekeeping(full)
+    housekeeping = Maintenance(full)
     housekeeping.begin()
     try:
         space = wait_until(lambda: housekeeping.space, "the space is measured")
     finally:
         housekeeping.end()
-    assert space.runs == Measure(full).space().runs
+    assert space.runs == DiskUsage(full).space().runs
 
 
 def test_space_is_told_on_the_command_line(full: Home) -> None:

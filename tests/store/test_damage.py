@@ -21,8 +21,7 @@ from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.store import database_file, memory, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.rebuild import rebuild
-from gan_runtime.supervision.store_recovery import Healing
+from gan_runtime.supervision.store_recovery import Healing, rebuild
 from tests.support import damaged_stores
 from tests.support.whole_stores import CALLS, RUNS, STEPS, contents, is_read
 

@@ -21,7 +21,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
-from gan_runtime.supervision import quarantine, store_recovery, supervisor
+from gan_runtime.supervision import store_recovery, supervisor
 from tests.support import damaged_stores
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.whole_stores import contents, is_read
@@ -206,7 +206,7 @@ def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
     assert "look after its disk" in runtime.trouble
     assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 2
     assert len(runtime.healed) == 2
-    assert quarantine.KEPT == 3
+    assert store_recovery.MOST_KEPT == 3
 
 
 @pytest.mark.usefixtures("trained")

@@ -21,7 +21,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.rebuild import rebuild
+from gan_runtime.supervision.store_recovery import rebuild
 from tests.support.asking import ask_of
 from tests.support.measured_flows import iteration
 from tests.support.small_pictures import png

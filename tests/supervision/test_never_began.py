@@ -17,7 +17,7 @@ from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
-from gan_runtime.supervision import auto_resume, requeue
+from gan_runtime.supervision import queue, recovery
 from tests.support.toy_owner import Owner
 from tests.support.trainers import end_trainers, idle
 
@@ -139,13 +139,13 @@ def test_a_start_that_ends_each_owner_is_lost_after_the_third_time_in_a_row(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
-    resumed = StatusChange(status="queued", reason="resumed", queue_rank=1.0, asker=auto_resume.ASKER.name)
+    resumed = StatusChange(status="queued", reason="resumed", queue_rank=1.0, asker=recovery.RESUMER.name)
     journal.append(run.supervisor_journal, 1, resumed)
-    for attempt in range(1, requeue.MOST_TIMES + 1):
+    for attempt in range(1, queue.MOST_REQUEUES + 1):
         is_said_to_start(run, attempt)
-        assert requeue.queue(run, attempt)
-    is_said_to_start(run, requeue.MOST_TIMES + 1)
-    assert auto_resume.resumed(run) == 1, "these count neither as automatic resumes nor as a person's"
+        assert queue.requeue(run, attempt)
+    is_said_to_start(run, queue.MOST_REQUEUES + 1)
+    assert recovery.times_resumed(run) == 1, "these count neither as automatic resumes nor as a person's"
     owner = Owner(home)
     owner.at(0.0)
     assert owner.status(run) == "lost"

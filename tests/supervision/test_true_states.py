@@ -17,7 +17,7 @@ from gan_runtime.records.reasons import Reason
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import queries
-from gan_runtime.supervision import auto_resume, stall_detection
+from gan_runtime.supervision import recovery
 from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS
 from tests.support.asking import ask_of
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
@@ -53,10 +53,10 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     owner = Owner(home)
     for seconds in (0.0, 199.0):  # 20 calls of 10 s
         owner.at(seconds)
-    assert owner.told(run, stall_detection.TOPIC) == []
+    assert owner.told(run, recovery.STALLED) == []
     for seconds in (201.0, 300.0):
         owner.at(seconds)
-    [told] = owner.told(run, stall_detection.TOPIC)
+    [told] = owner.told(run, recovery.STALLED)
     assert told == (
         "It lives and does not train: nothing new for 201 s, where a call of the device takes 10 s. "
         "Look at its log; stop it, or kill its process and resume it from its last checkpoint."
@@ -72,7 +72,7 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     )
     journal.append(run.trainer_journal(), 1, later)
     owner.at(301.0)
-    assert owner.told(run, stall_detection.GOES_ON) == ["It goes on: there is something new in its journal."]
+    assert owner.told(run, recovery.GOES_ON) == ["It goes on: there is something new in its journal."]
     assert queries.stands_still(owner.store, run.run_id) == ""
 
 
@@ -91,9 +91,9 @@ def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
     owner = Owner(home)
     owner.at(0.0)
     owner.at(quiet_until)
-    assert owner.told(run, stall_detection.TOPIC) == []
+    assert owner.told(run, recovery.STALLED) == []
     owner.after(2.0)
-    assert len(owner.told(run, stall_detection.TOPIC)) == 1
+    assert len(owner.told(run, recovery.STALLED)) == 1
 
 
 @pytest.mark.parametrize(("asked", "end"), [("restart", "lost"), ("stop", "stopped")])
@@ -107,17 +107,17 @@ def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
     trainers.of(run).trains(7)
     trainers.of(run).freezes()
     owner.after(0.0)
-    owner.after(stall_detection.LEAST_SECONDS - 1)
-    assert owner.told(run, stall_detection.TOPIC) == []
+    owner.after(recovery.LEAST_STALL_SECONDS - 1)
+    assert owner.told(run, recovery.STALLED) == []
     owner.after(2.0)  # alarm, and what follows
-    assert len(owner.told(run, stall_detection.TOPIC)) == 1
+    assert len(owner.told(run, recovery.STALLED)) == 1
     owner.after(GRACE_SECONDS + 1.0)  # of a stop
     owner.after(0.0)
     assert (owner.status(run), trainers.living()) == (end, [])
     if asked == "restart":
         assert latest_status(run).code is Reason.STALLED
         assert owner.note(run).startswith("the trainer was killed (it stood still")
-        owner.after(auto_resume.PAUSES_SECONDS[0] + 1)
+        owner.after(recovery.PAUSES_SECONDS[0] + 1)
         assert (trainers.of(run).attempt.number, trainers.of(run).step) == (2, STEPS_PER_EPOCH)
         trainers.of(run).trains(8)
         owner.after(0.0)
@@ -142,11 +142,11 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
         lose(run)
     trainers = FakeTrainers()
     owner = Owner(home, trainers.starter)
-    for times, pause_s in enumerate(auto_resume.PAUSES_SECONDS):
+    for times, pause_s in enumerate(recovery.PAUSES_SECONDS):
         owner.after(0.0)
         owner.after(pause_s - 1.0)
         assert latest_status(asks).status == "lost"
-        assert auto_resume.resumed(asks) == times
+        assert recovery.times_resumed(asks) == times
         owner.after(2.0)
         assert latest_status(asks).attempt == times + 2
         trainers.of(asks).dies()
@@ -155,12 +155,12 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
     owner.after(10_000.0)
     owner.after(10_000.0)
     assert latest_status(asks).attempt == 4
-    assert owner.told(asks, auto_resume.TOPIC) == [
+    assert owner.told(asks, recovery.NOT_RESUMED) == [
         "It was resumed 3 times by itself and is lost again: look at its log before you resume it."
     ]
     assert latest_status(asks_not).attempt == 1
     ask_of(asks, actor=SOMEBODY).resume(asks.run_id)
-    assert auto_resume.resumed(asks) == 0, "a person has looked, so it is counted anew"
+    assert recovery.times_resumed(asks) == 0, "a person has looked, so it is counted anew"
 
 
 def test_a_run_that_a_person_stopped_or_that_failed_does_not_go_on_by_itself(
@@ -184,7 +184,7 @@ def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) 
     owner = Owner(home)
     for seconds in (0.0, 11.0, 100.0):
         owner.at(seconds)
-    [told] = owner.told(run, auto_resume.TOPIC)
+    [told] = owner.told(run, recovery.NOT_RESUMED)
     assert told.startswith("It cannot go on by itself: run quick-0001 has no checkpoint")
     Owner(home).at(100.0)
     Owner(home).at(200.0)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from gan_runtime.base.deadlines import Patience
-from gan_runtime.device_locks.claims import Claim
+from gan_runtime.device_locks import Claim
 from gan_runtime.records.home import Home
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store

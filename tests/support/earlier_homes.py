@@ -22,7 +22,7 @@ from PIL import Image
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.database_file import SCHEMA_VERSION
-from gan_runtime.supervision.rebuild import rebuild
+from gan_runtime.supervision.store_recovery import rebuild
 
 FOLDER = Path(__file__).parent / "fixtures" / "schemas"
 VERSIONS = sorted(int(path.name.partition(".")[0]) for path in FOLDER.glob("*.tar.xz"))

@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from gan_runtime.base.deadlines import Patience
-from gan_runtime.device_locks import host_devices
-from gan_runtime.device_locks.claims import Claim
-from gan_runtime.device_locks.holder import Holder
+from gan_runtime.device_locks import Claim, host_devices
+from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Record, Scalars, Status, StatusChange
 from gan_runtime.records.run_folder import RunDir

@@ -13,7 +13,7 @@ from gan_runtime.records.journal import Created, StatusChange
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.rebuild import rebuild
+from gan_runtime.supervision.store_recovery import rebuild
 
 VIEWS = ("runs", "scalars", "epochs", "events")
 CALLS, STEPS = 60, 1_000

@@ -40,7 +40,7 @@ class UsualSeconds:
 
 
 RECENT_STEPS = 50  # over which the pace is told
-STANDS_STILL = "alarm_stands_still"  # the kind of an event (supervision/stall_detection.py)
+STANDS_STILL = "alarm_stands_still"  # the kind of an event (supervision/recovery.py)
 
 
 def usual_seconds(store: Store, run_id: str, attempt: int) -> UsualSeconds:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from gan_runtime.device_locks.claims import Claim
+from gan_runtime.device_locks import Claim
 from gan_runtime.records.run_folder import RunDir
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import psutil
 
+from gan_runtime import device_locks
 from gan_runtime.base import cluster
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
-from gan_runtime.device_locks import claims, host_devices, looks
-from gan_runtime.device_locks.claims import Claim
-from gan_runtime.device_locks.holder import Holder
+from gan_runtime.device_locks import Claim, host_devices
+from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal, processes, run_files, start_lock
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision.starters import Attempt
@@ -54,7 +54,7 @@ class LocalStarter:
             spec = run.spec()
         except SpecError:  # its trainer says so
             spec = None
-        devices, count = host_devices.wanted(attempt.accelerator, spec)
+        devices, count = host_devices.of_run(attempt.accelerator, spec)
         who = Holder(
             home=str(run.path.parent.parent.resolve()),
             run_id=run.run_id,
@@ -62,7 +62,7 @@ class LocalStarter:
             attempt=attempt.number,
             since=journal.now(),
         )
-        claim = claims.claim(devices, count, who)
+        claim = device_locks.claim(devices, count, who)
         claim.unknown = "" if devices else host_devices.why_unknown(attempt.accelerator)
         if claim.is_taken:
             with contextlib.ExitStack() as undo:
@@ -194,7 +194,7 @@ def _has_own_gpus(attempt: Attempt) -> bool:
     """Whether this attempt holds locks of GPUs by their names."""
     who = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
     try:
-        found = looks.looks()
+        found = device_locks.occupancies()
     except DeviceLockError:
         return False
     return any(

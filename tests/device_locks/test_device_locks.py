@@ -14,25 +14,15 @@ from typing import Any
 import psutil
 import pytest
 
+from gan_runtime import device_locks
 from gan_runtime.base.errors import DeviceLockError
-from gan_runtime.device_locks import (
-    claims,
-    folder,
-    held,
-    holder,
-    host_devices,
-    keeping,
-    lock,
-    looks,
-    words,
-)
-from gan_runtime.device_locks.folder import FOLDER_VARIABLE
-from gan_runtime.device_locks.holder import Holder
+from gan_runtime.device_locks import host_devices, locks
 from gan_runtime.device_locks.host_devices import HostDevice
+from gan_runtime.device_locks.locks import FOLDER_VARIABLE, Holder
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from tests.devices.waiting_runs import SHORT, TOY, queued, ticked
+from tests.device_locks.waiting_runs import SHORT, TOY, queued, ticked
 from tests.support.toy_owner import Owner
 from tests.support.trainers import idle, processes_of
 
@@ -55,7 +45,7 @@ def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_who
         record for record in journal.read_all(waits.supervisor_journal) if isinstance(record, StatusChange)
     ]
     assert len(told) == 2, "it is told once"
-    [look] = looks.looks()
+    [look] = device_locks.occupancies()
     assert look.is_of(homes[0].path)
     assert look.holder is not None
     assert (look.holder.run_id, look.holder.pid) == ("quick-0001", processes_of(long)[0].pid)
@@ -64,11 +54,11 @@ def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_who
 
 
 def test_a_program_that_a_trainer_begins_does_not_keep_its_device(tmp_path: Path, wait_until: Wait) -> None:
-    with claims.claim([host_devices.CPU], 1, Holder()) as claim:
+    with device_locks.claim([host_devices.CPU], 1, Holder()) as claim:
         environment: dict[str, str] = {}
         numbers = claim.hand_over(environment)
         trainer = (
-            "import os; from gan_runtime.device_locks import held; held.handed(os.environ); "
+            "import os; from gan_runtime import device_locks; device_locks.handed(os.environ); "
             "print(os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ), flush=True); os._exit(0)"
         )
         with (tmp_path / "told").open("wb") as told:
@@ -82,60 +72,60 @@ def test_a_program_that_a_trainer_begins_does_not_keep_its_device(tmp_path: Path
     program = psutil.Process(int((tmp_path / "told").read_text()))
     try:
         wait_until(lambda: program.cmdline() == ["sleep", "60"], "the program has begun")
-        assert not lock.is_taken("cpu")
+        assert not locks.is_taken("cpu")
     finally:
         program.kill()
 
 
 def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
-    with claims.claim(GPUS, 2, Holder(run_id="quick-0001")) as first:
+    with device_locks.claim(GPUS, 2, Holder(run_id="quick-0001")) as first:
         assert [device.key for device in first.devices] == ["gpu-a", "gpu-b"]
-        with claims.claim(GPUS, 2, Holder(run_id="quick-0002")) as second:
+        with device_locks.claim(GPUS, 2, Holder(run_id="quick-0002")) as second:
             assert not second.is_taken
             assert [(device.key, who.run_id) for device, who in second.blockers if who] == [
                 ("gpu-a", "quick-0001"),
                 ("gpu-b", "quick-0001"),
             ]
-        with claims.claim(GPUS, 1, Holder(run_id="quick-0003")) as third:
+        with device_locks.claim(GPUS, 1, Holder(run_id="quick-0003")) as third:
             assert [device.key for device in third.devices] == ["gpu-c"]
-    assert not any(lock.is_taken(device.key) for device in GPUS)
+    assert not any(locks.is_taken(device.key) for device in GPUS)
 
 
 def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     known = Holder(home="/home/ada/gan", run_id="quick-0001", name="secret plans")
-    with claims.claim([host_devices.CPU], 1, known):
-        [file] = folder.folder().glob("cpu.*.json")
+    with device_locks.claim([host_devices.CPU], 1, known):
+        [file] = locks.folder().glob("cpu.*.json")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        lock_file = folder.folder() / "cpu.lock"
+        lock_file = locks.folder() / "cpu.lock"
         assert stat.S_IMODE(lock_file.stat().st_mode) == 0o444, "anybody may take it once it is free"
-        assert words.whose(looks.look_at("cpu"), tmp_path) == (
+        assert device_locks.whose(device_locks.occupant("cpu"), tmp_path) == (
             "run quick-0001 (secret plans) of /home/ada/gan"
         )
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        seen = looks.look_at("cpu")
+        seen = device_locks.occupant("cpu")
         assert seen is not None
         assert (seen.home, seen.run_id, seen.name) == ("", "", "")
-        assert words.whose(seen, tmp_path).startswith("a training of ")
+        assert device_locks.whose(seen, tmp_path).startswith("a training of ")
         assert abs((seen.since - journal.now()).total_seconds()) < 60
 
 
 def test_what_a_killed_training_said_of_itself_keeps_nobody_out() -> None:
-    holder.write("cpu", Holder(run_id="quick-0001", pid=1, since=datetime(2026, 1, 1)))
-    assert looks.look_at("cpu") is None
-    (folder.folder() / f"cpu.{os.geteuid()}.json").write_text("no JSON", encoding="utf-8")
-    with claims.claim([host_devices.CPU], 1, Holder(run_id="quick-0002")) as claim:
+    locks.write_holder("cpu", Holder(run_id="quick-0001", pid=1, since=datetime(2026, 1, 1)))
+    assert device_locks.occupant("cpu") is None
+    (locks.folder() / f"cpu.{os.geteuid()}.json").write_text("no JSON", encoding="utf-8")
+    with device_locks.claim([host_devices.CPU], 1, Holder(run_id="quick-0002")) as claim:
         assert claim.is_taken
-        seen = looks.look_at("cpu")
+        seen = device_locks.occupant("cpu")
         assert seen is not None
         assert seen.run_id == "quick-0002"
 
 
 def test_a_lock_whose_file_was_removed_is_taken_anew() -> None:
-    with claims.claim([host_devices.CPU], 1, Holder()):
-        (folder.folder() / "cpu.lock").unlink()
-        number = lock.take("cpu")
+    with device_locks.claim([host_devices.CPU], 1, Holder()):
+        (locks.folder() / "cpu.lock").unlink()
+        number = locks.take("cpu")
         assert number is not None, "its file is another one"
         os.close(number)
 
@@ -143,12 +133,12 @@ def test_a_lock_whose_file_was_removed_is_taken_anew() -> None:
 def test_a_training_keeps_its_lock_new_and_takes_it_again_where_a_cleaner_has_removed_it(
     homes: tuple[Home, Home], wait_until: Wait
 ) -> None:
-    run, place = queued(homes[0], "quick-0001", **TOY), folder.folder() / "cpu.lock"
+    run, place = queued(homes[0], "quick-0001", **TOY), locks.folder() / "cpu.lock"
     script = (
-        "import sys, time; from gan_runtime import worker; from gan_runtime.device_locks import keeping; "
-        "keeping.ROUND_SECONDS = 0.05; worker.enter(sys.argv[1:], train=lambda *_: time.sleep(600))"
+        "import sys, time; from gan_runtime import device_locks, worker; "
+        "device_locks.ROUND_SECONDS = 0.05; worker.enter(sys.argv[1:], train=lambda *_: time.sleep(600))"
     )
-    with claims.claim([host_devices.CPU], 1, Holder()) as claim:
+    with device_locks.claim([host_devices.CPU], 1, Holder()) as claim:
         environment: dict[str, str] = {}
         numbers = claim.hand_over(environment)
         trainer = subprocess.Popen(
@@ -160,28 +150,28 @@ def test_a_training_keeps_its_lock_new_and_takes_it_again_where_a_cleaner_has_re
         os.utime(place, (0, 0))
         wait_until(lambda: place.stat().st_mtime > 0, "its file looks new")
         place.unlink()
-        wait_until(lambda: lock.is_taken("cpu"), "it is taken again")
-        assert lock.take("cpu") is None
+        wait_until(lambda: locks.is_taken("cpu"), "it is taken again")
+        assert locks.take("cpu") is None
     finally:
         trainer.kill()
         trainer.wait()
-    assert not lock.is_taken("cpu")
+    assert not locks.is_taken("cpu")
 
 
 def test_a_lock_that_is_shared_is_taken_again_as_one_that_is_shared() -> None:
     [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
-    with claims.claim([named], 1, Holder()) as claim:
+    with device_locks.claim([named], 1, Holder()) as claim:
         environment: dict[str, str] = {}
         claim.hand_over(environment)
-        handed = held.handed(environment)
-        for path in folder.folder().glob("*.lock"):
+        handed = device_locks.handed(environment)
+        for path in locks.folder().glob("*.lock"):
             path.unlink()
-        kept = keeping.look(handed)
+        kept = device_locks.kept_in_place(handed)
         try:
             assert [(one.key, one.is_shared) for one in kept] == [(named.key, False), ("gpu", True)]
-            with claims.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
+            with device_locks.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
                 assert not refused.is_taken
-            others = lock.take("gpu", shared=True)
+            others = locks.take("gpu", shared=True)
             assert others is not None
             os.close(others)
         finally:
@@ -193,13 +183,13 @@ def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(FOLDER_VARIABLE)
-    monkeypatch.setattr(folder, "SHARED", tmp_path / "missing")
-    monkeypatch.setattr(folder, "ELSEWHERE", tmp_path)
+    monkeypatch.setattr(locks, "SHARED", tmp_path / "missing")
+    monkeypatch.setattr(locks, "ELSEWHERE", tmp_path)
     before = os.umask(0o077)
     try:
-        made = folder.folder()
+        made = locks.folder()
         assert stat.S_IMODE(made.stat().st_mode) == 0o1777
-        number = lock.take("cpu")
+        number = locks.take("cpu")
         assert number is not None
         os.close(number)
         assert stat.S_IMODE((made / "cpu.lock").stat().st_mode) == 0o444
@@ -212,7 +202,7 @@ def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
     made.rmdir()
     made.symlink_to(elsewhere)
     with pytest.raises(DeviceLockError, match=r"no folder that everybody may use.*GAN_RUNTIME_LOCKS"):
-        folder.folder()
+        locks.folder()
 
 
 def test_a_run_that_cannot_lock_its_device_waits_and_the_owner_says_why(

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.records import journal
+from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import ENDED, Created
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store.folder_watcher import folders_changed_ns
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.starters import Attempt
+
+# ---- waiting and training runs ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -102,3 +106,21 @@ def _accelerator(run: RunDir) -> str:
     """As it was submitted; empty where the first line does not say."""
     first = journal.first(run.supervisor_journal)
     return first.accelerator if isinstance(first, Created) else ""
+
+
+# ---- runs whose trainer never began wait again, in their old place ---------------------------------------------------
+
+
+NEXT_OWNER = operator("next owner")
+MOST_REQUEUES = 3  # in a row: what ends each owner just there, such as too little memory, needs a person
+
+
+def requeue(run: RunDir, attempt: int) -> bool:
+    """Notes it as the next attempt, since an attempt only goes on; False where it has come to that MOST_REQUEUES times in a row."""
+    waits = [change for _, change in journal.statuses(run.supervisor_journal) if change.status == "queued"]
+    newest = waits[-MOST_REQUEUES:]
+    if not waits or (len(newest) == MOST_REQUEUES and all(wait.asker == NEXT_OWNER.name for wait in newest)):
+        return False
+    again = waits[-1].because(cause(Reason.REQUEUED), asker=NEXT_OWNER.name)
+    journal.append(run.supervisor_journal, attempt + 1, again)
+    return True

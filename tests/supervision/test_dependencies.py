@@ -19,10 +19,8 @@ from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.auto_resume import PAUSES_SECONDS
-from gan_runtime.supervision.awaited_runs import AwaitedRuns
-from gan_runtime.supervision.data_dependencies import Awaited
-from gan_runtime.supervision.run_dependencies import After
+from gan_runtime.supervision.dependencies import After, Readiness, RunDependencies
+from gan_runtime.supervision.recovery import PAUSES_SECONDS
 from tests.support.asking import ask, ask_of, ids
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import Owner
@@ -206,7 +204,7 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     ended(before, "stopped")
     store = Store()
     Ingestor(home, store).catch_up()
-    awaited = AwaitedRuns(home, store, lambda _: False)
+    awaited = RunDependencies(home, store, lambda _: False)
     awaited.look([behind])
     newest = latest_status(behind)
     moved = newest.model_copy(update={"queue_rank": 7.5, "at": journal.now()})
@@ -215,7 +213,7 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     assert news is not None
     assert news.queue_rank == 7.5
     journal.append(behind.supervisor_journal, 1, moved.model_copy(update={"after": "quick-0042"}))
-    assert awaited.by(behind) == Awaited(is_ready=False)  # until the owner has looked again
+    assert awaited.by(behind) == Readiness(is_ready=False)  # until the owner has looked again
 
 
 def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
@@ -253,10 +251,10 @@ def test_a_run_whose_wish_cannot_be_read_just_now_waits_and_the_owner_tells(
     ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
     store = Store()
     Ingestor(home, store).catch_up()
-    awaited = AwaitedRuns(home, store, lambda _: False)
+    awaited = RunDependencies(home, store, lambda _: False)
     elsewhere = behind.supervisor_journal.rename(home.path / "elsewhere")
     awaited.look([behind])
     with pytest.raises(FileNotFoundError):
         awaited.by(behind)
     elsewhere.rename(behind.supervisor_journal)
-    assert awaited.by(behind) == Awaited(is_ready=False)
+    assert awaited.by(behind) == Readiness(is_ready=False)

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from typer.testing import CliRunner
 
+from gan_runtime import device_locks
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.cli.app import app
-from gan_runtime.device_locks import claims, host_devices
-from gan_runtime.device_locks.holder import Holder
+from gan_runtime.device_locks import host_devices
+from gan_runtime.device_locks.locks import Holder
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
@@ -40,7 +41,7 @@ def waiting(new_run: NewRun) -> list[RunDir]:
 @pytest.fixture
 def taken() -> Iterator[None]:
     """A training of another home has the CPU."""
-    with claims.claim([host_devices.CPU], 1, Holder(home="/data/gan", run_id="paper-0042")):
+    with device_locks.claim([host_devices.CPU], 1, Holder(home="/data/gan", run_id="paper-0042")):
         yield
 
 
@@ -86,7 +87,7 @@ def test_runs_start_in_the_order_of_the_queue(home: Home, waiting: list[RunDir])
 
 
 def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(home: Home, host: Host) -> None:
-    """In threads; in processes: tests/full/devices/test_queue.py."""
+    """In threads; in processes: tests/full/supervision/test_queue.py."""
 
     def submit(_: int) -> str:
         return ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), "quick").run_id

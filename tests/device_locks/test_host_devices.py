@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.device_locks import claims, driver, host_devices, lock, looks, words
-from gan_runtime.device_locks.driver import Driver
-from gan_runtime.device_locks.holder import Holder
+from gan_runtime import device_locks
+from gan_runtime.device_locks import host_devices, locks
+from gan_runtime.device_locks.host_devices import Driver
+from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records.home import Home
-from tests.devices.waiting_runs import TOY, queued, ticked
+from tests.device_locks.waiting_runs import TOY, queued, ticked
 from tests.support.toy_owner import Clock, Owner
 from tests.support.trainers import idle, processes_of
 
@@ -32,7 +33,7 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
     (tmp_path / "nvidia-smi").write_text(SMI, encoding="utf-8")
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(driver, "DRIVER", Driver())
+    monkeypatch.setattr(host_devices, "DRIVER", Driver())
     owners = [Owner(home, idle) for home in homes]
     runs = [
         queued(homes[0], "quick-0001", "gpu", **TOY),
@@ -62,12 +63,12 @@ def test_a_driver_that_did_not_answer_is_asked_again_after_a_while(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     asked = Driver(clock)
-    monkeypatch.setattr(driver, "DRIVER", asked)
-    assert asked.said(PATIENCE_SECONDS) == driver.NOTHING
+    monkeypatch.setattr(host_devices, "DRIVER", asked)
+    assert asked.said(PATIENCE_SECONDS) == host_devices.NOTHING
     assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
     program.write_text(SMI, encoding="utf-8")
-    assert asked.said(PATIENCE_SECONDS) == driver.NOTHING, "it is not asked at each tick"
-    clock.now = driver.AGAIN_SECONDS
+    assert asked.said(PATIENCE_SECONDS) == host_devices.NOTHING, "it is not asked at each tick"
+    clock.now = host_devices.AGAIN_SECONDS
     asked.said(PATIENCE_SECONDS)
     assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
 
@@ -82,17 +83,17 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(driver, "LOOK_SECONDS", 600.0)
-    monkeypatch.setattr(driver, "SILENT_SECONDS", 0.0)
-    monkeypatch.setattr(driver, "DRIVER", Driver())
+    monkeypatch.setattr(host_devices, "LOOK_SECONDS", 600.0)
+    monkeypatch.setattr(host_devices, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(host_devices, "DRIVER", Driver())
     owner, run = Owner(homes[0], idle), queued(homes[0], "quick-0001", "gpu", **TOY)
     try:
         begin = time.monotonic()
         owner.after(0.0)
         owner.after(1.0)
         assert time.monotonic() - begin < 60.0
-        assert (owner.status(run), owner.note(run)) == ("queued", host_devices.UNKNOWN)
-        assert looks.looks() == [looks.Look(host_devices.CPU, None)]
+        assert (owner.status(run), owner.note(run)) == ("queued", host_devices.NOT_YET_LISTED)
+        assert device_locks.occupancies() == [device_locks.Occupancy(host_devices.CPU, None)]
     finally:
         wakes.touch()
     wait_until(ticked(owner, lambda: owner.status(run) == "starting"), "it trains")
@@ -100,7 +101,9 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
 
 
 def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    four = driver.Said("\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)), "")
+    four = host_devices.DriverAnswer(
+        "\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)), ""
+    )
     monkeypatch.setattr(Driver, "said", lambda *_: four)
 
     def visible(chosen: str | None) -> list[str]:
@@ -124,31 +127,37 @@ GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-bbbb)
 def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = driver.Said("0, GPU-aaaa, NVIDIA A100\n1, GPU-bbbb, NVIDIA A100\n", LISTED)
+    said = host_devices.DriverAnswer("0, GPU-aaaa, NVIDIA A100\n1, GPU-bbbb, NVIDIA A100\n", LISTED)
     monkeypatch.setattr(Driver, "said", lambda *_: said)
     [first] = host_devices.visible_gpus("MIG-11")
     [second] = host_devices.visible_gpus("MIG-2222")
     whole, other = host_devices.visible_gpus(None)
     assert (first.visible, first.within) == ("MIG-1111", (whole.key, "gpu"))
     part = Holder(home="/data/gan", run_id="quick-0001")
-    with claims.claim([first], 1, part), claims.claim([second], 1, part) as beside:
+    with device_locks.claim([first], 1, part), device_locks.claim([second], 1, part) as beside:
         assert beside.is_taken, "two parts are two devices"
-        with claims.claim([whole], 1, Holder(run_id="quick-0003")) as refused:
+        with device_locks.claim([whole], 1, Holder(run_id="quick-0003")) as refused:
             assert not refused.is_taken
-            why = words.elsewhere(refused, Path("/home"))
+            why = device_locks.taken_elsewhere(refused, Path("/home"))
             assert why is not None
             assert why.sentence == "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"
-        with claims.claim([other], 1, Holder()) as elsewhere:
+        with device_locks.claim([other], 1, Holder()) as elsewhere:
             assert elsewhere.is_taken
-    with claims.claim([whole], 1, Holder()), claims.claim([first], 1, Holder()) as refused:
+    with device_locks.claim([whole], 1, Holder()), device_locks.claim([first], 1, Holder()) as refused:
         assert not refused.is_taken
-        assert not looks.is_free(first)
-    assert not any(lock.is_taken(key) for key in first.locks)
+        assert not device_locks.is_free(first)
+    assert not any(locks.is_taken(key) for key in first.locks)
 
 
 def test_who_cannot_tell_gpus_apart_takes_none_while_somebody_has_one_who_can() -> None:
     [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
-    with claims.claim([named], 1, Holder()), claims.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
+    with (
+        device_locks.claim([named], 1, Holder()),
+        device_locks.claim([host_devices.ANY_GPU], 1, Holder()) as refused,
+    ):
         assert not refused.is_taken
-    with claims.claim([host_devices.ANY_GPU], 1, Holder()), claims.claim([named], 1, Holder()) as refused:
+    with (
+        device_locks.claim([host_devices.ANY_GPU], 1, Holder()),
+        device_locks.claim([named], 1, Holder()) as refused,
+    ):
         assert not refused.is_taken

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime.device_locks import lock
+from gan_runtime.device_locks import locks
 from gan_runtime.records import processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -46,13 +46,13 @@ def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
     with subprocess.Popen(command, env=processes.environment(os.environ)) as owner:
         wait_until(lambda: two.process() and len(processes_of(two)) == 3, "launcher and workers train")
         owner.kill()
-    assert lock.is_taken("cpu")
+    assert locks.is_taken("cpu")
     launcher, first, second = processes_of(two)
     second.send_signal(signal.SIGSTOP)
     wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
     launcher.kill()
     first.kill()
     wait_until(lambda: len(processes_of(two)) == 1, "one is left")
-    assert lock.take("cpu") is None
+    assert locks.take("cpu") is None
     second.kill()
-    wait_until(lambda: not lock.is_taken("cpu"), "the device is free")
+    wait_until(lambda: not locks.is_taken("cpu"), "the device is free")

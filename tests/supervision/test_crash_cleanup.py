@@ -18,7 +18,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.supervision import crash_cleanup
+from gan_runtime.supervision import recovery
 from tests.support import measured_flows
 
 
@@ -37,7 +37,7 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
 ) -> None:
     run = new_run("quick-0001")
     run.request_stop("a test")
-    old = 2 * crash_cleanup.IDLE_SECONDS
+    old = 2 * recovery.IDLE_SECONDS
     gone = [folder(home.runs / name, old) for name in (".new-abcd1234", ".import-x", ".deleted-quick-0009")]
     gone += [
         folder(home.runs / ".deleted-quick-0010"),
@@ -74,7 +74,7 @@ def test_the_temporary_folder_of_a_trainer_that_nobody_has_waited_for_yet_goes_t
     try:
         wait_until(lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE, "it has ended")
         left = folder(tmp_path / "tmp" / f"gan-worker-{ended.pid}-abc")
-        crash_cleanup.of_run(new_run("quick-0001"))
+        recovery.clean_run(new_run("quick-0001"))
         assert not left.exists()
     finally:
         ended.wait()
@@ -88,7 +88,7 @@ def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callabl
         (place / "epoch-00001.png").write_bytes(b"whole")
     (run.path / ".process.json.4711").write_text("{")
     (run.path / ".worker.lock").touch()
-    crash_cleanup.of_run(run)
+    recovery.clean_run(run)
     names = sorted(path.name for path in run.path.rglob("*") if path.is_file())
     assert names == [".worker.lock", *["epoch-00001.png"] * 3, "journal-supervisor.jsonl", "spec.json"]
 

@@ -1,0 +1,295 @@
+"""After a crash: processes and files that it left, runs that live and do not train, lost runs that go on by themselves.
+
+A deadlock, a hung accelerator or disk, a frozen process: the process is there, so nobody takes the run for lost. What kills a run
+once, such as a restart of the machine, is no reason to wait for a person; what kills it again and again is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.errors import GanRuntimeError, JournalError
+from gan_runtime.jobs import job_queue, uploads
+from gan_runtime.records import flow_frames, journal, processes
+from gan_runtime.records.actors import operator
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import ENDED, Event, StatusChange
+from gan_runtime.records.processes import SCRATCH_PREFIX
+from gan_runtime.records.reasons import Reason
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.spec.watching import StillAction
+from gan_runtime.store import queries
+from gan_runtime.store.folder_watcher import Clock
+from gan_runtime.store.store import Store
+from gan_runtime.supervision import next_attempt, queue
+from gan_runtime.supervision.queue import LiveRun
+from gan_runtime.supervision.starters import Attempt, Starter
+
+# ---- orphan processes: the owner that saw a run train ends them, and if it was killed as well, the next one does -----
+
+
+def orphans(home: Home, starter: Starter) -> list[LiveRun]:
+    """Those of this home that are over and still have processes."""
+    return [
+        LiveRun(attempt.run, "ended", attempt.number, attempt.accelerator)
+        for attempt in starter.present(home.runs)
+        if is_over(attempt)
+    ]
+
+
+def is_over(attempt: Attempt) -> bool:
+    """Whether it has ended, or a later one has begun. False where nobody can tell."""
+    try:
+        attempt.run.path.lstat()
+        newest = latest_status(attempt.run)
+    except FileNotFoundError:  # deleted
+        return True
+    except (OSError, GanRuntimeError):
+        return False
+    return newest.attempt > attempt.number or (newest.attempt == attempt.number and newest.status in ENDED)
+
+
+# ---- files: removed where surely nobody uses them any more -----------------------------------------------------------
+
+
+IDLE_SECONDS = (
+    3_600.0  # another process may be submitting or importing right now, which takes seconds to minutes
+)
+_IN_THE_MAKING = (".new-", ".import-")
+_SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
+_ASIDE = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # see rundir.write_whole
+
+
+def clean_home(home: Home) -> None:
+    """For the owner, when it begins: only an owner makes results.duckdb anew, and nobody needs what was deleted."""
+    for path in home.path.glob(f"{home.database.name}.new-*"):
+        _remove(path)
+    uploads.forget_old(home)
+    now = _now(home.runs)
+    for path in [*home.runs.glob(".*-*"), *home.data.glob(".*-*"), *home.jobs.glob(".*-*")]:
+        if path.name.startswith(".deleted-") or (
+            path.name.startswith(_IN_THE_MAKING) and now - _changed(path) > IDLE_SECONDS
+        ):
+            _remove(path)
+    _clean_scratch()
+    _clean_films(home)
+
+
+def _clean_scratch() -> None:
+    """Their temporary folders."""
+    for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
+        owner = _SCRATCH.fullmatch(path.name)
+        if owner and not processes.is_there(int(owner[1])):
+            _remove(path)
+
+
+def _clean_films(home: Home) -> None:
+    """Films of iterations that no record names: a job writes them before the record, and a kill may come between."""
+    runs = [run for run in home.run_dirs() if run.flow.is_dir()]
+    # Before any record is read: a job that ends meanwhile counts as alive.
+    looks = job_queue.looks(home) if runs else []
+    iterated = {look.asked.options.get("run_id") for look in looks if look.is_live}
+    for run in runs:
+        if run.run_id not in iterated:
+            with contextlib.suppress(OSError, JournalError):  # of another user, or gone
+                _clean_films_of(run)
+
+
+def _clean_films_of(run: RunDir) -> None:
+    named = flow_frames.named(run)
+    now = _now(run.flow)
+    for path in run.flow.iterdir():
+        is_unnamed = path.suffix == ".npz" and path not in named
+        if (is_unnamed or path.suffix == ".part") and now - _changed(path) > IDLE_SECONDS:
+            _remove(path)
+
+
+def clean_run(run: RunDir) -> None:
+    """For the owner, while the run has no trainer."""
+    for folder in (run.samples, run.checkpoints, run.snapshots):
+        for path in folder.glob("*.part"):
+            _remove(path)
+    for path in run.path.glob(".*.json.*"):
+        if _ASIDE.fullmatch(path.name):
+            _remove(path)
+    _clean_scratch()
+
+
+def _now(folder: Path) -> float:
+    """By the clock that dates the files in it."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b".")
+        file.flush()
+        return os.fstat(file.fileno()).st_mtime
+
+
+def _changed(folder: Path) -> float:
+    """When something in the folder or right below it last changed; now, if it vanishes meanwhile."""
+    times = []
+    for path in (folder, *folder.glob("*"), *folder.glob("*/*")):
+        with contextlib.suppress(OSError):
+            times.append(path.lstat().st_mtime)
+    return max(times, default=float("inf"))
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # of another user, or gone: what stays does no harm
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+# ---- stalled runs: nothing new in the journal for much longer than a usual call takes --------------------------------
+
+
+LEAST_STALL_SECONDS = 120.0
+USUAL_CALLS = 20.0
+# The work at the end of an epoch is no call: a run is not taken for hung while it scores thousands of rows.
+LONGEST_PROBES = 3.0
+STALLED, GOES_ON = queries.STANDS_STILL, "goes_on"
+_STALL_ACTIONS = {
+    "note": "Look at its log; stop it, or kill its process and resume it from its last checkpoint.",
+    "stop": "It is told to stop, and is killed if it cannot.",
+    "restart": "It is ended, and goes on from its last checkpoint.",
+}
+
+
+class StallDetection:
+    """Asked by the supervisor for each run that trains, at each tick."""
+
+    def __init__(self, store: Store, clock: Clock = time.monotonic) -> None:
+        self._store, self._patience = store, Patience(clock)
+        self._told: set[tuple[str, int]] = set()  # run and attempt, as long as it stands still
+
+    def news(self, run: RunDir, attempt: int) -> Event | None:
+        """An alarm once a run has stood still for too long, and a word when it goes on after all."""
+        still_s = self._patience.seconds("still", run.run_id, (attempt, _written_bytes(run)))
+        if (run.run_id, attempt) in self._told:
+            if still_s < LEAST_STALL_SECONDS:
+                self._told.discard((run.run_id, attempt))
+                return Event(
+                    level="info", topic=GOES_ON, message="It goes on: there is something new in its journal."
+                )
+            return None
+        if still_s < LEAST_STALL_SECONDS:
+            return None
+        usual = queries.usual_seconds(self._store, run.run_id, attempt)
+        if still_s < max(USUAL_CALLS * usual.call, LONGEST_PROBES * usual.longest_probe):
+            return None
+        self._told.add((run.run_id, attempt))
+        return Event(
+            level="warning",
+            topic=STALLED,
+            message=f"It lives and does not train: nothing new for {still_s:.0f} s, where a call of the device takes "
+            f"{usual.call:.3g} s. {_STALL_ACTIONS[stall_action(run)]}",
+        )
+
+
+def stall_action(run: RunDir) -> StillAction:
+    """What its options ask for; runs from before there was a choice are only told of."""
+    with contextlib.suppress(Exception):  # options that cannot be read, which its trainer tells
+        return run.spec().still_action
+    return "note"
+
+
+def _written_bytes(run: RunDir) -> int:
+    """Bytes of the first worker's journal."""
+    with contextlib.suppress(FileNotFoundError):
+        return run.trainer_journal().stat().st_size
+    return 0
+
+
+# ---- lost runs -------------------------------------------------------------------------------------------------------
+
+
+PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third time
+RESUMER = operator("automatic resume")
+NOT_RESUMED = "automatic_resume"
+
+
+class AutoResume:
+    """Called by the supervisor. What was resumed before stands in the runs' journals, so the next owner goes on counting."""
+
+    def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
+        self._home, self._store, self._patience = home, store, Patience(clock)
+        self._lost: list[tuple[RunDir, int]] = []
+        self._given_up: set[tuple[str, int]] = set()  # run and attempt that do not go on by themselves
+
+    def look(self) -> None:
+        """Which lost runs wait for it; to be asked again after news."""
+        rows = self._store.rows(
+            """
+            SELECT run_id, attempt FROM ingest.newest JOIN ingest.created USING (run_id)
+            WHERE status = 'lost' AND (spec->>'resume_lost' = 'yes' OR (spec->>'still_action' = 'restart' AND code = ?))
+            """,
+            [Reason.STALLED.value],
+        )
+        self._lost = [(RunDir(self._home.runs / run_id), attempt) for run_id, attempt in rows]
+
+    def will_resume(self, run_id: str) -> bool:
+        """Whether a lost run waits for its pause to be over."""
+        return any(
+            run.run_id == run_id and (run_id, attempt) not in self._given_up for run, attempt in self._lost
+        )
+
+    def tick(self) -> bool:
+        """Resumes those whose pause is over; returns whether a journal has news."""
+        acted = False
+        for run, attempt in list(self._lost):
+            times = times_resumed(run)
+            waited = self._patience.seconds("lost", run.run_id, attempt)
+            if times == len(PAUSES_SECONDS) or waited >= PAUSES_SECONDS[times]:
+                self._lost.remove((run, attempt))
+                acted |= self._resume(run, attempt, times)
+        return acted
+
+    def _resume(self, run: RunDir, attempt: int, times: int) -> bool:
+        """Or says, once, why it does not."""
+        refusal = (
+            f"It was resumed {times} times by itself and is lost again: look at its log before you resume it."
+        )
+        if times < len(PAUSES_SECONDS):
+            try:
+                next_attempt.queue(self._home, run, {}, RESUMER.name)
+            except GanRuntimeError as error:
+                refusal = f"It cannot go on by itself: {error}"
+            else:
+                return True
+        is_news = (run.run_id, attempt) not in self._given_up
+        self._given_up.add((run.run_id, attempt))
+        return _warn_once(run, attempt, refusal) or is_news
+
+
+def times_resumed(run: RunDir) -> int:
+    """How often it went on by itself since a person last asked for it."""
+    times = 0
+    for record in journal.read_all(run.supervisor_journal):
+        if (
+            isinstance(record, StatusChange)
+            and record.status == "queued"
+            and record.asker != queue.NEXT_OWNER.name
+        ):
+            times = times + 1 if record.asker == RESUMER.name else 0
+    return times
+
+
+def _warn_once(run: RunDir, attempt: int, message: str) -> bool:
+    known = journal.read_all(run.supervisor_journal)
+    if any(
+        isinstance(record, Event) and (record.attempt, record.topic) == (attempt, NOT_RESUMED)
+        for record in known
+    ):
+        return False
+    journal.append(
+        run.supervisor_journal, attempt, Event(level="warning", topic=NOT_RESUMED, message=message)
+    )
+    return True
