@@ -109,9 +109,7 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.RESUMED: "resumed[ with {changes}]: waiting for the accelerator",
     Reason.RESUMED_WAITS_FOR_DATA: f"resumed[ with {{changes}}]: {_DATA}",
-    Reason.REQUEUED: (
-        "queued again: whoever was to start its trainer was ended before that, and nothing of it has run"
-    ),
+    Reason.REQUEUED: "queued again: the owner ended before it had started the trainer, and nothing of it has run",
     Reason.STARTING: "starting a trainer on {devices}",
     Reason.STARTED_ON_CLUSTER: "started on a cluster of {workers} workers",
     Reason.BUILDING: "building the networks and tracing the training step",
@@ -142,14 +140,25 @@ SENTENCES: dict[Reason, str] = {
         "[{worker}: ]the exchange with {others} broke off ({error}): it has ended, cannot be reached, or stood "
         f"still for longer than {_SILENCE}; resume goes on from the last checkpoint"
     ),
-    Reason.WORKER_EXITED: "{worker} ended with code {exit_code} without a word; the log may say why",
-    Reason.NOT_STARTED: "its trainer could not be started ({message}): resume it once that is mended",
-    Reason.STALLED: f"the trainer was killed (it stood still[, {{how}}]); {_RESUME}",
-    Reason.TRAINER_EXITED: f"the trainer process is gone without a word[ ({{how}})]; {_RESUME}",
+    Reason.WORKER_EXITED: "{worker} exited unexpectedly with code {exit_code}; the log may say why",
+    Reason.NOT_STARTED: "its trainer could not be started ({message}): resume it once that is fixed",
+    Reason.STALLED: f"the trainer was killed because it stalled[ ({{how}})]; {_RESUME}",
+    Reason.TRAINER_EXITED: f"the trainer exited unexpectedly[ ({{how}})]; {_RESUME}",
     Reason.WORKER_KILLED: (
         f"{{worker}} was killed by signal {{signal}} ({{name}}), and the others were ended with it; {_RESUME}"
     ),
 }
+
+# As journals of earlier versions have it, where the words have changed since.
+_EARLIER: tuple[tuple[Reason, str], ...] = (
+    (
+        Reason.REQUEUED,
+        "queued again: whoever was to start its trainer was ended before that, and nothing of it has run",
+    ),
+    (Reason.STALLED, f"the trainer was killed (it stood still[, {{how}}]); {_RESUME}"),
+    (Reason.TRAINER_EXITED, f"the trainer process is gone without a word[ ({{how}})]; {_RESUME}"),
+    (Reason.NOT_STARTED, "its trainer could not be started ({message}): resume it once that is mended"),
+)
 
 
 @dataclass(frozen=True)
@@ -203,8 +212,9 @@ def _detail(text: str) -> Detail:
 @functools.cache
 def _patterns() -> list[tuple[str, Reason, re.Pattern[str]]]:
     """Each template as a pattern, with the text that it begins with. Those with the most text of their own come first."""
-    templates = [(code, text) for code, text in SENTENCES.items() if _DETAIL.sub("", text)]
-    templates = [(code, text) for code, text in templates if not text.startswith(("{", "["))]
+    templates = [
+        (code, text) for code, text in (*SENTENCES.items(), *_EARLIER) if not text.startswith(("{", "["))
+    ]
     templates.sort(key=lambda entry: -len(_DETAIL.sub("", entry[1])))
     return [
         (re.split(r"[\[{]", text)[0], code, re.compile(_pattern(text), re.DOTALL)) for code, text in templates

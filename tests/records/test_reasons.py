@@ -57,6 +57,10 @@ def test_a_detail_that_is_empty_leaves_no_brackets_behind(reason: Reason) -> Non
             "the trainer was killed (it stood still, killed by signal 9); resume goes on from its last checkpoint",
             Reason.STALLED,
         ),
+        (
+            "the trainer process is gone without a word (killed by signal 9); resume goes on from its last checkpoint",
+            Reason.TRAINER_EXITED,
+        ),
         ("stopped on request after step 12 of 400; saved, can be resumed", Reason.STOP_ON_REQUEST),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
     assert (owner.status(run), trainers.living()) == (end, [])
     if asked == "restart":
         assert latest_status(run).code is Reason.STALLED
-        assert owner.note(run).startswith("the trainer was killed (it stood still")
+        assert owner.note(run).startswith("the trainer was killed because it stalled (")
         owner.after(recovery.PAUSES_SECONDS[0] + 1)
         assert (trainers.of(run).attempt.number, trainers.of(run).step) == (2, STEPS_PER_EPOCH)
         trainers.of(run).trains(8)
@@ -235,7 +235,7 @@ def test_a_run_whose_trainer_cannot_be_started_says_why_at_once(home: Home, new_
     owner.at(0.0)
     assert owner.status(run) == "lost"
     assert (
-        owner.note(run) == "its trainer could not be started (Is a directory): resume it once that is mended"
+        owner.note(run) == "its trainer could not be started (Is a directory): resume it once that is fixed"
     )
 
 

@@ -123,7 +123,7 @@ def watched(page: Page, run_id: str) -> None:
 
 def killed_and_resumed(page: Page, run: RunDir, trainer: psutil.Process) -> None:
     trainer.kill()
-    expect(page.get_by_text("The trainer process is gone without a word")).to_be_visible()
+    expect(page.get_by_text("The trainer exited unexpectedly")).to_be_visible()
     page.get_by_role("button", name="Resume", exact=True).click()
     expect(page.get_by_text(f"All {EPOCHS} epochs done ·")).to_be_visible(timeout=SLOW_MS)
     records = journal.read_all(run.trainer_journal())
