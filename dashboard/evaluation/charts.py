@@ -9,13 +9,13 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.chart_style import ink
-from dashboard.charts import heading, layered, legend, scale_of
+from dashboard.charts import fitted_legend, heading, layered, legend, legend_rows, scale_of
 from gan_runtime.base.metrics import Metric
 
 NAMES = (2, 130)  # in the legend of a chart of a third of the page: columns, pixels of the longest
 WIDE = (4, 220)  # of one as wide as the page
 MOST_STEPS = 6  # of a logarithmic axis
-ROW, AROUND = 21, 150  # pixels: a row of `against`, and what is around the rows
+ROW, AROUND, LEGEND = 21, 130, 18  # pixels: a row of `against`, and what is around the rows
 MOST_DECADES = 3  # below the reference
 
 
@@ -28,14 +28,14 @@ def against(
     low, high = _ends(pd.concat([rows["ratio"], marks["ratio"]]) if len(marks) else rows["ratio"])
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
     axis = alt.Axis(format="~r", values=_powers(low, high), labelExpr="format(datum.value, '~r') + ' ×'")
-    x = alt.X("ratio:Q", title=f"Times {reference} (logarithmic)", scale=scale, axis=axis)
+    x = alt.X("ratio:Q", title=f"Times {reference} (log)", scale=scale, axis=axis)
     y = alt.Y(
         "score:N",
         title=None,
         sort=order,
         axis=alt.Axis(labelLimit=260, labelOverlap=False, grid=True, ticks=False),
     )
-    color = alt.Color("series:N", title=None, legend=legend(*WIDE), scale=scale_of(colors))
+    color = alt.Color("series:N", title=None, legend=fitted_legend(colors), scale=scale_of(colors))
     many = len(colors) > 1
     base = alt.Chart().encode(y=y, color=color)
     offset = {"yOffset": alt.YOffset("series:N", sort=list(colors))} if many else {}
@@ -58,7 +58,7 @@ def against(
     layers = [line, bars, points]
     if len(marks):
         layers.append(_others(marks, y, scale))
-    height = AROUND + len(order) * ROW
+    height = AROUND + LEGEND * legend_rows(colors) + len(order) * ROW
     title = heading(f"How far is each score from {reference}?", "Left of the dashed line is better.")
     what = f"Scores of {', '.join(colors)}, each divided by {reference}."
     return layered(rows, *layers, title=title, description=what, height=height)
@@ -97,7 +97,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def over_epochs(
-    frame: pd.DataFrame, metric: Metric, colors: dict[str, str], height: int = 240
+    frame: pd.DataFrame, metric: Metric, colors: dict[str, str], height: int = 320
 ) -> alt.LayerChart:
     """A score of each run over the epochs that were measured, one standard deviation up and down, and dashed the floor. `frame`: series,
     epoch, value, low, high, floor."""

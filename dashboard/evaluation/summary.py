@@ -1,4 +1,7 @@
-"""How good a run is: a sentence from its scores, the figures that say most, all scores against their floors and baselines."""
+"""How good a run is: a sentence from its scores, the figures that say most, all scores against their floors and baselines.
+
+Also what others have published, from the declaration and from the domain.
+"""
 
 from __future__ import annotations
 
@@ -247,3 +250,37 @@ def table(shown: Shown) -> pd.DataFrame:
 
 def _cell(shown: Shown, metric: Metric, own: Scores, row: EvaluationRow) -> str:
     return shown.value_words(metric, own[metric.name], row) if metric.name in own else "–"
+
+
+def draw_literature(runtime: Runtime, shown: Shown) -> None:
+    """The domain's tables, then the published scores."""
+    if shown.page.literature is not None:
+        shown.page.literature(runtime, shown)
+    if shown.evaluation.published:
+        st.markdown("**Published scores**")
+        tables.show(published(shown), hide_index=True, key="evaluation.published", height="content")
+
+
+def published(shown: Shown) -> pd.DataFrame:
+    """A row for each published score of the declaration, next to the value of each answer."""
+    rows = []
+    for one in shown.evaluation.published:
+        metric = next((known for known in shown.page.scores if known.name == one.score), None)
+        if metric is None:
+            continue
+        own = {
+            name: "–" if one.score not in scores else number(metric, scores[one.score].value)
+            for name in shown.answers
+            for scores in [shown.scores_of(name)]
+        }
+        error = float("nan") if one.error is None else one.error
+        rows.append(
+            {
+                "Score": metric.title,
+                "Published": number(metric, one.value, error),
+                **own,
+                "Of": one.what,
+                "Source": one.source,
+            }
+        )
+    return pd.DataFrame(rows)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import listed, widgets
+from dashboard import listed, plots, widgets
 from dashboard.domain_pages import PAGES
-from dashboard.evaluation import curves, epochs, form, literature, summary
+from dashboard.evaluation import charts as evaluation_charts
+from dashboard.evaluation import epochs, form, summary
 from dashboard.evaluation.shown import (
     MOST_ANSWERS,
     DomainPage,
@@ -31,7 +34,7 @@ from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 
-MOST_RUNS = 4
+MOST_RUNS, COMPARE_WIDTH = 4, 420
 VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare with
 Draw = Callable[[Runtime, Shown], None]
 
@@ -56,11 +59,13 @@ def draw(runtime: Runtime, row: RunRow) -> None:
             )
         )
     evaluated = queries.evaluated_runs(runtime.store, name)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
     beside: list[RunRow] = []
     if row.run_id in evaluated:
         others = [other for other in queries.runs(runtime.store) if other.run_id in evaluated]
-        beside = _compare_with(listed.offered([other for other in others if other != row], _named()))
-    evaluation(runtime, known[name], [row, *beside])
+        with bar:
+            beside = _compare_with(row, listed.offered([other for other in others if other != row], _named()))
+    evaluation(runtime, known[name], [row, *beside], bar)
 
 
 def applies(runtime: Runtime, row: RunRow) -> bool:
@@ -82,7 +87,7 @@ def _named() -> list[str]:
     return [run_id for run_id in st.query_params.get(WITH, "").split(",") if run_id]
 
 
-def _compare_with(others: list[RunRow]) -> list[RunRow]:
+def _compare_with(own: RunRow, others: list[RunRow]) -> list[RunRow]:
     """The runs that are picked to be drawn with this one; a choice goes into the address."""
     known = {row.run_id: row for row in others}
     usual = [run_id for run_id in dict.fromkeys(_named()) if run_id in known][: MOST_RUNS - 1]
@@ -95,7 +100,8 @@ def _compare_with(others: list[RunRow]) -> list[RunRow]:
         format_func=lambda run_id: widgets.title(known[run_id]),
         max_selections=MOST_RUNS - 1,
         placeholder="Pick runs to compare with",
-        key="evaluation.with",
+        key=f"evaluation.with.{own.run_id}",
+        width=COMPARE_WIDTH,
     )
     if set(picked) != set(usual):
         st.query_params[WITH] = ",".join(picked)
@@ -108,7 +114,7 @@ def page(runtime: Runtime, name: str) -> None:
     if not rows:
         st.info("Pick a run above: what was measured of it appears here.")
         return
-    evaluation(runtime, evaluations()[name], rows)
+    evaluation(runtime, evaluations()[name], rows, st.container())
 
 
 def pick(runtime: Runtime, name: str) -> list[RunRow]:
@@ -161,18 +167,20 @@ def _kind(row: RunRow) -> tuple[str, ...]:
 
 def page_of(name: str) -> DomainPage:
     """What its domain adds; of an evaluation without a domain its curves."""
-    return PAGES.get(name) or plain(evaluations()[name], (DomainTab("Curves", curves.draw),))
+    return PAGES.get(name) or plain(evaluations()[name], (DomainTab("Curves", draw_curves),))
 
 
-def evaluation(runtime: Runtime, asked: Evaluation, rows: list[RunRow]) -> None:
-    """What was measured of these runs, the first of which figures are about; a form where nothing was."""
+def evaluation(runtime: Runtime, asked: Evaluation, rows: list[RunRow], bar: DeltaGenerator) -> None:
+    """What was measured of these runs, the first of which figures are about; a form where nothing was. `bar`: the place
+    of what chooses between answers."""
     own, runs = page_of(asked.name), {row.run_id: row for row in rows}
     stored = stored_answers(runtime.store, asked.name, list(runs))
     if not stored:
         st.info(own.no_answer)
         form.measure(runtime, asked, own, rows, is_first=True)
         return
-    answers = _choose(own, stored, runs)
+    with bar:
+        answers = _choose(own, stored, runs)
     scores = stored_scores(runtime.store, own, asked.name, stored)
     _tabs(runtime, Shown(asked, own, runs, answers, stored, scores))
 
@@ -213,19 +221,19 @@ def _by_name(
 ) -> list[EvaluationRow]:
     known = {f"{row.run_id}.{row.key}": row for rows in of_run.values() for row in rows}
     picked = st.multiselect(
-        "Answers",
+        "Measurements",
         list(known),
         default=[f"{row.run_id}.{row.key}" for rows in of_run.values() for row in page.usual(rows)][
             :MOST_ANSWERS
         ],
         format_func=lambda key: label(known[key], runs[known[key].run_id], page.about(known[key])),
         max_selections=MOST_ANSWERS,
-        placeholder="Pick answers to draw together",
+        placeholder="Pick measurements to draw together",
         key=f"evaluation.answers.{'+'.join(of_run)}",
         help="Figures and films are those of the first one.",
     )
     if not picked:
-        st.info("Pick an answer above: its numbers appear here.")
+        st.info("Pick a measurement above: its numbers appear here.")
         st.stop()
     return [known[key] for key in picked]
 
@@ -236,7 +244,7 @@ def _tabs(runtime: Runtime, shown: Shown) -> None:
     if shown.page.scores:
         drawn["Epochs"] = epochs.draw
     if shown.page.literature or shown.evaluation.published:
-        drawn["Speed and literature"] = literature.draw
+        drawn["Speed and literature"] = summary.draw_literature
     drawn["Measure again"] = _measure_again
     tabs = st.tabs(list(drawn), key=VIEW, on_change="rerun", bind="query-params")
     for tab, part in zip(tabs, drawn.values(), strict=True):
@@ -247,3 +255,32 @@ def _tabs(runtime: Runtime, shown: Shown) -> None:
 
 def _measure_again(runtime: Runtime, shown: Shown) -> None:
     form.measure(runtime, shown.evaluation, shown.page, list(shown.runs.values()), is_first=False)
+
+
+CURVES_ACROSS = 2
+
+
+def draw_curves(runtime: Runtime, shown: Shown) -> None:
+    """Answer by answer."""
+    drawn = 0
+    for name, row in shown.answers.items():
+        curves = queries.evaluation_curves(runtime.store, row)
+        points = queries.curve_points(runtime.store, row, [curve.number for curve in curves])
+        if curves:
+            st.markdown(f"**{name}**")
+        for begin in range(0, len(curves), CURVES_ACROSS):
+            for column, curve in zip(
+                st.columns(CURVES_ACROSS), curves[begin : begin + CURVES_ACROSS], strict=False
+            ):
+                own = points[points["number"] == curve.number]
+                is_map = "columns" in curve.facts and bool(own["y"].notna().all())
+                chart = evaluation_charts.heat_map if is_map else evaluation_charts.lines
+                title = curve.name.replace("_", " ").capitalize()
+                with column:
+                    draw_one = partial(chart, title=title)
+                    plots.steady_chart(
+                        draw_one, own, f"evaluation.curve.{row.run_id}.{row.key}.{curve.number}"
+                    )
+                drawn += 1
+    if not drawn:
+        st.info("These answers hold no curves.")

@@ -18,7 +18,6 @@ from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import curves as flow_curves
 from dashboard.domains.flows import film as flow_film
 from dashboard.domains.flows import movie, panels, rollouts
-from dashboard.domains.flows import words as flow_words
 from dashboard.evaluation.shown import told_apart
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows import solver_frames as of_flow
@@ -102,7 +101,7 @@ def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
 
 
 def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() -> None:
-    steps = [flow_words.step(step, 4.0) for step in range(STEPS + 1)]
+    steps = [rollouts.step(step, 4.0) for step in range(STEPS + 1)]
     film = flow_film.made_film(films(), steps, 4, "a")
     assert [panel["title"] for panel in film["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
     assert film["panels"][0]["ticks"] == ["−5", "ω D / U", "5"]
@@ -281,7 +280,7 @@ def answer(key: str = "a", checkpoint: str = "newest", **changes: object) -> Eva
 
 def names(*rows: EvaluationRow) -> list[str]:
     """In charts, all of the run "a"."""
-    return told_apart(["a"] * len(rows), [flow_words.parts(row) for row in rows], [row.key for row in rows])
+    return told_apart(["a"] * len(rows), [rollouts.parts(row) for row in rows], [row.key for row in rows])
 
 
 def test_rollouts_are_called_by_what_tells_them_apart() -> None:
@@ -294,11 +293,11 @@ def test_rollouts_are_called_by_what_tells_them_apart() -> None:
     assert names(answer("one"), answer("two")) == ["a · one", "a · two"]
     kept = answer(checkpoint="epoch 1")
     assert names(answer(), kept) == ["a", "a · kept weights"]
-    assert [flow_words.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
+    assert [rollouts.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
         ["a · weights of epoch 1"] * 2
     )
     many = answer(overlap=8, blend="hann", cores=2, start=0, steps=50)
-    assert list(flow_words.parts(many).values()) == [
+    assert list(rollouts.parts(many).values()) == [
         "Re 120, width 14", "50 steps", "map-reduce on 2 cores", "32 px tiles, 8 px overlap (Hann)"
     ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from gan_runtime.records.answer import Answer, Curve, Score, Series
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
 from tests.pages.reading import open_tab, texts, titles
+from tests.pages.test_deep_links import LINKS, open_with_all
 from tests.support.measured_showers import measured
 
 Show = Callable[..., AppTest]
@@ -125,11 +126,21 @@ def test_a_run_is_compared_with_others_that_have_the_same_evaluation(show: Show,
     app.query_params["with"] = "gone,quick-0001"
     app.run()
     assert not app.exception
-    assert app.multiselect(key="evaluation.with").value == ["quick-0001"]
+    assert app.multiselect(key="evaluation.with.quick-0002").value == ["quick-0001"]
     assert list(app.dataframe[0].value.columns)[1:3] == ["quick-0002", "quick-0001"]
-    app = app.multiselect(key="evaluation.with").set_value([]).run()
+    app = app.multiselect(key="evaluation.with.quick-0002").set_value([]).run()
     assert list(app.dataframe[0].value.columns)[1:] == ["quick-0002", "Floor"]
     assert app.query_params["with"] in ("", [""])
+
+
+@pytest.mark.parametrize("name", ["with", "view"])
+def test_a_hostile_address_of_an_evaluation_shows_text(show: Show, trained: Make, name: str) -> None:
+    for number in (1, 2):
+        measured(trained(f"quick-000{number}", seconds=number), 2)
+    show("runs")
+    app = AppTest.from_function(tab_of_a_run, default_timeout=30)
+    open_with_all(app, name, LINKS[::3])
+    assert app.metric, "the usual tab of the run alone"
 
 
 def test_a_run_that_nothing_applies_to_has_no_evaluation(show: Show, trained: Make) -> None:

@@ -14,8 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.domains.flows import charts as flow_charts
-from dashboard.domains.flows import movie
-from dashboard.domains.flows import words as flow_words
+from dashboard.domains.flows import movie, rollouts
 from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.engines.tiling.ways import Way
 from gan_runtime.jobs import job_queue
@@ -74,7 +73,7 @@ def test_the_summary_compares_with_replay_copied_frame_and_solver(show: Show, tr
         "Time of a frame (ms)": ("5.00", "solver 18.00"),
     }
     assert app.metric[0].label == "RMSE over a period", "what is read first"
-    assert flow_words.HORIZON_HELP in app.metric[1].help
+    assert rollouts.HORIZON_HELP in app.metric[1].help
     better = "**Better than the copied frame (5 of 5 scores), level with the replay (1 of 2 scores).**"
     assert f"{better} RMSE over a period: 0.0500, replay 0.1500, copied frame 0.2500." in texts(app)
     assert charts(app) == ["How far is each score from the replay?"], "only the open tab draws"
@@ -164,15 +163,15 @@ def test_an_mp4_that_cannot_be_made_says_why(
 
 def training_times(table: pd.DataFrame) -> None:
     """Each says how it is known."""
-    (own,) = table[table["How known"] == flow_words.HERE].to_dict("records")
+    (own,) = table[table["How known"] == rollouts.HERE].to_dict("records")
     assert (own["What"], own["Batch"], own["Time"]) == ("quick-0001, an epoch", "32", "3 s")
-    (estimated,) = table[table["How known"] == flow_words.ESTIMATED].to_dict("records")
+    (estimated,) = table[table["How known"] == rollouts.ESTIMATED].to_dict("records")
     assert (estimated["What"], estimated["Device"], estimated["Batch"]) == (
         "quick-0001, an epoch",
         "TPU v3",
         "32",
     )
-    elsewhere = table[table["How known"] == flow_words.ELSEWHERE]
+    elsewhere = table[table["How known"] == rollouts.ELSEWHERE]
     assert len(elsewhere) == 12
     assert elsewhere["Time"].tolist()[0] == "3\u2009451 s"
 
@@ -190,13 +189,13 @@ def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_
     assert sorted(legend(app, 0)) == sorted(
         ["quick-0001", "quick-0002", flow_charts.COPIED, flow_charts.REPLAYED]
     )
-    assert flow_words.NO_FRAMES in texts(open_tab(app, "Film"))
+    assert rollouts.NO_FRAMES in texts(open_tab(app, "Film"))
     assert not app.get("bidi_component")
     flow_frames.write(newest, next(newest.flow.iterdir()).stem, frames(STEPS, height=10))
     app.run()
     assert not app.exception
-    assert flow_words.NO_FRAMES in texts(app), "a film of another grid than the record's"
-    assert flow_words.NOT_ESTIMATED in texts(open_tab(app, "Speed and literature")), "no compiler was asked"
+    assert rollouts.NO_FRAMES in texts(app), "a film of another grid than the record's"
+    assert rollouts.NOT_ESTIMATED in texts(open_tab(app, "Speed and literature")), "no compiler was asked"
 
 
 def test_charts_call_runs_by_their_names_and_by_their_ids_only_where_names_are_the_same(
@@ -259,7 +258,7 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     job.write_end(End(state="failed", reason="the disk is full."))
     app = show("flow")
     assert not app.exception
-    assert flow_words.NOTHING_YET in texts(app)
+    assert rollouts.NOTHING_YET in texts(app)
     assert "Not measured: the disk is full." in texts(app)
     (flow,) = [one for one in app.segmented_control if one.label == "Film"]
     (steps,) = [one for one in app.number_input if one.label == "Steps (frames)"]

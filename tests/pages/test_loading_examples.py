@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from dashboard.domains.flows import words as flow_words
+from dashboard.domains.flows import rollouts
 from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
@@ -53,11 +53,11 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     app = show("flow", runs="example-karman-0001", view="Film")
     assert not app.exception
     assert app.get("bidi_component"), "the film of the first iteration"
-    assert flow_words.NO_FRAMES not in texts(app)
+    assert rollouts.NO_FRAMES not in texts(app)
     app = app.multiselect(key="evaluation.answers.example-karman-0001").set_value(
         [f"example-karman-0001.{rollout_key(iteration(2, 'naive', 8, 2))}"]
     )
-    assert flow_words.NO_FRAMES in texts(app.run())
+    assert rollouts.NO_FRAMES in texts(app.run())
 
 
 def content(run: RunDir) -> dict[Path, bytes]:

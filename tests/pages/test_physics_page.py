@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.domains.showers import any_energy, literature, side_by_side, space
+from dashboard.domains.showers import any_energy, literature, side_by_side
 from dashboard.domains.showers.page import METRICS
 from dashboard.evaluation import charts as evaluation_charts
 from gan_runtime.domains.showers.curve_names import CURVES
@@ -254,7 +254,7 @@ def test_an_address_with_more_runs_than_can_be_picked_shows_the_first_of_them(
 def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for_the_others() -> None:
     cells = np.zeros((3, 4, 5), np.float32)
     cells[2, 1, 3], cells[0, 0, 0], cells[1, 1, 1] = 1.0, 1e-3, 1e-6
-    [points] = space.shower(cells, "one")["data"]
+    [points] = side_by_side.space(cells, "one")["data"]
     assert (points["x"], points["y"], points["z"]) == ([4, 1], [2, 0], [1, 0]), "layer from 1, x, y"
     assert points["customdata"] == [1000.0, 1.0], "MeV"
     assert points["marker"]["color"] == [0.0, -3.0]
@@ -263,7 +263,7 @@ def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for
 
 def test_a_name_with_tags_is_text_in_space() -> None:
     name = '<a href="x">run</a> & <b>'
-    figure = space.shower(np.ones((2, 2, 2), np.float32), name)
+    figure = side_by_side.space(np.ones((2, 2, 2), np.float32), name)
     assert figure["layout"]["title"]["text"] == "&lt;a href=&quot;x&quot;&gt;run&lt;/a&gt; &amp; &lt;b&gt;"
 
 

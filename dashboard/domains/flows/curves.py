@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import palette, plots, words
 from dashboard.domains.flows import charts as flow_charts
-from dashboard.domains.flows import words as flow_words
+from dashboard.domains.flows import rollouts
 from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from dashboard.domains.flows.rollouts import (
     by_step,
@@ -54,8 +54,8 @@ def draw_errors(runtime: Runtime, shown: Shown) -> None:
     for column, name in zip(st.columns(len(ERRORS)), ERRORS, strict=True):
         with column:
             _curve(shown, steps, name, horizons if name == ERRORS[0] else {})
-    source = flow_words.replay(rollout(shown.first[1]).replay)
-    st.caption(f"{flow_words.HORIZON} {source}")
+    source = rollouts.replay(rollout(shown.first[1]).replay)
+    st.caption(f"{rollouts.HORIZON} {source}")
     drawn = [name for name in PHYSICS if len(by_step(steps, name))]
     if not drawn:
         return
@@ -63,7 +63,7 @@ def draw_errors(runtime: Runtime, shown: Shown) -> None:
     for column, name in zip(st.columns(len(PHYSICS)), drawn, strict=False):
         with column:
             _curve(shown, steps, name, is_narrow=True)
-    st.caption(flow_words.PHYSICS)
+    st.caption(rollouts.PHYSICS)
 
 
 def draw_wake(runtime: Runtime, shown: Shown) -> None:
@@ -82,7 +82,7 @@ def draw_wake(runtime: Runtime, shown: Shown) -> None:
             flow_charts.spectrum, axis=BY_NAME["strouhal"].axis, colors=_colors(shown, lines["series"])
         )
         plots.steady_chart(draw, lines, f"flow.spectrum.{shown.key}")
-    st.caption(f"{_strouhal(shown)} {flow_words.PROBE}")
+    st.caption(f"{_strouhal(shown)} {rollouts.PROBE}")
 
 
 def _strouhal(shown: Shown) -> str:
@@ -113,14 +113,14 @@ def draw_times(runtime: Runtime, shown: Shown) -> None:
     with right:
         draw = partial(flow_charts.stages, title="Time of a frame", axis="Milliseconds", solver=solver)
         plots.steady_chart(draw, frame_times(stages), f"flow.frame_times.{shown.key}.{len(rows)}")
-    st.caption(flow_words.TIMES)
+    st.caption(rollouts.TIMES)
 
 
 def bars_of(rows: list[EvaluationRow], runs: Mapping[str, RunRow]) -> list[str]:
     """The names of bars: of a single run the way comes first, not the run."""
     if len({row.run_id for row in rows}) > 1:
-        return names_of(rows, runs, flow_words.parts)
-    parts = [flow_words.parts(row) for row in rows]
+        return names_of(rows, runs, rollouts.parts)
+    parts = [rollouts.parts(row) for row in rows]
     return told_apart([own.pop("way") for own in parts], parts, [row.key for row in rows])
 
 

@@ -13,9 +13,8 @@ import numpy as np
 import streamlit as st
 
 from dashboard import words
-from dashboard.domains.flows import movie
+from dashboard.domains.flows import movie, rollouts
 from dashboard.domains.flows import panels as flow_panels
-from dashboard.domains.flows import words as flow_words
 from dashboard.domains.flows.curves import beat
 from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, Panel, Quantity
 from dashboard.domains.flows.rollouts import film_file, rollout
@@ -45,10 +44,10 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     (name, row), period = shown.first, beat(shown)
     asked, file = rollout(row), film_file(runtime.store, row)
     if asked.reynolds is None or asked.grid[-1] < len(FLOW_CHANNELS):
-        st.info(flow_words.PICTURES)
+        st.info(rollouts.PICTURES)
         return
     if not file:
-        st.info(flow_words.NO_FRAMES)
+        st.info(rollouts.NO_FRAMES)
         return
     run = runtime.home.run_dir(row.run_id)
     bar = st.container(horizontal=True, vertical_alignment="bottom")
@@ -57,13 +56,13 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     try:
         film = _film(_key(row), quantity.name, period, run, row, file)
     except PictureError:  # the file is gone, damaged, or that of another iteration
-        st.info(flow_words.NO_FRAMES)
+        st.info(rollouts.NO_FRAMES)
         return
     with bar:
-        _files(run, row, quantity, film["steps"], flow_words.film_title(name, row), file)
+        _files(run, row, quantity, film["steps"], rollouts.film_title(name, row), file)
     _play(film, key="flow.player")
     st.caption(
-        f"The film is that of {words.plain(name)} ({words.plain(flow_words.state(row))}). {quantity.text}"
+        f"The film is that of {words.plain(name)} ({words.plain(rollouts.state(row))}). {quantity.text}"
     )
 
 
@@ -91,7 +90,7 @@ def _film(
         PictureError: the file is gone or damaged, or has frames of another grid.
     """
     frames = _frames(_run, _row, _file)
-    steps = [flow_words.step(int(step), period) for step in frames.steps]
+    steps = [rollouts.step(int(step), period) for step in frames.steps]
     first = len(steps) - 1 if period is None else int((frames.steps <= period).sum()) - 1
     return made_film(_panels(frames, flow_panels.quantity_of(quantity)), steps, first, f"{key}.{quantity}")
 

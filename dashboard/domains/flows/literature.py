@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import plots, run_words, tables, words
 from dashboard.domains.flows import charts as flow_charts
-from dashboard.domains.flows import words as flow_words
+from dashboard.domains.flows import rollouts
 from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
@@ -37,16 +37,14 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     with right:
         table = pd.DataFrame([*measured(runtime.store, rows), *estimated, *published()], columns=COLUMNS)
         tables.show(table, hide_index=True, key="flow.training", height=340)
-    lacking = "" if estimated else f" {flow_words.NOT_ESTIMATED}"
-    st.caption(
-        f"Dashed: {published_times.SOURCE}. {published_times.SETTING} {flow_words.OTHER_TIMES}{lacking}"
-    )
+    lacking = "" if estimated else f" {rollouts.NOT_ESTIMATED}"
+    st.caption(f"Dashed: {published_times.SOURCE}. {published_times.SETTING} {rollouts.OTHER_TIMES}{lacking}")
 
 
 def published() -> list[list[str]]:
     """A row of the table for each published time."""
     return [
-        [flow_words.ELSEWHERE, "KIT, 45 epochs", one.device, str(one.batch_size), f"{words.count(one.seconds)} s"]
+        [rollouts.ELSEWHERE, "KIT, 45 epochs", one.device, str(one.batch_size), f"{words.count(one.seconds)} s"]
         for one in published_times.TIMES
     ]  # fmt: skip
 
@@ -57,7 +55,7 @@ def measured(store: Store, rows: list[RunRow]) -> list[list[str]]:
     medians, names = times.groupby("run_id")["seconds"].median(), run_words.unique_names(rows)
     return [
         [
-            flow_words.HERE,
+            rollouts.HERE,
             f"{names[row.run_id]}, an epoch",
             _device(row),
             str(row.batch_size_global),
@@ -90,5 +88,5 @@ def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
                     chip = TOPOLOGIES[name].chip.title
                     batch = str(answer.point.batch_size_global)
                     what = f"{names[row.run_id]}, an epoch"
-                    found.append([flow_words.ESTIMATED, what, chip, batch, words.seconds(seconds)])
+                    found.append([rollouts.ESTIMATED, what, chip, batch, words.seconds(seconds)])
     return found

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from dashboard import words
-from dashboard.domains.flows import curves, film, literature
-from dashboard.domains.flows import words as flow_words
+from dashboard.domains.flows import curves, film, literature, rollouts
 from dashboard.domains.flows.rollouts import rollout
 from dashboard.evaluation.shown import Choices, DomainPage, DomainTab, Scores, number
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
@@ -26,7 +25,7 @@ def _choices(home: Home, run: RunDir) -> dict[str, Choices]:
     films = [film for film in evaluation.trajectories(home, run) if film.reynolds is not None]
     tile = evaluation.tile_of(run)
     known = {
-        "ways": Choices({way: words.capitalized(flow_words.WAYS[way]) for way in WAYS}, several=True),
+        "ways": Choices({way: words.capitalized(rollouts.WAYS[way]) for way in WAYS}, several=True),
         "cores": Choices({cores: str(cores) for cores in (1, 2, 4, 8)}),
         "blend": Choices({"none": "Mean", "hann": "Hann"}),
     }
@@ -77,7 +76,7 @@ METRICS = tuple(
     if score.name != "probe"
 )
 PAGE = DomainPage(
-    about=flow_words.parts,
+    about=rollouts.parts,
     read=_read,
     usual=_usual,
     tabs=(
@@ -93,19 +92,17 @@ PAGE = DomainPage(
     real="the true flow",
     floor_title="True flow",
     floor_help="The same number of the true flow.",
-    subject=flow_words.subject,
+    subject=rollouts.subject,
     texts={score.name: score.text for score in SCORES}
     | {
-        name: f"{score.text} {flow_words.HORIZON_HELP}"
-        for score in SCORES
-        if (name := score.name) in _HORIZONS
+        name: f"{score.text} {rollouts.HORIZON_HELP}" for score in SCORES if (name := score.name) in _HORIZONS
     },
     baselines={"replay": "replay", "persistence": "copied frame", "solver": "solver"},
     value_words=_value,
     below=_below,
     literature=literature.draw,
     choices=_choices,
-    no_run=flow_words.NO_RUN,
-    no_answer=flow_words.NOTHING_YET,
+    no_run=rollouts.NO_RUN,
+    no_answer=rollouts.NOTHING_YET,
     best_rule="By the root mean square error over the first shedding period",
 )

@@ -1,4 +1,4 @@
-"""What is stored of a rollout: its question, its numbers by step, where its time went. Frames of numbers, without Streamlit."""
+"""What is stored of a rollout: its question, its numbers by step, where its time went; and what pages say of it. No Streamlit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 
+from dashboard import words
 from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from gan_runtime.domains.flows import measures
 from gan_runtime.engines.tiling.ways import ONCE, STAGES
@@ -17,7 +18,7 @@ from gan_runtime.store.store import Store
 
 MOST_STROUHAL = 0.8  # of the spectra that are drawn: a street beats at 0.15 to 0.2, and its overtones follow
 REFERENCES = {"persistence": COPIED, "replay": REPLAYED, "truth": FLOW}
-TIMES = "stages"  # the curve that holds no numbers by step
+STAGES_CURVE = "stages"  # the curve that holds no numbers by step
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def film_file(store: Store, row: EvaluationRow) -> str:
 
 def steps_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
     """Numbers by step: score, series (prediction, persistence, truth, replay), step, value."""
-    numbers = [curve.number for curve in queries.evaluation_curves(store, row) if curve.name != TIMES]
+    numbers = [curve.number for curve in queries.evaluation_curves(store, row) if curve.name != STAGES_CURVE]
     points = queries.curve_points(store, row, numbers)
     return points.rename(columns={"curve": "score", "x": "step"})[["score", "series", "step", "value"]]
 
@@ -67,9 +68,9 @@ def steps_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
 def stages_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
     """Where the time went: stage, seconds (of all calls), times (calls), median_s (of one call)."""
     known = {curve.name: curve for curve in queries.evaluation_curves(store, row)}
-    if TIMES not in known:
+    if STAGES_CURVE not in known:
         return pd.DataFrame(columns=["stage", "seconds", "times", "median_s"])
-    curve = known[TIMES]
+    curve = known[STAGES_CURVE]
     points = queries.curve_points(store, row, [curve.number])
     frame = points.pivot(index="x", columns="series", values="value").sort_index()
     return frame.reset_index(drop=True).assign(stage=curve.facts["names"])
@@ -127,3 +128,120 @@ def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
     places = rows["stage"].map({name: place for place, name in enumerate(STAGES)}).fillna(len(STAGES))
     titles = rows["stage"].str.replace("_", " ").str.capitalize()
     return rows.assign(stage=titles, place=places.astype(int))[["bar", "stage", "place", "amount"]]
+
+
+NO_RUN = (
+    "No run here makes frames of a flow. Prepare the data set karman on the Data page, then start a run that reads it: workload pix2pix "
+    "on Launch."
+)
+NOTHING_YET = (
+    "No rollout of this run yet. Press Run rollout: the flow next to its prediction, errors by step, the rate at which the wake "
+    "beats, and where the time goes appear here after about a minute, and stay."
+)
+NO_CHECKPOINT = "There is no checkpoint of these runs here to iterate: a run saves one after each epoch, and bundles hold none."
+NO_DATA = (
+    "No flow is here that this run was not trained on: its data set is gone, holds none out, or holds pictures that are no flow. Prepare the data set again on the Data page, or pick "
+    "another run."
+)
+NO_FRAMES = (
+    "The film of this iteration is not here: its file is gone or damaged, or the run came without films. Where the run was trained, iterate it "
+    "again to see one."
+)
+PICTURES = "This iteration is of pictures, not of a flow: its scores are below, and the Samples page has its pictures."
+WAYS = {"naive": "one core, in turn", "map_reduce": "map-reduce", "whole": "whole image"}
+WAYS_HELP = (
+    "Map-reduce: the frame is cut into tiles, and one program for all cores makes these at once. One core, in turn: the same numbers, a few tiles at "
+    "a time. Whole image: the network sees the frame uncut."
+)
+STATES_HELP = (
+    "Checkpoints, or the weights that the run has kept after an epoch. The latter are of half precision, and what is measured of them is no score of "
+    "the run."
+)
+OVERLAP_HELP = "Pixels that neighboring tiles have in common. With more of them seams fade, and there are more tiles to make."
+BLEND_HELP = "How the tiles are put together where they overlap: the mean of both, or the more of a tile the nearer its middle (Hann)."
+PROBE = (
+    "The probe stands in the wake and hears the velocity across the stream: it swings once while a pair of eddies is shed. Its Strouhal number "
+    "is f D / U, with D the obstacle and U the inflow."
+)
+HORIZON = (
+    "Dashed: the first frame, copied; after each shedding period it is right again. Dotted: what followed the nearest frame of the training films. "
+    "Up to the horizon the prediction is better at every step than the replay, or than the copy where no replay was measured."
+)
+HORIZON_HELP = (
+    "A replay is wrong from its first frame on, by the distance between both flows; a prediction begins without an error, which grows. "
+    "A copy of the first frame is nearly right again after each shedding period."
+)
+PHYSICS = "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is seen."
+TIMES = (
+    "Tracing and compiling happen once, all else at each step. The line is the solver that made the flow, on the same machine: what a network "
+    "has to beat."
+)
+ELSEWHERE, HERE, ESTIMATED = "measured elsewhere", "measured here", "estimated"
+NOT_ESTIMATED = "What a TPU would make of these runs is not compiled yet: the TPU check does it, and its answer then stands here."
+OTHER_TIMES = (
+    "KIT's times are not those of an epoch of this data, and its frames are not counted anywhere: compare how the time falls with the batch, not seconds "
+    "with seconds."
+)
+
+
+def parts(row: EvaluationRow) -> dict[str, str]:
+    """What tells a rollout from others of its run besides the epoch, in words."""
+    asked = rollout(row)
+    tiles = f"{asked.tile[0]} px tiles" if asked.way != "whole" else ""
+    blend = " (Hann)" if asked.blend == "hann" else ""
+    overlap = f", {asked.overlap} px overlap{blend}" if tiles and asked.overlap else ""
+    shared = f" on {words.things(asked.cores, 'core')}" if asked.cores > 1 else ""
+    return {
+        **({"weights": "kept weights"} if is_kept(row) else {}),
+        "flow": flow(asked),
+        "steps": words.things(asked.steps, "step"),
+        "way": f"{WAYS.get(asked.way, asked.way)}{shared}",
+        "tiles": f"{tiles}{overlap}" or "uncut",
+    }
+
+
+def film_title(name: str, row: EvaluationRow) -> str:
+    """Written over each frame of a film's file. `name`: of the rollout, which may say the epoch itself."""
+    epoch = f"{'weights of ' if is_kept(row) else ''}epoch {row.epoch}"
+    return name if epoch in name else f"{name} · {epoch}"
+
+
+def after(epoch: int | None) -> str:
+    """Weights to choose: "Epoch 3"; those before training are of epoch 0."""
+    return f"Epoch {epoch}" if epoch else "Untrained (epoch 0)"
+
+
+def state(row: EvaluationRow) -> str:
+    """Which weights a rollout is of: "newest checkpoint, epoch 50", "weights kept after epoch 3"."""
+    return (
+        f"weights kept after epoch {row.epoch}"
+        if is_kept(row)
+        else f"{row.checkpoint} checkpoint, epoch {row.epoch}"
+    )
+
+
+def replay(source: str) -> str:
+    """Which frames the replay shows, in a sentence; "" where none was measured."""
+    return (
+        source
+        and f"Replay: {words.plain(source)} of the training films, which looks most like the given frame."
+    )
+
+
+def subject(row: EvaluationRow) -> str:
+    """Which weights a rollout is of, and what was asked of them."""
+    checkpoint = "kept weights" if is_kept(row) else f"{row.checkpoint} checkpoint"
+    about = ", ".join(part for name, part in parts(row).items() if name != "weights")
+    return f"epoch {row.epoch} ({checkpoint}): {about}"
+
+
+def flow(asked: Rollout) -> str:
+    """Which film, and where a rollout begins. Records of version 0.2.0 have no name of the film."""
+    name = asked.film or ("pictures" if asked.reynolds is None else f"Re {asked.reynolds:g}")
+    return f"{name} from frame {asked.start}" if asked.start else name
+
+
+def step(number: int, period: float | None) -> str:
+    """Of a frame: "step 12 · 0.5 periods"."""
+    beats = "" if period is None else f" · {number / period:.1f} periods"
+    return f"step {number}{beats}" if number else "given frame"

@@ -11,7 +11,6 @@ import streamlit as st
 
 from dashboard import palette, plots
 from dashboard.domains.showers import charts as shower_charts
-from dashboard.domains.showers import maps as shower_maps
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
@@ -122,11 +121,11 @@ def maps(store: Store, rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
 def _map(words: CurveWords, own: pd.DataFrame, series: str) -> None:
     """One map of one series, under its name."""
     if words.kind == "matrix":
-        made = plots.kept(shower_maps.matrix, math.isqrt(len(own)), words)
-        rows = shower_maps.matrix_rows(own)
+        made = plots.kept(shower_charts.matrix, math.isqrt(len(own)), words)
+        rows = shower_charts.matrix_rows(own)
     else:
-        made = plots.kept(shower_maps.angle_map, shower_maps.angle_ends(own), words)
-        rows = shower_maps.angle_rows(own)
+        made = plots.kept(shower_charts.angle_map, shower_charts.angle_ends(own), words)
+        rows = shower_charts.angle_rows(own)
     named = {"title": {**made["title"], "text": series}, "description": f"{made['description']}, {series}."}
     plots.with_rows({**made, **named}, rows, f"showers.{words.name}.{series}")
 
