@@ -20,12 +20,10 @@ from gan_runtime.cli import (
     best_checkpoint,
     binned,
     data_sets,
-    descent,
-    flow,
+    evaluating,
     generating,
     marking,
     output,
-    physics,
     queueing,
     record,
     reports,
@@ -359,8 +357,6 @@ def tpu_check(
 
 
 app.command()(generating.generate)
-app.command()(physics.physics)
-app.command()(flow.flow)
 app.command()(best_checkpoint.best)
 app.command()(marking.mark)
 app.command()(binned.delete)
@@ -369,21 +365,9 @@ app.command()(binned.restore)
 app.command()(binned.space)
 
 
-@app.command()
-def surface(
-    run: RunArgument,
-    size: Annotated[int, typer.Option(min=5, max=41, help="Points along each side of the grid.")] = 21,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Compute the loss surfaces along a run's descent, from its weight snapshots. The Paper page draws them as Fig. 11."""
-    chosen = Home.choose(home)
-    descent.compute(chosen, run, size)
-    if as_json:
-        return output.print_json({"run_id": run, "journal": chosen.run_dir(run).surface_journal})
-    return output.say(
-        f"the loss surfaces of {run} are computed: an open dashboard draws them as Fig. 11 of its Paper page."
-    )
+app.command(epilog=evaluating.SETTABLE)(evaluating.evaluate)
+for name, alias in evaluating.aliases().items():
+    app.command(name)(alias)
 
 
 @app.command()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.evaluation.report import Report
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED
@@ -57,6 +61,12 @@ def check(home: Home, run: RunDir, _options: SurfaceOptions) -> None:
         raise RunStateError(reason)
 
 
+def report(_home: Home, run: RunDir, _result: Mapping[str, Any]) -> Report:
+    """Where the surfaces are."""
+    sentence = f"the loss surfaces of {run.run_id} are computed: an open dashboard draws them as Fig. 11 of its Paper page."
+    return Report({"run_id": run.run_id, "journal": run.surface_journal}, [sentence])
+
+
 LOSS_SURFACE = Evaluation(
     name=NAME,
     title="Loss surface",
@@ -70,6 +80,7 @@ LOSS_SURFACE = Evaluation(
     scores=(),
     work="gan_runtime.evaluation.loss_surface:compute",
     aliases=("surface",),
+    report="gan_runtime.evaluation.surface_options:report",
     earlier_jobs=("compute_surface",),
     busy="the loss surfaces of run {run_id} are being computed",
     environment=ON_THE_CPU,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
-from gan_runtime.domains.flows import iterate_requests, lattice, rollout
+from gan_runtime.domains.flows import evaluation, iterate_requests, lattice, rollout
 from gan_runtime.domains.flows import solver_frames as of_flow
 from gan_runtime.domains.flows.evaluation import USUAL_STEPS, RolloutOptions, usual_steps
 from gan_runtime.domains.flows.fields import DIAMETER
@@ -436,14 +436,15 @@ def test_films_of_a_set_that_is_gone_are_none(home: Home, run: RunDir) -> None:
 def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Wanted] = []
+    asked: list[Mapping[str, Any]] = []
 
-    def iterate(asked_by: Commands, wanted: Wanted) -> JobDir:
-        asked.append(wanted)
-        journal.append(run.flow_journal, 1, *(measured_flows.iteration(way=way) for way in wanted.ways))
+    def evaluate(asked_by: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
+        assert (run_id, name) == ("quick-0001", "rollout")
+        asked.append(options)
+        journal.append(run.flow_journal, 1, *(measured_flows.iteration(way=way) for way in options["ways"]))
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
-    monkeypatch.setattr(iterate_requests, "iterate", iterate)
+    monkeypatch.setattr(Commands, "evaluate", evaluate)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
     command = [
         "flow",
@@ -459,7 +460,7 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     ]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
-    assert asked == [Wanted("quick-0001", "newest", 20, ("map_reduce", "naive"), blend="hann")]
+    assert asked == [{"steps": 20, "ways": ["map_reduce", "naive"]}]
     assert "quick-0001 after epoch 1 (best), 20 steps of Re 110, map_reduce" in shown.output
     assert "0.3000 (persistence)" in shown.output
     assert "0.1500" in shown.output, "the replay"
@@ -473,40 +474,36 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
 def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Wanted] = []
+    asked: list[Mapping[str, Any]] = []
 
-    def iterate(asked_by: Commands, wanted: Wanted) -> JobDir:
-        asked.append(wanted)
-        kept = measured_flows.iteration(epoch=1).model_copy(update={"checkpoint": wanted.state})
+    def evaluate(asked_by: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
+        assert (run_id, name) == ("quick-0001", "rollout")
+        asked.append(options)
+        kept = measured_flows.iteration(epoch=1).model_copy(
+            update={"checkpoint": RolloutOptions(epoch=options["epoch"]).state}
+        )
         journal.append(run.flow_journal, 1, kept)
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
-    monkeypatch.setattr(iterate_requests, "iterate", iterate)
+    monkeypatch.setattr(Commands, "evaluate", evaluate)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
     command = ["flow", "quick-0001", "--epoch", "1", "--home", str(home.path)]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
-    assert [(wanted.checkpoint, wanted.epoch) for wanted in asked] == [("newest", 1)]
+    assert asked == [{"epoch": 1}]
     assert "quick-0001 after epoch 1 (weights kept then), 20 steps" in shown.output
 
 
 @pytest.mark.parametrize(
     ("options", "steps"),
-    [([], 40), (["--start", "4"], 36), (["--trajectory", "1"], 6), (["--trajectory", "7"], USUAL_STEPS)],
+    [({}, 40), ({"start": 4}, 36), ({"trajectory": 1}, 6)],
 )
-def test_the_command_takes_as_many_steps_as_a_short_film_has(
-    home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch, options: list[str], steps: int
+def test_a_rollout_takes_as_many_steps_as_a_short_film_has(
+    home: Home, run: RunDir, options: dict[str, int], steps: int
 ) -> None:
     stored_films.stored_flows(home)
-    asked: list[Wanted] = []
-
-    def iterate(asked_by: Commands, wanted: Wanted) -> JobDir:
-        asked.append(wanted)
-        raise DatasetError(f"enough for {asked_by.actor.name}.")
-
-    monkeypatch.setattr(iterate_requests, "iterate", iterate)
-    CliRunner().invoke(app, ["flow", run.run_id, *options, "--home", str(home.path)])
-    assert [wanted.steps for wanted in asked] == [steps]
+    _, taken = evaluation.film_of(iterate_requests.trajectories(home, run), RolloutOptions(**options))
+    assert taken == steps
 
 
 def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -236,20 +237,20 @@ def test_the_command_prints_scores_beside_their_floor(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
-    asked: list[Wanted] = []
+    asked: list[tuple[str, str, Mapping[str, Any]]] = []
 
-    def measure(asked_by: Commands, wanted: Wanted) -> JobDir:
-        asked.append(wanted)
+    def measure(asked_by: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
+        asked.append((run_id, name, options))
         assert asked_by.actor.may_change
         measured_showers.measured(run, 2)
         return JobDir(home.jobs / "measure-physics-0001")
 
-    monkeypatch.setattr(physics_requests, "measure_physics", measure)
+    monkeypatch.setattr(Commands, "evaluate", measure)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
     command = ["physics", "quick-0001", "--showers", "300", "--home", str(home.path)]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
-    assert asked == [Wanted("quick-0001", "newest", 300)]
+    assert asked == [("quick-0001", "physics", {"showers": 300})]
     assert "quick-0001 after epoch 2 (best), 150 showers:" in shown.output
     lines = [line.split("  ") for line in shown.output.splitlines()]
     first = next(

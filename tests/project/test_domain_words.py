@@ -27,8 +27,6 @@ STILL: dict[str, int] = {
     "gan_runtime/bundles/unpacking.py": 5,
     "gan_runtime/cli/app.py": 6,
     "gan_runtime/cli/best_checkpoint.py": 1,
-    "gan_runtime/cli/flow.py": 11,
-    "gan_runtime/cli/physics.py": 24,
     "gan_runtime/records/flow.py": 11,
     "gan_runtime/records/flow_frames.py": 11,
     "gan_runtime/records/journal.py": 20,

@@ -203,6 +203,7 @@ ROLLOUT = Evaluation(
     scores=METRICS,
     work="gan_runtime.domains.flows.rollout:iterate",
     aliases=("flow",),
+    report="gan_runtime.domains.flows.report:report",
     earlier_jobs=("iterate",),
     busy="the model of run {run_id} is in a rollout",
     environment=ON_THE_CPU,

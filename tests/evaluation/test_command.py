@@ -1,0 +1,122 @@
+"""`evaluate RUN [NAME]` on the command line: what applies, options from the declaration, files of a result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gan_runtime.cli import evaluating, progress_line
+from gan_runtime.cli.app import app
+from gan_runtime.commands.commands import Commands
+from gan_runtime.evaluation.catalog import evaluations
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from tests.support import measured_showers
+from tests.surface.hand_made import ended
+
+NewRun = Callable[..., RunDir]
+
+
+@pytest.fixture
+def command(home: Home) -> Callable[..., Result]:
+    return lambda *words: CliRunner().invoke(app, [*words, "--home", str(home.path)])
+
+
+@pytest.fixture
+def asked(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """What was asked for; the job has a result at once."""
+    given: list[tuple[str, str, Mapping[str, Any]]] = []
+
+    def evaluate(_: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
+        given.append((run_id, name, options))
+        job = JobDir(home.jobs / "physics-0001")
+        job.results.mkdir(parents=True, exist_ok=True)
+        (job.results / "submission.hdf5").write_text("showers", encoding="utf-8")
+        return job
+
+    monkeypatch.setattr(Commands, "evaluate", evaluate)
+    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
+    return given
+
+
+def test_without_a_name_it_lists_what_applies_and_why_not_now(
+    new_run: NewRun, command: Callable[..., Result]
+) -> None:
+    run = ended(new_run("quick-0001"))
+    shown = command("evaluate", run.run_id)
+    assert shown.exit_code == 0, shown.output
+    assert "loss_surface" in shown.output
+    assert "rollout" not in shown.output, "it is not an image-to-image model"
+    assert "Make one: `" in shown.output
+    waiting = new_run("quick-0002")
+    [record] = json.loads(command("evaluate", waiting.run_id, "--json").output)
+    assert (record["name"], record["options"]) == ("loss_surface", ["size"])
+    assert record["why_not"].startswith("run quick-0002 is queued")
+
+
+def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
+    new_run: NewRun, command: Callable[..., Result], asked: list[Any]
+) -> None:
+    assert set(evaluating.aliases()) == {name for each in evaluations().values() for name in each.aliases}
+    new_run("quick-0001")
+    command("surface", "quick-0001", "--size", "5", "--json")
+    command("evaluate", "quick-0001", "loss_surface", "--set", "size=5", "--json")
+    assert asked == [
+        ("quick-0001", "loss_surface", {"size": 5}),
+        ("quick-0001", "loss_surface", {"size": "5"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["physics", "quick-0001", "--submission"],
+        ["evaluate", "quick-0001", "physics", "--set"],
+    ],
+)
+def test_a_file_of_the_result_is_copied_to_where_it_is_wanted(
+    new_run: NewRun, command: Callable[..., Result], asked: list[Any], tmp_path: Path, words: list[str]
+) -> None:
+    run, out = new_run("quick-0001"), tmp_path / "out.hdf5"
+    measured_showers.measured(run, 2)
+    path = f"submission={out}" if words[-1] == "--set" else str(out)
+    shown = command(*words, path)
+    assert shown.exit_code == 0, shown.output
+    assert asked == [("quick-0001", "physics", {"submission": "yes"})]
+    assert out.read_text(encoding="utf-8") == "showers"
+    again = command(*words, path)
+    assert (again.exit_code, len(asked)) == (2, 1), "nothing is asked for where nothing may be written"
+    assert "--overwrite" in again.output
+
+
+def test_the_scores_that_an_evaluation_declares_are_printed_where_it_has_no_report_of_its_own(
+    home: Home, new_run: NewRun
+) -> None:
+    run = new_run("quick-0001")
+    measured_showers.measured(run, 2)
+    declared = evaluations()["physics"]
+    plain = evaluating.report_of(replace(declared, report=""), home, run, {})
+    assert plain.document["evaluation"] == "physics"
+    names = {f"physics_{score['name']}" for score in plain.document["scores"]}
+    assert names <= {metric.name for metric in declared.scores}
+    sentence, grid = plain.parts
+    assert sentence == "Showers against real ones of quick-0001 after epoch 2 (best):"
+    assert not isinstance(grid, str)
+    assert len(grid.rows) == len(plain.document["scores"]) > 0
+    assert {row[0] for row in grid.rows} <= {metric.title for metric in declared.scores}
+
+
+def test_an_unknown_name_lists_those_that_there_are(new_run: NewRun, command: Callable[..., Result]) -> None:
+    new_run("quick-0001")
+    refused = command("evaluate", "quick-0001", "physic")
+    assert refused.exit_code == 2
+    assert "'physic' is no evaluation: there are loss_surface, physics, rollout." in " ".join(
+        refused.output.split()
+    )
