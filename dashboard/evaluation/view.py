@@ -34,7 +34,7 @@ from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 
-MOST_RUNS, COMPARE_WIDTH = 4, 420
+MOST_RUNS, COMPARE_WIDTH = 4, 560
 VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare with
 Draw = Callable[[Runtime, Shown], None]
 

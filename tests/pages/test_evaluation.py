@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.evaluation import summary
 from dashboard.evaluation.shown import DomainPage, Shown, plain
 from gan_runtime.base.metrics import Metric
+from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve, Score, Series
@@ -74,6 +76,16 @@ def test_an_answer_whose_scores_have_neither_says_so() -> None:
     assert summary.table(shown(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
 
 
+def test_published_scores_are_told_from_the_best_to_the_worst() -> None:
+    own = shown(Score(name="a", value=1.0), Score(name="b", value=1.0))
+    values = {"mine": 3.0, "yours": 1.0, "theirs": 9.0}
+    scores = tuple(PublishedScore("a", value, None, who, "a paper") for who, value in values.items())
+    known = replace(own, evaluation=replace(own.evaluation, published=scores))
+    column = summary.table(known)["Published, on other data"]
+    assert column.tolist() == ["1.00 (yours) to 9.00 (theirs)", "–"]
+    assert "Published, on other data" not in summary.table(own)
+
+
 def surface(run: RunDir) -> None:
     """Answers of the evaluation that no domain declares."""
     grid = Curve(
@@ -129,7 +141,7 @@ def test_a_run_is_compared_with_others_that_have_the_same_evaluation(show: Show,
     assert app.multiselect(key="evaluation.with.quick-0002").value == ["quick-0001"]
     assert list(app.dataframe[0].value.columns)[1:3] == ["quick-0002", "quick-0001"]
     app = app.multiselect(key="evaluation.with.quick-0002").set_value([]).run()
-    assert list(app.dataframe[0].value.columns)[1:] == ["quick-0002", "Floor"]
+    assert list(app.dataframe[0].value.columns)[1:3] == ["quick-0002", "Floor"]
     assert app.query_params["with"] in ("", [""])
 
 

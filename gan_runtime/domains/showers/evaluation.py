@@ -10,6 +10,7 @@ from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
+from gan_runtime.domains.showers import published
 from gan_runtime.domains.showers.fields import ENERGY, SHOWERS
 from gan_runtime.domains.showers.score_metrics import METRICS
 from gan_runtime.jobs.job import ON_THE_CPU
@@ -94,7 +95,7 @@ def read_fields(home: Home, run: RunDir) -> Fields:
 
 PHYSICS = Evaluation(
     name=NAME,
-    title="Showers against real ones",
+    title="Generated showers against held-out ones",
     summary="Scores and distributions of generated showers against held-out ones of the data set.",
     verb="Measure showers",
     options=PhysicsOptions,
@@ -102,6 +103,7 @@ PHYSICS = Evaluation(
     usual=usual,
     check=check,
     scores=METRICS,
+    published=published.SCORES,
     work="gan_runtime.domains.showers.measurement:measure",
     aliases=("physics",),
     report="gan_runtime.domains.showers.report:report",

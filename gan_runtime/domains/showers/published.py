@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.catalog.published import (
     CompiledEpoch,
     CompiledMachine,
@@ -38,6 +39,16 @@ SUBMISSIONS = (
     Submission("MDMA", "GAN", 66_000, 865.0, 5.0, 4.96, 14.0, 20.0, 1.2),
     Submission("CaloVAE+INN", "the fastest on a processor", 48_400_000, 5_443.0, 27.0, 45.6, 64.0, 4.6, 1.2),
 )  # fmt: skip
+
+
+SCORES = tuple(
+    PublishedScore(score, value, error, submission.name, CHALLENGE)
+    for submission in SUBMISSIONS
+    for score, value, error in (
+        ("challenge_fpd", submission.fpd, submission.fpd_error),
+        ("challenge_kpd", submission.kpd, None),
+    )
+)
 
 
 @dataclass(frozen=True)
