@@ -25,14 +25,19 @@ UNREADABLE = "unreadable"  # instead of the state of a run that was set aside
 
 @dataclass(frozen=True)
 class After:
-    """`run_id`: the run before it. `condition`: whether it must have finished, or only ended: finished, stopped, failed, lost or deleted."""
+    """`run_id`: the run before it. `condition`: whether that must have finished, or only ended.
+
+    Ended is finished, stopped, failed, lost or deleted.
+    """
 
     run_id: str
     condition: Condition = "ended"
 
     def cause(self, status: str | None) -> Cause | None:
-        """Why the run still waits; None when it need not. `status`: of the run before it, None when it is deleted, UNREADABLE when nobody
-        knows."""
+        """Why the run still waits; None when it need not.
+
+        `status`: of the run before it; None when that is deleted, UNREADABLE when its journals cannot be read.
+        """
         must_finish, is_over = self.condition == "finished", status in (*ENDED, None)
         if status == UNREADABLE:
             waits = (
@@ -61,26 +66,26 @@ def check(home: Home, waiting: Collection[str], after: After) -> None:
         raise RunStateError(
             f"run {after.run_id} is {state.status} and does not finish as it is: resume it first, or start after it however it ends."
         )
-    known, seen = after.run_id, set()
-    while known not in waiting:
-        seen.add(known)
+    run_id, seen = after.run_id, set()
+    while run_id not in waiting:
+        seen.add(run_id)
         if state.status != "queued" or not state.after or state.after in seen:
             return
-        known = state.after
-        if not (home.runs / known).is_dir():
+        run_id = state.after
+        if not (home.runs / run_id).is_dir():
             return
-        state = latest_status(home.run_dir(known))
+        state = latest_status(home.run_dir(run_id))
     raise RunStateError(
-        f"run {known} cannot wait for itself."
-        if known == after.run_id
-        else f"run {after.run_id} waits for run {known} already: neither of the two would ever start."
+        f"run {run_id} cannot wait for itself."
+        if run_id == after.run_id
+        else f"run {after.run_id} waits for run {run_id} already: neither of the two would ever start."
     )
 
 
 # ---- data sets -------------------------------------------------------------------------------------------------------
 
 
-TOLD_STEPS = 10  # of the way: each is a line in the run's journal
+NOTED_STEPS = 10  # of the way: each is a line in the run's journal
 
 
 @dataclass(frozen=True)
@@ -96,15 +101,15 @@ READY = Readiness(is_ready=True)
 
 
 class DataDependencies:
-    """Asked by the supervisor for each waiting run, at each tick; remembers what it has told."""
+    """Asked by the supervisor for each waiting run, at each tick; remembers what it has noted."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._jobs: dict[tuple[str, int], str] = {}  # run and attempt → the job it waits for; empty: none
-        self._told: dict[str, tuple[int, str]] = {}  # run → the newest share and sentence in its journal
+        self._noted: dict[str, tuple[int, str]] = {}  # run → the newest tenth and data set in its journal
 
-    def by(self, run: RunDir, attempt: int) -> Readiness:
-        """What the run waits for. Raises RunStateError as `latest_status`."""
+    def of(self, run: RunDir, attempt: int) -> Readiness:
+        """Whether the data set is ready. Raises RunStateError as `latest_status`."""
         key = (run.run_id, attempt)
         if key not in self._jobs:
             self._jobs[key] = latest_status(run).waits_for
@@ -114,10 +119,8 @@ class DataDependencies:
             look = job_queue.job_dir(self._home, self._jobs[key]).look()
         except JobError:
             look = None
-        if (
-            look is None or look.state == "finished"
-        ):  # its folder may be forgotten: the trainer says whether the data is there
-            return READY
+        if look is None or look.state == "finished":
+            return READY  # where the folder of the job is gone, the trainer says whether the data is there
         name = data_jobs.name_of(look.asked)
         if look.end is not None:
             end = {"state": look.end.state, "message": look.end.reason}
@@ -126,13 +129,13 @@ class DataDependencies:
 
     def _news(self, run: RunDir, name: str, look: JobLook) -> StatusChange | None:
         """A line at each tenth of the way."""
-        tenth = int(look.progress.share * TOLD_STEPS)
-        if self._told.setdefault(run.run_id, (0, name)) == (tenth, name):
+        tenth = int(look.progress.share * NOTED_STEPS)
+        if self._noted.setdefault(run.run_id, (0, name)) == (tenth, name):
             return None
-        self._told[run.run_id] = (tenth, name)
+        self._noted[run.run_id] = (tenth, name)
         newest = latest_status(run)  # a person may have moved it in the queue
         return newest.because(
-            cause(Reason.WAITS_FOR_DATA, data_set=name, percent=round(100 * tenth / TOLD_STEPS))
+            cause(Reason.WAITS_FOR_DATA, data_set=name, percent=round(100 * tenth / NOTED_STEPS))
         )
 
 
@@ -143,25 +146,25 @@ Stamp = tuple[int, int]  # bytes of a journal, and the time of its last change i
 
 
 class RunDependencies:
-    """Asked by the supervisor for each waiting run, at each tick. Where it is not known how things are, a run waits."""
+    """Asked by the supervisor for each waiting run, at each tick. In doubt a run waits."""
 
     def __init__(self, home: Home, store: Store, goes_on: Callable[[str], bool]) -> None:
-        """`goes_on`: whether a lost run will be resumed by itself, and so has not ended."""
+        """`goes_on`: whether a lost run will be resumed automatically, and so has not ended."""
         self._home, self._store, self._goes_on = home, store, goes_on
-        self._read: dict[str, tuple[Stamp, StatusChange]] = {}  # run → its journal, what that says
-        self._states: dict[str, str | None] = {}  # awaited run → its state; None: it was deleted
+        self._read: dict[str, tuple[Stamp, StatusChange]] = {}  # run → its journal, and its newest state
+        self._states: dict[str, str | None] = {}  # run before it → its state; None: deleted
         self._has_store = True
 
     def look(self, waiting: Iterable[RunDir], has_store: bool = True) -> None:
-        """After news: what they wait for, and how it is with that. `has_store`: whether the store can be asked just now."""
+        """Reads what waiting runs wait for, after news. `has_store`: whether the store can be asked just now."""
         before, self._read, self._states, self._has_store = self._read, {}, {}, has_store
         for run in waiting:
-            with contextlib.suppress(OSError, GanRuntimeError):  # `by` meets it too
+            with contextlib.suppress(OSError, GanRuntimeError):  # `of` raises it too
                 self._read[run.run_id] = _newest(run, before.get(run.run_id))
         self._note_states()
 
-    def by(self, run: RunDir) -> Readiness:
-        """What the run waits for. Raises OSError, GanRuntimeError while its journals cannot be read."""
+    def of(self, run: RunDir) -> Readiness:
+        """Whether the run before it has ended. Raises OSError, GanRuntimeError while journals cannot be read."""
         if run.run_id not in self._read:
             self._read[run.run_id] = _newest(run, None)
             self._note_states()
@@ -184,18 +187,18 @@ class RunDependencies:
         return Readiness(waits is None, now.because(why))
 
     def _note_states(self) -> None:
-        """Of the awaited runs that are not known yet."""
-        awaited = {newest.after for _, newest in self._read.values()} - {""} - self._states.keys()
-        told: dict[str, str] = {}
-        if self._has_store and awaited:
+        """Of the runs before them that have not been looked up yet."""
+        before = {newest.after for _, newest in self._read.values()} - {""} - self._states.keys()
+        stored: dict[str, str] = {}
+        if self._has_store and before:
             sql = "SELECT run_id, status FROM ingest.newest WHERE list_contains(?, run_id)"
-            told = dict(self._store.rows(sql, [sorted(awaited)]))  # type: ignore[arg-type]
-        for run_id in awaited:
-            unknown = self._of_folder if self._has_store else self._in_journals
-            self._states[run_id] = told.get(run_id) or unknown(run_id)
+            stored = dict(self._store.rows(sql, [sorted(before)]))  # type: ignore[arg-type]
+        for run_id in before:
+            otherwise = self._of_folder if self._has_store else self._in_journals
+            self._states[run_id] = stored.get(run_id) or otherwise(run_id)
 
     def _in_journals(self, run_id: str) -> str | None:
-        """Nobody knows without the store whether a lost run will be resumed by itself, so it is taken for one that will."""
+        """Only the store says whether a lost run will be resumed automatically; without it a run counts as such."""
         if self._of_folder(run_id) is None:
             return None
         try:
@@ -205,7 +208,7 @@ class RunDependencies:
         return "queued" if status == "lost" else status
 
     def _of_folder(self, run_id: str) -> str | None:
-        """Of a run of which nothing is known: it was set aside, or is gone, and then its folder is too."""
+        """Of a run that the store does not have: set aside, or deleted with its folder."""
         if not is_run_name(run_id):
             return None
         try:
@@ -217,7 +220,8 @@ class RunDependencies:
         return UNREADABLE
 
 
-def _newest(run: RunDir, known: tuple[Stamp, StatusChange] | None) -> tuple[Stamp, StatusChange]:
-    status = run.supervisor_journal.stat()
-    stamp = (status.st_size, status.st_mtime_ns)
-    return known if known and known[0] == stamp else (stamp, latest_status(run))
+def _newest(run: RunDir, before: tuple[Stamp, StatusChange] | None) -> tuple[Stamp, StatusChange]:
+    """`before`: as of the last look, still right where the journal has not changed."""
+    file = run.supervisor_journal.stat()
+    stamp = (file.st_size, file.st_mtime_ns)
+    return before if before and before[0] == stamp else (stamp, latest_status(run))

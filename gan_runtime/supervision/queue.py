@@ -52,7 +52,7 @@ def of_store(home: Home, store: Store) -> list[LiveRun]:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _JournalState:
     """What the journals of a run said when they were as `stamps`; `live` is None for one that has ended."""
 
     stamps: dict[str, Stamp]
@@ -61,45 +61,48 @@ class _Told:
 
 
 class LiveInJournals:
-    """As long as the store cannot be asked. Of the runs that had ended before, those are read whose folders have changed since, as one does
-    that is resumed, and a new one; reading all might take minutes."""
+    """Waiting and training runs while the store cannot be asked.
+
+    Of the runs that had ended before, only those are read whose folders have changed since: new ones, and those that were
+    resumed. Reading all might take minutes.
+    """
 
     def __init__(self, home: Home) -> None:
         self._home, self._changed_ns = home, folders_changed_ns(home)
-        self._told: dict[str, _Told] = {}
+        self._read_states: dict[str, _JournalState] = {}
 
-    def look(self, known: Iterable[LiveRun]) -> list[LiveRun]:
-        """In the order of `of_store`. `known`: as of the last look. What cannot be read stays as it was."""
+    def look(self, last: Iterable[LiveRun]) -> list[LiveRun]:
+        """In the order of `of_store`. `last`: as of the last look. What cannot be read stays as it was."""
         before, self._changed_ns = self._changed_ns, folders_changed_ns(self._home)
-        live = {run.run.run_id: run for run in known}
+        live = {run.run.run_id: run for run in last}
         changed = {name for name, at in self._changed_ns.items() if before.get(name) != at}
-        for name in sorted(changed | live.keys() | self._told.keys()):
+        for name in sorted(changed | live.keys() | self._read_states.keys()):
             if name in self._changed_ns and is_run_name(name):
                 try:
                     self._read(RunDir(self._home.runs / name), live.get(name))
                 except (OSError, GanRuntimeError):
                     del self._changed_ns[name]  # to be read the next time
             else:
-                self._told.pop(name, None)
+                self._read_states.pop(name, None)
                 live.pop(name, None)
-        live |= {name: told.live for name, told in self._told.items() if told.live is not None}
-        ended = {name for name, told in self._told.items() if told.live is None}
+        live |= {name: state.live for name, state in self._read_states.items() if state.live is not None}
+        ended = {name for name, state in self._read_states.items() if state.live is None}
         return sorted((run for name, run in live.items() if name not in ended), key=self._place)
 
-    def _read(self, run: RunDir, known: LiveRun | None) -> None:
-        stamps, told = run.journal_stats(), self._told.get(run.run_id)
-        if told is not None and told.stamps == stamps:
+    def _read(self, run: RunDir, last: LiveRun | None) -> None:
+        stamps, state = run.journal_stats(), self._read_states.get(run.run_id)
+        if state is not None and state.stamps == stamps:
             return
-        accelerator = known.accelerator if known is not None else _accelerator(run)
+        accelerator = last.accelerator if last is not None else _accelerator(run)
         newest = latest_status(run)
         live = None
         if newest.status not in ENDED and accelerator:
             live = LiveRun(run, newest.status, newest.attempt, accelerator)
-        self._told[run.run_id] = _Told(stamps, live, newest.queue_rank or 0.0)
+        self._read_states[run.run_id] = _JournalState(stamps, live, newest.queue_rank or 0.0)
 
     def _place(self, live: LiveRun) -> tuple[bool, float, str]:
-        told = self._told.get(live.run.run_id)
-        return (live.status == "queued", told.queue_rank if told else 0.0, live.run.run_id)
+        state = self._read_states.get(live.run.run_id)
+        return (live.status == "queued", state.queue_rank if state else 0.0, live.run.run_id)
 
 
 def _accelerator(run: RunDir) -> str:
@@ -112,11 +115,12 @@ def _accelerator(run: RunDir) -> str:
 
 
 NEXT_OWNER = operator("next owner")
-MOST_REQUEUES = 3  # in a row: what ends each owner just there, such as too little memory, needs a person
+# In a row: what ends each owner just there, such as too little memory, needs a person.
+MOST_REQUEUES = 3
 
 
 def requeue(run: RunDir, attempt: int) -> bool:
-    """Notes it as the next attempt, since an attempt only goes on; False where it has come to that MOST_REQUEUES times in a row."""
+    """Queues it as the next attempt, since an attempt only goes on; False after MOST_REQUEUES times in a row."""
     waits = [change for _, change in journal.statuses(run.supervisor_journal) if change.status == "queued"]
     newest = waits[-MOST_REQUEUES:]
     if not waits or (len(newest) == MOST_REQUEUES and all(wait.asker == NEXT_OWNER.name for wait in newest)):

@@ -209,11 +209,11 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     newest = latest_status(behind)
     moved = newest.model_copy(update={"queue_rank": 7.5, "at": journal.now()})
     journal.append(behind.supervisor_journal, 1, moved)
-    news = awaited.by(behind).news
+    news = awaited.of(behind).news
     assert news is not None
     assert news.queue_rank == 7.5
     journal.append(behind.supervisor_journal, 1, moved.model_copy(update={"after": "quick-0042"}))
-    assert awaited.by(behind) == Readiness(is_ready=False)  # until the owner has looked again
+    assert awaited.of(behind) == Readiness(is_ready=False)  # until the owner has looked again
 
 
 def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
@@ -255,6 +255,6 @@ def test_a_run_whose_wish_cannot_be_read_just_now_waits_and_the_owner_tells(
     elsewhere = behind.supervisor_journal.rename(home.path / "elsewhere")
     awaited.look([behind])
     with pytest.raises(FileNotFoundError):
-        awaited.by(behind)
+        awaited.of(behind)
     elsewhere.rename(behind.supervisor_journal)
-    assert awaited.by(behind) == Readiness(is_ready=False)
+    assert awaited.of(behind) == Readiness(is_ready=False)

@@ -172,7 +172,7 @@ class FakeStarter:
         if trainer is not None and trainer.is_alive:
             trainer.dies()
 
-    def bury(self, attempt: Attempt) -> str:
+    def clean_up(self, attempt: Attempt) -> str:
         """See Starter."""
         trainer = self._trainers.find(attempt)
         return trainer.cause if trainer is not None else ""

@@ -158,7 +158,7 @@ class LocalStarter:
                 os.killpg(process.pid, signal.SIGKILL)
         processes.kill(_in_process_table(attempt))
 
-    def bury(self, attempt: Attempt) -> str:
+    def clean_up(self, attempt: Attempt) -> str:
         """See Starter."""
         child = self._children.pop(attempt.run.run_id, None)
         # The launcher is gone, so nobody else ends its workers; they hold the accelerator. One that was killed before it could
