@@ -1,5 +1,5 @@
 """A side that is fed with its own frames: the generator of Pix2Pix, size small, tiles of 64 pixels, on frames of 80 × 192 pixels in one of the ways
-(engines/tiling/ways.py). A step is a frame, with all of its stages but tracing and compiling.
+(engines/tiling/stopwatch.py). A step is a frame, with all of its stages but tracing and compiling.
 
 The weights are new ones: what they are does not change how long it takes. `--engine`'s process is set up as that of the job `iterate`.
 
@@ -22,7 +22,7 @@ from gan_runtime.domains.flows import rollout
 from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, Picture, Translator
-from gan_runtime.engines.tiling.ways import WAYS
+from gan_runtime.engines.tiling.stopwatch import WAYS
 from gan_runtime.spec import RunSpec
 
 

@@ -13,8 +13,7 @@ from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout_answer import State
 from gan_runtime.domains.flows.scoring import Times, scored
 from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.stopwatch import StageTime
-from gan_runtime.engines.tiling.ways import STAGES, Way
+from gan_runtime.engines.tiling.stopwatch import STAGES, StageTime, Way
 from gan_runtime.evaluation import work
 from gan_runtime.evaluation.work import Evaluated
 from gan_runtime.records.answer import Answer

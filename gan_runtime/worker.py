@@ -33,9 +33,8 @@ from gan_runtime.base.errors import AlarmError, DatasetError, GanRuntimeError, N
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.device_locks import handed
-from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
-from gan_runtime.engines.step_plan import check_batches
-from gan_runtime.engines.task import read_by_workload, workload_of
+from gan_runtime.engines.inputs import digest, fixed_inputs
+from gan_runtime.engines.task import check_batches, read_by_workload, workload_of
 from gan_runtime.hardware import framework_settings, hosts
 from gan_runtime.records import dataset_fingerprint, journal, processes, start_lock
 from gan_runtime.records.home import Home

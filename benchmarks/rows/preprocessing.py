@@ -24,7 +24,7 @@ from benchmarks.turns import Turn, alternate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Array, DataSet
 from gan_runtime.domains.showers.simulation import simulate
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import host_values
 
 FIGURE, SIMULATED, WAITING = "converted_over_each_epoch", "simulated_per_s", "input_share"
 ANEW, ONCE = "converted in each epoch", "converted once"

@@ -12,7 +12,7 @@ from typing import Any
 
 from keras import ops
 
-from gan_runtime.engines.enlarged import among_zeros
+from gan_runtime.engines.taps import among_zeros
 from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]

@@ -19,11 +19,8 @@ from numpy.typing import NDArray
 from gan_runtime.base.fields import Fields
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.task import AVERAGE
-from gan_runtime.engines.tiling.division import Division, Sides, divided
-from gan_runtime.engines.tiling.grouping import grouped, share, ungrouped
-from gan_runtime.engines.tiling.merging import Merging
-from gan_runtime.engines.tiling.stopwatch import Stopwatch
-from gan_runtime.engines.tiling.ways import MERGE, PREPARATION, Blend, Way
+from gan_runtime.engines.tiling.division import Division, Merging, Sides, divided, grouped, share, ungrouped
+from gan_runtime.engines.tiling.stopwatch import MERGE, PREPARATION, Blend, Stopwatch, Way
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Options, Tensor, Translates
 

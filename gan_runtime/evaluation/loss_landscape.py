@@ -16,9 +16,9 @@ from keras import ops
 from numpy.typing import NDArray
 
 from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.inputs import host_values
 from gan_runtime.engines.task import task_of
 from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
-from gan_runtime.engines.values import host_values
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Phase, Tensor, Workload
 from gan_runtime.workloads.step_context import StepContext, step_scope

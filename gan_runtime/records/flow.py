@@ -1,6 +1,6 @@
 """What a job measures when a run's model is iterated: its picture is its own next source, beside the true pictures.
 
-One record for each way in which the pictures were made (engines/tiling/ways.py); the ways of one job have its id in common, `iteration`.
+One record for each way in which the pictures were made (engines/tiling/stopwatch.py); the ways of one job have its id in common, `iteration`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.engines.tiling.ways import Blend, Way
+from gan_runtime.engines.tiling.stopwatch import Blend, Way
 from gan_runtime.records.columns import Count, Name, Rank, Step
 from gan_runtime.records.entry import Entry, agree
 

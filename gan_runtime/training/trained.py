@@ -20,7 +20,7 @@ from gan_runtime.base.fields import class_names
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Engine
-from gan_runtime.engines.drawn_inputs import drawn_inputs, inputs_of
+from gan_runtime.engines.inputs import drawn_inputs, inputs_of
 from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.records import dataset_fingerprint
 from gan_runtime.records.home import Home

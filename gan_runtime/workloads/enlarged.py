@@ -1,4 +1,4 @@
-"""UpSampling and convolution as one layer, which an engine computes where the values are still small (engines/enlarged.py).
+"""UpSampling and convolution as one layer, which an engine computes where the values are still small (engines/taps.py).
 
 The outcome is that of Keras' `UpSampling` (nearest) by `factors`, followed by a "valid" convolution with stride 1; weights
 are those of the convolution, under its names. Outside a step both are computed as they stand here.

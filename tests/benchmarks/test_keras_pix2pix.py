@@ -10,8 +10,7 @@ import pytest
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.domains.flows import workload
 from gan_runtime.domains.flows.entry import Pix2pixOptions
-from gan_runtime.engines.drawn_inputs import HostNoise
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import HostNoise, host_values
 from tests.support.engines.small_frames import small_flows
 from tests.support.engines.step_contexts import alone
 

@@ -9,7 +9,7 @@ import pytest
 
 from gan_runtime.domains.showers import workload
 from gan_runtime.domains.showers.entry import ShowerOptions, layers
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import host_values
 from tests.support.engines.small_showers import small_showers
 from tests.support.engines.step_contexts import alone
 

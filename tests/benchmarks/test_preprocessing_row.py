@@ -11,7 +11,7 @@ from benchmarks.results import Report
 from benchmarks.rows import preprocessing
 from benchmarks.run_options import SHOWERS, SHOWERS_ANEW, random_rows, reading
 from gan_runtime.data import loading
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import host_values
 from gan_runtime.records.home import Home
 
 

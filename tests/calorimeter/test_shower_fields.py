@@ -8,7 +8,7 @@ import pytest
 from gan_runtime.data.prepared import FieldRecord
 from gan_runtime.domains.showers.angle import measured_angle
 from gan_runtime.domains.showers.cell_values import ANGLE, SHOWERS, cells_of, shower_fields, values_of
-from gan_runtime.engines.values import host_value
+from gan_runtime.engines.inputs import host_value
 
 
 def test_a_cell_of_20_mev_has_the_value_1() -> None:

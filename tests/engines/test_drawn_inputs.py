@@ -7,7 +7,7 @@ import pytest
 
 from gan_runtime.catalog.dcgan import DcganOptions
 from gan_runtime.data.contract import picture_set
-from gan_runtime.engines.drawn_inputs import drawn_inputs, labels_of
+from gan_runtime.engines.inputs import drawn_inputs, labels_of
 from gan_runtime.workloads import dcgan, mlp_gan
 from tests.support.engines.conditional_gan import CONDITIONAL_GAN
 from tests.support.engines.showers import ENERGY, random_showers

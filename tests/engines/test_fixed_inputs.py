@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data.contract import picture_set
-from gan_runtime.engines.fixed_inputs import chunks, digest, fixed_inputs
+from gan_runtime.engines.inputs import chunks, digest, fixed_inputs
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.engines.image_order import RowOrder, epoch_order, philox
-from gan_runtime.engines.step_plan import StepPlan
+from gan_runtime.engines.task import StepPlan
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
 

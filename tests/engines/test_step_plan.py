@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime.engines.step_plan import check_batches, check_networks, step_plan
+from gan_runtime.engines.task import check_batches, check_networks, step_plan
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Forward, Phase, Program, Update
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data.contract import DataSet, picture_set
-from gan_runtime.engines.step_plan import StepPlan
+from gan_runtime.engines.task import StepPlan
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.input import distributed_batches, rows_of_pipeline
 from gan_runtime.spec import RunSpec

@@ -14,8 +14,8 @@ import tensorflow as tf
 from gan_runtime.engines.tf import kernels as tf_kernels
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels, Sizes
+from gan_runtime.engines.tf.products import volume_convolution
 from gan_runtime.engines.tf.step import replica_id
-from gan_runtime.engines.tf.volumes import volume_convolution
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.step_context import Padding
 from tests.support.engines.small_engines import kept

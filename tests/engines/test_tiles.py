@@ -7,7 +7,7 @@ import pytest
 
 from gan_runtime.engines.tiles import filled_up, translator_of, whole
 from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.ways import STAGES
+from gan_runtime.engines.tiling.stopwatch import STAGES
 from gan_runtime.spec import RunSpec
 from tests.support.engines import tile_places, toy_translator
 from tests.support.engines.jax_process import JaxProcess
@@ -72,7 +72,7 @@ def test_a_transposed_convolution_is_the_same_as_a_product(
     import tensorflow as tf
     from keras import layers
 
-    from gan_runtime.engines.tf import transposed_products as products
+    from gan_runtime.engines.tf import tiles as products
 
     random = np.random.default_rng(5)
     values = random.standard_normal((2, *sizes, 4)).astype(np.float32)
@@ -105,7 +105,7 @@ def test_a_convolution_onto_one_pixel_is_one_product(
     import tensorflow as tf
     from keras import layers
 
-    from gan_runtime.engines.tf.transposed_products import ProductKernels
+    from gan_runtime.engines.tf.tiles import ProductKernels
 
     random = np.random.default_rng(7)
     values = random.standard_normal((2, *sizes, 4)).astype(np.float32)

@@ -16,7 +16,7 @@ from gan_runtime.domains.showers import physics_requests, shower_samples
 from gan_runtime.domains.showers.cell_values import values_of
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.jobs.task import Task

@@ -25,8 +25,7 @@ from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import Given, Model
 from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.domains.flows.score_metrics import SCORES
-from gan_runtime.engines.tiling.stopwatch import Stopwatch
-from gan_runtime.engines.tiling.ways import COMPILE, EXECUTE, STAGES
+from gan_runtime.engines.tiling.stopwatch import COMPILE, EXECUTE, STAGES, Stopwatch
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir

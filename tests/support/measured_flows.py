@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gan_runtime.engines.tiling.ways import STAGES, Way
+from gan_runtime.engines.tiling.stopwatch import STAGES, Way
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.flow_frames import Frames
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tiling.division import Division, divided, places
-from gan_runtime.engines.tiling.grouping import grouped, share, ungrouped
-from gan_runtime.engines.tiling.merging import Merging, weights
-from gan_runtime.engines.tiling.seams import borders, seam_ratio
-from gan_runtime.engines.tiling.ways import Blend
+from gan_runtime.engines.tiling.division import (
+    Division,
+    Merging,
+    borders,
+    divided,
+    grouped,
+    places,
+    seam_ratio,
+    share,
+    ungrouped,
+    weights,
+)
+from gan_runtime.engines.tiling.stopwatch import Blend
 
 
 def picture(height: int, width: int, channels: int = 2) -> np.ndarray:

@@ -60,7 +60,7 @@ def test_rates_follow_the_batch(scaling: str, factor: float) -> None:
 def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[str, Any]) -> None:
     from keras import ops
 
-    from gan_runtime.engines.schedules import StepRate
+    from gan_runtime.engines.optimizers import StepRate
 
     plan = rate_plan(RunSpec.parse(options), "generator", steps_per_epoch=28)
     steps = np.arange(0, 200, 7)
@@ -74,7 +74,7 @@ def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[st
 def test_a_discriminator_with_several_updates_a_step_keeps_the_pace_of_the_generator() -> None:
     from keras import ops
 
-    from gan_runtime.engines.schedules import StepRate
+    from gan_runtime.engines.optimizers import StepRate
 
     schedule = StepRate(
         RatePlan(1.0, warmup_steps=10, cycle_steps=0), 2, lambda: ops.convert_to_tensor(0.5, "float32")

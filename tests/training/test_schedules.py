@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from gan_runtime.engines.optimizers import StepRate
 from gan_runtime.engines.rates import RatePlan
-from gan_runtime.engines.schedules import StepRate
 
 pytestmark = pytest.mark.usefixtures("cores")
 

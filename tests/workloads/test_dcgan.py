@@ -11,7 +11,7 @@ from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Field, Fields, labels, pictures
 from gan_runtime.catalog.dcgan import DcganOptions, reads
-from gan_runtime.engines.drawn_inputs import HostNoise
+from gan_runtime.engines.inputs import HostNoise
 from gan_runtime.workloads.dcgan import WORKLOAD, Projection
 
 pytestmark = pytest.mark.usefixtures("cores")

@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.engines.drawn_inputs import HostNoise
+from gan_runtime.engines.inputs import HostNoise
 from gan_runtime.workloads.losses import (
     bce_fake,
     bce_real,

@@ -13,8 +13,7 @@ from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.domains.flows import score_metrics, workload
 from gan_runtime.domains.flows.entry import ENTRY, Pix2pixOptions
 from gan_runtime.domains.flows.fields import LATER
-from gan_runtime.engines.drawn_inputs import HostNoise
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import HostNoise, host_values
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import step_scope
 from tests.support.engines.small_frames import small_flows, small_pairs

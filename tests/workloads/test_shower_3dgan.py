@@ -18,7 +18,7 @@ from gan_runtime.domains.showers.discriminator_outputs import reading
 from gan_runtime.domains.showers.entry import ENTRY, ShowerOptions, layers, reads
 from gan_runtime.domains.showers.fields import BELIEF
 from gan_runtime.domains.showers.score_metrics import METRICS as OF_A_JOB
-from gan_runtime.engines.drawn_inputs import HostNoise
+from gan_runtime.engines.inputs import HostNoise
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise
 from gan_runtime.workloads.step_context import step_scope

@@ -11,7 +11,7 @@ from dashboard.evaluation.shown import Choices, DomainPage, DomainTab, Scores, n
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.domains.flows import evaluation
 from gan_runtime.domains.flows.score_metrics import BY_NAME, SCORES
-from gan_runtime.engines.tiling.ways import WAYS
+from gan_runtime.engines.tiling.stopwatch import WAYS
 from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

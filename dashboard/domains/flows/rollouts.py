@@ -10,7 +10,7 @@ import pandas as pd
 from dashboard import words
 from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from gan_runtime.domains.flows import measures
-from gan_runtime.engines.tiling.ways import ONCE, STAGES
+from gan_runtime.engines.tiling.stopwatch import ONCE, STAGES
 from gan_runtime.records.flow import KEPT
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow

@@ -15,7 +15,7 @@ from gan_runtime.data import loading, prepared
 from gan_runtime.domains.flows import films
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.score_metrics import METRICS
-from gan_runtime.engines.tiling.ways import WAYS, Blend, Way
+from gan_runtime.engines.tiling.stopwatch import WAYS, Blend, Way
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.flow import KEPT, MOST_STEPS
 from gan_runtime.records.home import Home

@@ -15,7 +15,7 @@ from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.data.sharded import row_bytes
 from gan_runtime.domains.flows import films
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.engines.values import host_value
+from gan_runtime.engines.inputs import host_value
 
 Values = NDArray[np.float32]
 BATCH = 64  # frames that are compared at once

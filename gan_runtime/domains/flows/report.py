@@ -9,7 +9,7 @@ from typing import Any
 from gan_runtime.base.errors import JobError
 from gan_runtime.domains.flows.evaluation import NAME
 from gan_runtime.domains.flows.score_metrics import BY_NAME, FlowScore
-from gan_runtime.engines.tiling.ways import ONCE
+from gan_runtime.engines.tiling.stopwatch import ONCE
 from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.evaluation.report import Grid, Report
 from gan_runtime.records.answer import Answer, Score

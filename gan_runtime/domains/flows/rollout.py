@@ -27,11 +27,11 @@ from gan_runtime.domains.flows.lattice import Lattice
 from gan_runtime.domains.flows.replay import Replay, nearest
 from gan_runtime.domains.flows.rollout_answer import State, answer_of, written
 from gan_runtime.domains.flows.scoring import Times, scored
+from gan_runtime.engines.inputs import host_value
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
 from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.ways import Way
-from gan_runtime.engines.values import host_value
+from gan_runtime.engines.tiling.stopwatch import Way
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.flow_frames import Frames

@@ -11,7 +11,7 @@ from gan_runtime.domains.flows.evaluation import (
     usual_overlap,
     usual_steps,
 )
-from gan_runtime.engines.tiling.ways import Blend, Way
+from gan_runtime.engines.tiling.stopwatch import Blend, Way
 from gan_runtime.training.checkpoints import Which
 
 __all__ = ["MOST_CORES", "USUAL_BLEND", "USUAL_STEPS", "Wanted", "usual_overlap", "usual_steps"]

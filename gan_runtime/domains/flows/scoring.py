@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.domains.flows import frame_errors, measures
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.seams import seam_ratio
+from gan_runtime.engines.tiling.division import Division, seam_ratio
 from gan_runtime.records.answer import Curve, Score, Series
 
 Values = NDArray[np.float32]

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import Any
 
-from gan_runtime.engines.drawn_inputs import HostNoise, drawn_inputs
+from gan_runtime.engines.inputs import HostNoise, drawn_inputs
 from gan_runtime.training.trained import Trained
 
 BATCHES = (1, 100)

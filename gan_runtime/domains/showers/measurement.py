@@ -26,7 +26,7 @@ from gan_runtime.domains.showers.projections import cells_in_gev
 from gan_runtime.domains.showers.score_metrics import MEASURED
 from gan_runtime.domains.showers.scores import binned
 from gan_runtime.domains.showers.values import Value
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import host_values
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
 from gan_runtime.records.run_folder import RunDir

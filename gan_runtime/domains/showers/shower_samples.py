@@ -21,7 +21,7 @@ from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShow
 from gan_runtime.domains.showers.rows import rows_of
 from gan_runtime.domains.showers.simulated_preparation import GRIDS
 from gan_runtime.domains.showers.simulation import Grid
-from gan_runtime.engines.values import host_values
+from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.run_folder import write_whole
 

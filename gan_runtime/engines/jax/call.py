@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 
 from gan_runtime.engines.jax import rows as jax_rows
-from gan_runtime.engines.jax.arrays import AXIS
+from gan_runtime.engines.jax.devices import AXIS
 from gan_runtime.engines.jax.model import Model, State
 from gan_runtime.engines.jax.rows import EVERYWHERE, SHARED, Rows
 from gan_runtime.engines.jax.step import Numbers, ReplicaStep

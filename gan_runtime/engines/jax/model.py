@@ -16,12 +16,36 @@ import keras
 import numpy as np
 
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.jax.optimizers import make_optimizer
 from gan_runtime.engines.layer_traps import refuse_seed_generators
+from gan_runtime.engines.optimizers import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO, RMSprop, StepRate
 from gan_runtime.engines.rates import rate_plan
-from gan_runtime.engines.schedules import StepRate
-from gan_runtime.engines.step_plan import check_networks
-from gan_runtime.engines.task import Task
+from gan_runtime.engines.task import Task, check_networks
+from gan_runtime.spec import RunSpec
+
+# ----------------------------------------------------------------------
+# Keras' optimizers for the JAX engine. They get gradients that are summed over the replicas already, and
+# clip those.
+
+
+def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimizers.Optimizer:
+    """The optimizer of one network, not yet built; with a loss scale in float16."""
+    common = {
+        "learning_rate": rate,
+        "global_clipnorm": spec.clip_norm or None,
+        "name": f"optimizer_{network}",
+    }
+    if spec.optimizer == "adam":
+        inner = keras.optimizers.Adam(beta_1=spec.adam_beta_1, beta_2=spec.adam_beta_2, **common)
+    elif spec.optimizer == "sgd":
+        inner = keras.optimizers.SGD(momentum=spec.momentum, **common)
+    else:
+        inner = RMSprop(spec.rmsprop_epsilon, rho=RMSPROP_RHO, **common)
+    if spec.precision != "mixed_float16":
+        return inner
+    return keras.optimizers.LossScaleOptimizer(
+        inner, dynamic_growth_steps=LOSS_SCALE_GROWTH_STEPS, name=f"loss_scale_{network}"
+    )
+
 
 RATE_FACTOR = "rate_factor"
 State = dict[str, jax.Array]

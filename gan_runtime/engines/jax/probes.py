@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from gan_runtime.base.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
-from gan_runtime.engines.jax.arrays import AXIS, on_first_device, placed
+from gan_runtime.engines.inputs import host_values
+from gan_runtime.engines.jax.devices import AXIS, on_first_device, placed
 from gan_runtime.engines.jax.model import Model, State
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.rows import EVERYWHERE, Rows
@@ -33,7 +34,6 @@ from gan_runtime.engines.probing import (
     score_range,
 )
 from gan_runtime.engines.task import Task
-from gan_runtime.engines.values import host_values
 from gan_runtime.workloads.step_context import step_scope
 
 BY_REPLICA = PartitionSpec(AXIS)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.image_order import RowOrder
-from gan_runtime.engines.jax.arrays import AXIS, placed
+from gan_runtime.engines.jax.devices import AXIS, placed
 
 LANES = 128  # numbers that stand side by side in a TPU's memory
 EVERYWHERE = PartitionSpec()

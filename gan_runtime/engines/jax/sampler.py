@@ -11,8 +11,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from gan_runtime.data.contract import DataSet
-from gan_runtime.engines.fixed_inputs import SAMPLES, chunks, fixed_inputs
-from gan_runtime.engines.jax.arrays import AXIS, placed
+from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs
+from gan_runtime.engines.jax.devices import AXIS, placed
 from gan_runtime.engines.jax.model import Model, State
 from gan_runtime.engines.jax.noise import RequestNoise
 from gan_runtime.engines.jax.rows import EVERYWHERE, Rows

@@ -26,9 +26,8 @@ from gan_runtime.engines.contract import (
 from gan_runtime.engines.hlo_counts import counted
 from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.jax import cluster as jax_cluster
-from gan_runtime.engines.jax.arrays import Poll, on_first_device, placed
 from gan_runtime.engines.jax.call import most_steps, training_call
-from gan_runtime.engines.jax.devices import fullest, make_mesh
+from gan_runtime.engines.jax.devices import Poll, fullest, make_mesh, on_first_device, placed
 from gan_runtime.engines.jax.model import RATE_FACTOR, State
 from gan_runtime.engines.jax.probes import Probes
 from gan_runtime.engines.jax.rows import EVERYWHERE, feed

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import keras
 
 from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
-from gan_runtime.engines.jax.arrays import AXIS
+from gan_runtime.engines.inputs import host_values
+from gan_runtime.engines.jax.devices import AXIS
 from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax.model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax.noise import StepNoise
@@ -24,7 +25,6 @@ from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
-from gan_runtime.engines.values import host_values
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
 

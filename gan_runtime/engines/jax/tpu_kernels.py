@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
-from gan_runtime.engines.jax import tpu_blocks, tpu_passes
+from gan_runtime.engines.jax import tpu_passes
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
 from gan_runtime.engines.jax.tpu_volumes import is_few, is_volume, volume_convolution
+from gan_runtime.engines.taps import among_zeros, enlarged_convolution
 from gan_runtime.workloads.step_context import Padding
 
 BLOCK_KERNEL, BLOCK_STRIDE = 5, 2  # for which the blocks of one channel are written out
@@ -148,8 +148,8 @@ def by_values(
     is_one_channel = (strides, padding, kernel.shape[:-1]) == ONE_CHANNEL
     if is_one_channel and all(size % BLOCK == 0 for size in sizes):
         return _one_channel(upstream, kernel)
-    if tpu_blocks.is_covered(upstream, kernel, strides, padding, sizes):
-        return tpu_blocks.by_blocks(upstream, kernel)
+    if tpu_passes.is_covered(upstream, kernel, strides, padding, sizes):
+        return tpu_passes.by_blocks(upstream, kernel)
     shape = jax.ShapeDtypeStruct((upstream.shape[0], *sizes, kernel.shape[-2]), upstream.dtype)
     return jax.linear_transpose(lambda values: convolution(values, kernel, strides, padding), shape)(
         upstream

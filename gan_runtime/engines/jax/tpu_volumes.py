@@ -22,9 +22,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from gan_runtime.engines.bands import band
 from gan_runtime.engines.jax.kernels import Sizes, layout
 from gan_runtime.engines.jax.tpu_passes import flat
+from gan_runtime.engines.taps import band
 from gan_runtime.workloads.step_context import Padding
 
 AXES = 3

@@ -23,19 +23,16 @@ from gan_runtime.engines.contract import (
     StepNumbers,
 )
 from gan_runtime.engines.layer_traps import refuse_seed_generators
+from gan_runtime.engines.optimizers import StepRate
 from gan_runtime.engines.rates import rate_plan
-from gan_runtime.engines.schedules import StepRate
-from gan_runtime.engines.step_plan import check_networks
-from gan_runtime.engines.task import task_of
-from gan_runtime.engines.tf.counts import step_kernels
+from gan_runtime.engines.task import check_networks, task_of
 from gan_runtime.engines.tf.devices import fullest, make_strategy
-from gan_runtime.engines.tf.freed_memory import keep_freed_memory
+from gan_runtime.engines.tf.flags import keep_freed_memory
 from gan_runtime.engines.tf.input import distributed_batches
-from gan_runtime.engines.tf.keras_loop import KerasLoop
-from gan_runtime.engines.tf.loops import Loop, OwnLoop, WholeStep
+from gan_runtime.engines.tf.loops import KerasLoop, Loop, OwnLoop, WholeStep
 from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.engines.tf.probes import Probes
-from gan_runtime.engines.tf.profile import profiled
+from gan_runtime.engines.tf.profile import profiled, step_kernels
 from gan_runtime.engines.tf.sampler import Sampler
 from gan_runtime.engines.tf.state import Average, NetworkState
 from gan_runtime.engines.tf.step import ReplicaStep

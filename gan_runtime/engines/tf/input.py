@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.data.contract import DataSet
-from gan_runtime.engines.step_plan import StepPlan
-from gan_runtime.engines.tf.values import Rows
+from gan_runtime.engines.task import StepPlan
+from gan_runtime.engines.tf.step import Rows
 from gan_runtime.spec import RunSpec
 
 

@@ -18,10 +18,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
-from gan_runtime.engines.tf.products import FewPixels, few_pixels, goes_to_one_channel, to_one_channel
+from gan_runtime.engines.taps import among_zeros, enlarged_convolution
+from gan_runtime.engines.tf.products import (
+    FewPixels,
+    few_pixels,
+    goes_to_one_channel,
+    to_one_channel,
+    volume_convolution,
+)
 from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
-from gan_runtime.engines.tf.volumes import volume_convolution
 from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]

@@ -15,9 +15,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from gan_runtime.engines.optimizer_constants import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO
-from gan_runtime.engines.rmsprop import RMSprop
-from gan_runtime.engines.schedules import StepRate
+from gan_runtime.engines.optimizers import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO, RMSprop, StepRate
 from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
 from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec

@@ -25,11 +25,9 @@ from gan_runtime.engines.probing import (
     score_range,
 )
 from gan_runtime.engines.task import Task
-from gan_runtime.engines.tf import histograms
 from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.engines.tf.state import statistics
-from gan_runtime.engines.tf.step import Numbers, ReplicaStep, mean_over_replicas, replica_id
-from gan_runtime.engines.tf.values import Rows, values_of
+from gan_runtime.engines.tf.step import Numbers, ReplicaStep, Rows, mean_over_replicas, replica_id, values_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Judged
 from gan_runtime.workloads.step_context import step_scope
@@ -157,7 +155,7 @@ class Probes:
             for part, places in parts(network, self._networks[network]).items()
         }
         return _on_the_first_replica(
-            lambda: {part: histograms.ranged(tensors, WEIGHT_BINS) for part, tensors in wanted.items()},
+            lambda: {part: ranged(tensors, WEIGHT_BINS) for part, tensors in wanted.items()},
             dict.fromkeys(wanted, (tf.zeros([WEIGHT_BINS], tf.int32), tf.zeros([2]))),
         )
 
@@ -180,9 +178,9 @@ def _score_counts(values: tf.Tensor, ends: tuple[float, float] | None) -> tuple[
     A value that is no number would be counted in the first bin: the ends are none either then.
     """
     if ends is None:
-        return histograms.ranged([_of_all_rows(values)], SCORE_BINS)
+        return ranged([_of_all_rows(values)], SCORE_BINS)
     strange = tf.reduce_sum(tf.cast(~tf.math.is_finite(values), tf.int32))
-    own = tf.concat([histograms.fixed(values, *ends, SCORE_BINS), [strange]], axis=0)
+    own = tf.concat([fixed(values, *ends, SCORE_BINS), [strange]], axis=0)
     counts = tf.distribute.get_replica_context().all_reduce("sum", own)
     return counts[:-1], tf.where(counts[-1] > 0, tf.constant(math.nan), tf.constant(ends))
 
@@ -206,3 +204,24 @@ def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts
     if known is None:
         return dict(tf.cond(tf.equal(replica_id(), 0), make, lambda: nothing))
     return make() if known == 0 else nothing
+
+
+# ----------------------------------------------------------------------
+# Histograms whose counts are made on the device: only bins + 2 numbers travel to the host.
+
+
+def fixed(values: tf.Tensor, low: float, high: float, bins: int) -> tf.Tensor:
+    """int32 (bins,): how many `values` fall into each of `bins` equal bins of [low, high]; outliers go to the end bins."""
+    share = (tf.reshape(tf.cast(values, tf.float32), [-1]) - low) / (high - low)
+    index = tf.clip_by_value(tf.cast(share * bins, tf.int32), 0, bins - 1)
+    # 2 ms for 1.6 million values, where a sum by segments takes 33 (processor time, beside 5 ms for the bins).
+    return tf.raw_ops.DenseBincount(input=index, size=bins, weights=tf.zeros([0], tf.int32))
+
+
+def ranged(tensors: list[tf.Tensor], bins: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Counts int32 (bins,) and [lowest, highest] float32 (2,) over all values of `tensors`."""
+    flat = tf.concat([tf.reshape(tf.cast(tensor, tf.float32), [-1]) for tensor in tensors], axis=0)
+    low, high = tf.reduce_min(flat), tf.reduce_max(flat)
+    # All values equal, such as new biases: one bin takes them all. A bin's width must be more than a rounding of the values.
+    high = tf.maximum(high, low + tf.maximum(1e-12, 1e-5 * tf.abs(low)))
+    return fixed(flat, low, high, bins), tf.stack([low, high])

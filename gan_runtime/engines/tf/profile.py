@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ import tensorflow as tf
 from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from gan_runtime.engines.contract import ProfiledSteps, ProfileShare, StepNumbers
+from gan_runtime.engines.contract import ProfiledSteps, ProfileShare, StepKernels, StepNumbers
+from gan_runtime.engines.hlo_counts import counted, total
 from gan_runtime.engines.step_profile import Op, Window, shares
 
 WINDOW = "profiled_steps"  # the event that spans the profiled call
@@ -169,3 +170,22 @@ def _paths(module: Any) -> Iterator[tuple[str, str]]:
             named = [inner.metadata.op_name for inner in fused if inner.metadata.op_name]
             if path := instruction.metadata.op_name or (named[-1] if named else ""):
                 yield instruction.name, path
+
+
+_NO_WORK = {"Const", "Placeholder", "Identity", "IdentityN", "NoOp", "_Arg", "_Retval"}
+
+
+def graph_operations(concrete: Any) -> int:
+    """Operations of a traced function and of all functions that it calls, each function once."""
+    graph = concrete.graph.as_graph_def()
+    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    return sum(node.op not in _NO_WORK for node in nodes)
+
+
+def step_kernels(concrete: Any, modules: Iterable[tuple[str, str]]) -> StepKernels:
+    """`modules`: XLA's text of each compiled function, before and after optimizing; none where XLA compiles nothing."""
+    texts = list(modules)
+    if not texts:
+        return StepKernels(graph_operations(concrete), None, None, None)
+    before, after = (total(counted(text) for text in stage) for stage in zip(*texts, strict=True))
+    return StepKernels(graph_operations(concrete), before.kernels, after.kernels, after.fusions)

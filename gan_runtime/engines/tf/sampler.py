@@ -9,7 +9,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from gan_runtime.data.contract import DataSet
-from gan_runtime.engines.fixed_inputs import SAMPLES, chunks, fixed_inputs
+from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs
 from gan_runtime.engines.task import Task
 from gan_runtime.engines.tf.noise import RequestNoise
 from gan_runtime.engines.tf.step import ReplicaStep, replica_id

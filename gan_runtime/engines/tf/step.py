@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from gan_runtime.base.fields import Field, Fields
 from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.step_profile import PHASE_SCOPE
@@ -19,11 +20,28 @@ from gan_runtime.engines.task import Task
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
 from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.engines.tf.optimizers import shared_overflow
-from gan_runtime.engines.tf.values import Rows, values_of
 from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise, Phase
 from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
+
+# ----------------------------------------------------------------------
+# From stored rows to the values that networks see, on the device: bytes travel, not floats.
+
+Rows = dict[str, tf.Tensor]  # (rows, *shape) by field
+
+
+def values_of(rows: Rows, fields: Fields) -> Rows:
+    """Stored rows → values, by field."""
+    return {name: value_of(rows[name], field) for name, field in fields.items()}
+
+
+def value_of(stored: tf.Tensor, field: Field) -> tf.Tensor:
+    """value = stored · scale + shift, float32; a field that is kept as stored stays as it is."""
+    if field.is_as_stored:
+        return stored
+    return tf.cast(stored, tf.float32) * field.scale + field.shift
+
 
 # Profiles tell by them what an operation is for (step_profile.py).
 FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"

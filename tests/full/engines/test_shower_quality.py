@@ -14,7 +14,7 @@ from gan_runtime.domains.showers.cell_values import ANGLE, ENERGY, SHOWERS, show
 from gan_runtime.domains.showers.comparison import Sample, sample
 from gan_runtime.domains.showers.projections import cells_in_gev
 from gan_runtime.domains.showers.rows import rows_of
-from gan_runtime.engines.drawn_inputs import drawn_inputs
+from gan_runtime.engines.inputs import drawn_inputs
 from gan_runtime.spec.presets import PRESETS
 from tests.calorimeter.toy_showers import toy_showers
 from tests.support.engines.small_engines import tf_engine

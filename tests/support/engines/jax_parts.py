@@ -16,10 +16,10 @@ from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import rows, tpu_volumes
-from gan_runtime.engines.jax.arrays import AXIS
+from gan_runtime.engines.jax.devices import AXIS
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
-from gan_runtime.engines.step_plan import StepPlan
+from gan_runtime.engines.task import StepPlan
 from gan_runtime.workloads.layers import ConditionalBatchNorm
 from tests.support.engines import layers_beside_keras as beside_keras
 from tests.support.engines.showers import random_showers

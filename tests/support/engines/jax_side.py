@@ -14,7 +14,7 @@ import numpy as np
 from gan_runtime import catalog
 from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.contract import Arrays, ProbeResult
-from gan_runtime.engines.fixed_inputs import fixed_inputs
+from gan_runtime.engines.inputs import fixed_inputs
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import sampler as jax_sampler
 from gan_runtime.engines.jax import step as jax_step

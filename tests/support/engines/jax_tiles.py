@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gan_runtime.engines.jax import transposed_products as products
-from gan_runtime.engines.jax.ahead import split
-from gan_runtime.engines.jax.tiles import TileProgram
+from gan_runtime.engines.jax import tiles as products
+from gan_runtime.engines.jax.tiles import TileProgram, split
 from gan_runtime.engines.tiles import Painter
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir

@@ -13,7 +13,7 @@ from gan_runtime import catalog
 from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.contract import Arrays, BinCounts
 from gan_runtime.engines.image_order import RowOrder
-from gan_runtime.engines.step_plan import StepPlan
+from gan_runtime.engines.task import StepPlan
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 

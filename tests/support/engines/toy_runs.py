@@ -9,7 +9,7 @@ from typing import Any
 
 from gan_runtime import catalog
 from gan_runtime.data.contract import DataSet, picture_set
-from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
+from gan_runtime.engines.inputs import digest, fixed_inputs
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec

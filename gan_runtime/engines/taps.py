@@ -1,13 +1,4 @@
-"""A convolution of values that were enlarged by repeating each cell, computed where they are still small. Both engines' own.
-
-Along one axis, with every cell v repeated f times and a kernel w of k taps ("valid", stride 1), outcome o = f·q + p is
-
-    y[f·q + p] = sum over t of w[t] · v[(f·q + p + t) // f] = sum over c of W[p, c] · v[q + c],
-    W[p, c] = sum of w[t] over those t with (p + t) // f = c.
-
-So the f phases p are computed side by side from the same small cells, as many as the k taps touch: (f + k - 2) // f + 1. Along several axes the same holds for each. CERN's 3DGAN enlarges 9 × 9 × 8 cells six times and
-convolves with 6 × 6 × 8 taps: 2 × 2 × 3 = 12 multiplications a number and channel instead of 288, and the same function.
-"""
+"""Which cells the taps of a kernel meet: bands for products of matrices, and kernels for enlarged values. Both engines' own."""
 
 from __future__ import annotations
 
@@ -22,6 +13,31 @@ from keras import ops
 from numpy.typing import NDArray
 
 from gan_runtime.workloads.step_context import Padding
+
+
+def band(taps: int, outcomes: int) -> NDArray[np.float32]:
+    """1 where a tap leads from an outcome to a cell of a convolution without stride: (taps, outcomes + taps - 1, outcomes).
+
+    Of 2 taps and 2 outcomes, which read 3 cells: tap 0 gives [[1, 0], [0, 1], [0, 0]], tap 1 [[0, 0], [1, 0], [0, 1]].
+    """
+    tap, cell, outcome = np.ogrid[:taps, : outcomes + taps - 1, :outcomes]
+    return (cell - outcome == tap).astype(np.float32)
+
+
+# ----------------------------------------------------------------------
+# A convolution of values that were enlarged by repeating each cell, computed where they are still small.
+# Both engines' own.
+#
+# Along one axis, with every cell v repeated f times and a kernel w of k taps ("valid", stride 1), outcome
+# o = f·q + p is
+#
+#     y[f·q + p] = sum over t of w[t] · v[(f·q + p + t) // f] = sum over c of W[p, c] · v[q + c],
+#     W[p, c] = sum of w[t] over those t with (p + t) // f = c.
+#
+# So the f phases p are computed side by side from the same small cells, as many as the k taps touch: (f +
+# k - 2) // f + 1. Along several axes the same holds for each. CERN's 3DGAN enlarges 9 × 9 × 8 cells six
+# times and convolves with 6 × 6 × 8 taps: 2 × 2 × 3 = 12 multiplications a number and channel instead of
+# 288, and the same function.
 
 Sizes = tuple[int, ...]
 AXES = "xyz"  # between batch and channels
