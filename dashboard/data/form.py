@@ -17,11 +17,10 @@ from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import host_files, prepared, preparing
+from gan_runtime.data import host_files, prepared, preparing, uploads
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
-from gan_runtime.jobs import uploads
-from gan_runtime.jobs.uploads import Dropped
+from gan_runtime.data.uploads import Dropped
 
 PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to

@@ -1,6 +1,6 @@
 """Keeps what people drop into the browser on the disk: Streamlit would hold all of it in memory.
 
-A file comes as one part of a multipart body. Its content goes to the home while it arrives (gan_runtime/jobs/uploads.py), and
+A file comes as one part of a multipart body. Its content goes to the home while it arrives (gan_runtime/data/uploads.py), and
 Streamlit gets the same body with an empty content. It asks for the body after it has checked session, token and size, so a
 request that it refuses writes nothing; nor does one of a viewer's session. What a page gets of Streamlit is then the name and the id of the file.
 """

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.cli import output, progress_line
+from gan_runtime.cli import following, output
 from gan_runtime.cli.arguments import HomeOption, JsonOption, commands
 from gan_runtime.cli.tables import table
 from gan_runtime.data import loading, prepared, preparing
@@ -101,7 +101,7 @@ def prepare(
     asked = Asked(preparation, name, source, presets.parse_assignments(assignments or []))
     asked.check()
     if preview:
-        with progress_line.one_line() as progress:
+        with following.one_line() as progress:
             return _say_survey(preparing.survey(asked, progress), as_json)
     made, manifest = asked.set_name, _prepared_by_a_job(chosen, asked)
     rows = loading.availability(made, chosen).images
@@ -135,7 +135,7 @@ def _prepared_by_a_job(home: Home, asked: Asked) -> Manifest | None:
     """
     source = asked.source.absolute() if asked.source is not None else None
     job = commands(home).prepare_data(asked.preparation, asked.name, source, asked.options)
-    progress_line.to_its_end(home, job)
+    following.to_its_end(home, job)
     name = asked.set_name
     return prepared.manifest(home, name) if prepared.is_there(home, name) else None
 

@@ -1,4 +1,7 @@
-"""`evaluate RUN [NAME]`, and a command for each older name of an evaluation, with its options from its declaration."""
+"""`evaluate RUN [NAME]`, a command for each older name of an evaluation, and `generate`: what is asked of a trained run.
+
+Options of an evaluation come from its declaration.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from typing import Annotated, Any, Literal, get_origin
 import typer
 
 from gan_runtime.base import options, output_files
-from gan_runtime.base.errors import ExportError
+from gan_runtime.base.errors import ExportError, TargetError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.cli import output, progress_line, tables
+from gan_runtime.cli import following, output, tables
 from gan_runtime.cli.arguments import (
     AssignmentsOption,
     HomeOption,
@@ -27,9 +30,11 @@ from gan_runtime.cli.arguments import (
 from gan_runtime.evaluation import requests
 from gan_runtime.evaluation.catalog import evaluation, evaluations
 from gan_runtime.evaluation.report import Report, report_of
+from gan_runtime.jobs.picture_job import ARRAYS_FILE, GENERATE, MOST_IMAGES, PICTURE_FILE, Wanted
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import presets
+from gan_runtime.training.checkpoints import Which
 
 SETTABLE = "\n\n".join(
     f"Options for --set of {declared.name}: "
@@ -95,7 +100,7 @@ def make(
             output_files.check([path], overwrite)
     values = {**given, **dict.fromkeys(files, "yes")}
     job = commands(home).evaluate(run_id, asked.name, values)
-    result = progress_line.to_its_end(home, job)
+    result = following.to_its_end(home, job)
     for name, path in files.items():
         with _blamed(path), output_files.whole_file(path, overwrite) as aside:
             shutil.copyfile(job.results / asked.files[name], aside)
@@ -175,3 +180,58 @@ def _annotation(option: Option, declared: Evaluation) -> Any:
         return Annotated[Literal[option.choices] | None, typer.Option(flag, help=option.help)]  # type: ignore[valid-type]
     kind: Any = int if option.kind is str and option.minimum is not None else option.kind
     return Annotated[kind | None, typer.Option(flag, metavar="N", help=option.help)]
+
+
+FILES = {".png": PICTURE_FILE, ".npz": ARRAYS_FILE}
+
+
+def generate(
+    run: RunArgument,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="A .png for one picture of all, or a .npz for NumPy arrays."),
+    ],
+    count: Annotated[int, typer.Option(metavar="N", help=f"How many: 1 to {MOST_IMAGES}.")] = Wanted.count,
+    label: Annotated[
+        str, typer.Option("--class", metavar="NAME", help="Of this class alone, where the run has classes.")
+    ] = "",
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same images.")] = 0,
+    checkpoint: Annotated[
+        Which, typer.Option(help="'best': of the epoch whose images were hardest to tell from real ones.")
+    ] = "newest",
+    overwrite: OverwriteOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make more images with a trained run, from one of its checkpoints. Ctrl-C leaves nothing half-made."""
+    wanted = Wanted(run, count, seed, label, checkpoint)
+    result = made(Home.choose(home), wanted, out, overwrite)
+    if as_json:
+        return output.print_json({**vars(wanted), **result, "file": out})
+    for warning in result["warnings"]:
+        output.note(warning)
+    return output.say(
+        f"{out} holds {count} images of {run}, by its {checkpoint} checkpoint (after step {result['step']:,})."
+    )
+
+
+def made(home: Home, wanted: Wanted, out: Path, overwrite: bool) -> dict[str, Any]:
+    """Writes the file; returns what the job found.
+
+    Raises:
+        TargetError, ExportError: nothing may be written to `out`; then nothing is asked for.
+        JobError: the job has ended without images. Others as `picture_job.check`.
+    """
+    if out.suffix.lower() not in FILES:
+        raise TargetError(f"{out} does not end in {' or '.join(FILES)}: choose another name.")
+    try:
+        output_files.check([out], overwrite)
+        if not out.parent.is_dir():
+            raise FileNotFoundError(2, "No such file or directory")
+        job = commands(home).request_job(GENERATE, wanted)
+        result = following.to_its_end(home, job)
+        with output_files.whole_file(out, overwrite) as aside:
+            shutil.copyfile(job.results / FILES[out.suffix.lower()], aside)
+    except OSError as error:
+        raise ExportError(f"{out} cannot be written ({error.strerror}): choose another place.") from None
+    return result

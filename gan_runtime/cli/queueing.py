@@ -11,7 +11,7 @@ from rich.table import Table
 from gan_runtime import device_locks
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import HomeOption, JsonOption, OnlyIfFinishedOption, RunArgument, commands
-from gan_runtime.cli.clock import clock
+from gan_runtime.cli.following import clock
 from gan_runtime.cli.tables import table
 from gan_runtime.commands.queue import Way
 from gan_runtime.device_locks import Occupancy

@@ -1,8 +1,10 @@
-"""Answers of the command line as tables for people. Times are UTC."""
+"""Answers of the command line as tables for people, and all that is said of one run. Times are UTC."""
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +13,8 @@ from rich.table import Table
 
 from gan_runtime.catalog import declared
 from gan_runtime.hardware.hosts import Host
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
 from gan_runtime.store.user_sql import Answer
 
 # In a cell, and in a table: more takes minutes to lay out; JSON has all.
@@ -161,3 +165,25 @@ def _begin_small(text: str) -> str:
 
 def _time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def of_run(store: Store, run_id: str) -> dict[str, Any]:
+    """Keys: run, spec, host (None before the first attempt), progress, phases (seconds), profile (largest share first),
+    memory (None before the first epoch) and events, oldest first.
+
+    Raises:
+        UnknownRunError: no such run.
+    """
+    run = asdict(queries.run(store, run_id))
+    spec, host = json.loads(run.pop("spec")), json.loads(run.pop("host") or "null")
+    memory = queries.peak_memory(store, run_id)
+    return {
+        "run": run,
+        "spec": spec,
+        "host": host,
+        "progress": asdict(queries.progress(store, run_id)),
+        "phases": queries.phases(store, run_id),
+        "profile": queries.profile(store, run_id).to_dict("records"),
+        "memory": asdict(memory) if memory else None,
+        "events": queries.events(store, run_id).to_dict("records"),
+    }

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
-from gan_runtime.cli import output, progress_line
-from gan_runtime.cli.arguments import commands
+from gan_runtime.cli import following, output
+from gan_runtime.cli.arguments import AssignmentsOption, HomeOption, JsonOption, commands
 from gan_runtime.cli.tables import table
+from gan_runtime.hardware import host_presets
 from gan_runtime.records.home import Home
+from gan_runtime.spec import nesting, presets
 from gan_runtime.tpu import check as checking
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.check import Progress, document
+from gan_runtime.tpu.chips import TOPOLOGIES
 from gan_runtime.tpu.plan import Plan, Program
 from gan_runtime.tpu.report import StepEstimate
+
+
+def tpu_check(
+    topology: Annotated[
+        str, typer.Option(metavar="NAME", help=f"One of: {', '.join(TOPOLOGIES)}.")
+    ] = "v3:2x2",
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")
+    ] = "paper",
+    assignments: AssignmentsOption = None,
+    sweep: Annotated[
+        bool, typer.Option(help="Also compile the other precision, the paper's batch sizes and fewer cores.")
+    ] = True,
+    frame: Annotated[
+        bool,
+        typer.Option(
+            "--frame",
+            help="Instead of the training step, the way from one frame to the next, in tiles over all cores.",
+        ),
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compile a run's training step for a TPU, without one, and say what it would take there. Exit code 1 if it is refused."""
+    values = nesting.overlaid(host_presets.values(preset), presets.parse_assignments(assignments or []))
+    if not check(Home.choose(home), values, topology, sweep, as_json, "frame" if frame else "step"):
+        raise typer.Exit(1)
 
 
 def check(
@@ -43,7 +74,7 @@ def follow(home: Home, plan: Plan) -> Progress:
         told = _tell(now(), told, plan.program)
 
     if job is not None:
-        progress_line.followed(home, job, tell)
+        following.followed(home, job, tell)
     tell()
     if now().trouble:
         output.note(now().trouble)

@@ -11,12 +11,12 @@ from typing import Any
 from gan_runtime.base import disk
 from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, RunStateError
 from gan_runtime.commands.bound import Bound, change
-from gan_runtime.data import prepared
+from gan_runtime.data import prepared, uploads
 from gan_runtime.data.preparing import Asked
+from gan_runtime.data.uploads import Dropped
 from gan_runtime.evaluation import requests
-from gan_runtime.jobs import data_jobs, job_queue, uploads
+from gan_runtime.jobs import data_jobs, job_queue
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.uploads import Dropped
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status

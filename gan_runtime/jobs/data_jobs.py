@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gan_runtime.data import loading, preparing
+from gan_runtime.data import loading, preparing, uploads
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
-from gan_runtime.jobs import job_queue, uploads
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked as AskedJob
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.jobs.job import Job, as_document

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError, JournalError
-from gan_runtime.jobs import job_queue, uploads
+from gan_runtime.data import uploads
+from gan_runtime.jobs import job_queue
 from gan_runtime.records import flow_frames, journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home

@@ -12,7 +12,7 @@ from gan_runtime import device_locks
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.device_locks import Claim
-from gan_runtime.jobs.job_supervisor import Keeper
+from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, StatusChange
@@ -48,7 +48,7 @@ class Supervisor:
         """`starter`: by default one of processes on this host."""
         self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
         self._starter: Starter = starter or LocalStarter(Patience(clock))
-        self._jobs = Keeper(home, clock)
+        self._jobs = JobSupervisor(home, clock)
         self._stalls, self._auto_resume = StallDetection(store, clock), AutoResume(home, store, clock)
         self._data = DataDependencies(home)
         self._before = RunDependencies(home, store, self._auto_resume.will_resume)

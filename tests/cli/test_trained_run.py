@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
-from gan_runtime.cli.follow import Follower
+from gan_runtime.cli.following import Follower
 from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import export

@@ -20,8 +20,8 @@ from starlette.routing import Route
 from dashboard.frame import access, upload_body
 from dashboard.frame.upload_spool import UploadSpool
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.jobs import uploads
-from gan_runtime.jobs.uploads import Dropped
+from gan_runtime.data import uploads
+from gan_runtime.data.uploads import Dropped
 from gan_runtime.records.home import HOME_VARIABLE, Home
 
 FILE_ID = "0b0e9a3c-1111-4222-8333-444455556666"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from gan_runtime.cli import evaluating, progress_line
+from gan_runtime.cli import evaluating, following
 from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.evaluation.catalog import evaluations
@@ -42,7 +42,7 @@ def asked(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, M
         return job
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
-    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
+    monkeypatch.setattr(following, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
     return given
 
 

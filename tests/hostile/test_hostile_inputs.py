@@ -17,11 +17,11 @@ from typer.testing import Result
 
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, DatasetError, GanRuntimeError, SpecError
-from gan_runtime.data import idx, picture_files, pictures, prepared, preparing
+from gan_runtime.data import idx, picture_files, pictures, prepared, preparing, uploads
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.preparing import Asked
-from gan_runtime.jobs import job_queue, uploads
-from gan_runtime.jobs.uploads import Dropped
+from gan_runtime.data.uploads import Dropped
+from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

@@ -11,7 +11,7 @@ import pytest
 from gan_runtime.base.errors import JobError
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.jobs.job_supervisor import Keeper
+from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records.home import Home
 from gan_runtime.records.numbering import next_number
 from gan_runtime.records.run_folder import RunDir
@@ -47,7 +47,7 @@ def spoiled(home: Home) -> JobDir:
 
 def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> None:
     """The owner looks at runs and jobs, and so does a list of jobs."""
-    store, keeper = Store(), Keeper(home)
+    store, keeper = Store(), JobSupervisor(home)
     keeper.tick(busy={""})
     Ingestor(home, store).catch_up()
     assert [row.run_id for row in queries.runs(store)] == ["quick-0001"]

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
-from gan_runtime.cli import progress_line
+from gan_runtime.cli import following
 from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.domains.flows import evaluation, iterate_requests, lattice, rollout
@@ -444,7 +444,7 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
-    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
+    monkeypatch.setattr(following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
     command = [
         "flow",
         "quick-0001",
@@ -485,7 +485,7 @@ def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
-    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
+    monkeypatch.setattr(following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
     command = ["flow", "quick-0001", "--epoch", "1", "--home", str(home.path)]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output

@@ -12,7 +12,7 @@ import pytest
 from gan_runtime.base.errors import HomeError, JobError
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, JobDir, Progress
-from gan_runtime.jobs.job_supervisor import GRACE_SECONDS, Keeper
+from gan_runtime.jobs.job_queue import GRACE_SECONDS, JobSupervisor
 from gan_runtime.records.home import Home
 
 Wait = Callable[..., Any]
@@ -77,7 +77,7 @@ def test_a_killed_job_is_told_as_lost_and_its_half_made_folder_is_gone(
     process.kill()
     wait_until(lambda: state(job) == "lost", "everybody sees it")
     assert job.end() is None  # nobody has written that down yet
-    Keeper(counting).tick(set())
+    JobSupervisor(counting).tick(set())
     assert ended(job) == (
         "lost",
         "its process was ended before it was done; nothing of it was kept. Start it again.",
@@ -89,7 +89,7 @@ def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: 
     job = ask(counting, "deaf")
     wait_until(job.work.exists, "the job has begun")
     now_s = 0.0
-    keeper = Keeper(counting, clock=lambda: now_s)
+    keeper = JobSupervisor(counting, clock=lambda: now_s)
     job_queue.cancel(job, "a test")
     keeper.tick(set())
     assert state(job) == "running"
@@ -107,7 +107,7 @@ def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_
     wait_until(job.work.exists, "the job has begun")
     job_queue.cancel(job, "a test")
     wait_until(lambda: state(job) == "cancelled", "it is killed, and no owner had to do it")
-    keeper = Keeper(counting)
+    keeper = JobSupervisor(counting)
     # Its first thread may be gone, and seen as gone, a moment before the last one lets the lock go.
     wait_until(lambda: keeper.tick(set()) or job.end(), "its end is written down")
     assert ended(job) == ("cancelled", "cancelled on request; its answers are kept.")
@@ -137,7 +137,7 @@ def test_a_job_that_fails_says_why(counting: Home, wait_until: Wait, kind: str, 
 
 def test_jobs_of_one_turn_work_one_after_another(counting: Home, tmp_path: Path, wait_until: Wait) -> None:
     first, second = (ask(counting, "count_in_turn", tmp_path / name) for name in ("one", "two"))
-    keeper = Keeper(counting)
+    keeper = JobSupervisor(counting)
     assert (state(first), keeper.tick({"counter"})) == ("waiting", set())
     assert keeper.tick(set()) == {"counter"}
     assert keeper.tick(set()) == {"counter"}
@@ -153,7 +153,7 @@ def test_a_job_that_waits_is_cancelled_without_ever_having_begun(counting: Home)
     job = ask(counting, "count_in_turn")
     job_queue.cancel(job, "a test")
     assert state(job) == "cancelled"
-    Keeper(counting).tick(set())
+    JobSupervisor(counting).tick(set())
     assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
     assert not job.log.exists()
 
@@ -162,7 +162,7 @@ def test_a_job_is_started_once(counting: Home, tmp_path: Path) -> None:
     job = ask(counting, "count", tmp_path / "go on")
     process = job.process()
     job_queue.start(job)
-    Keeper(counting).tick(set())
+    JobSupervisor(counting).tick(set())
     assert process is not None
     assert job.process() == process
 

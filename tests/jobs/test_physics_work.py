@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
-from gan_runtime.cli import progress_line
+from gan_runtime.cli import following
 from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.data.contract import ArraySet
@@ -246,7 +246,7 @@ def test_the_command_prints_scores_beside_their_floor(
         return JobDir(home.jobs / "measure-physics-0001")
 
     monkeypatch.setattr(Commands, "evaluate", measure)
-    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
+    monkeypatch.setattr(following, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
     command = ["physics", "quick-0001", "--showers", "300", "--home", str(home.path)]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import first_screen, plots
 from dashboard.frame import access, places, session
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs import job_queue, job_supervisor
+from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
@@ -145,7 +145,7 @@ def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
     """Jobs that stand still from their start: none ends before a test has pressed Stop or Cancel, nor is killed for ending late."""
-    monkeypatch.setattr(job_supervisor, "GRACE_SECONDS", float("inf"))
+    monkeypatch.setattr(job_queue, "GRACE_SECONDS", float("inf"))
     begin = job_queue.start
 
     def start_and_hold(job: JobDir) -> None:

@@ -18,10 +18,10 @@ from dashboard.data import mosaic, sets_view
 from dashboard.frame import session
 from gan_runtime import catalog
 from gan_runtime.base.fields import Fields, labels, pair_fields
-from gan_runtime.data import door, first_rows, loading, prepared
+from gan_runtime.data import door, first_rows, loading, prepared, uploads
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.domains.flows.fields import flow_fields
-from gan_runtime.jobs import job_queue, uploads
+from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange

@@ -26,7 +26,7 @@ STILL: dict[str, int] = {
     "gan_runtime/bundles/privacy.py": 2,
     "gan_runtime/bundles/unpacking.py": 5,
     "gan_runtime/cli/app.py": 6,
-    "gan_runtime/cli/best_checkpoint.py": 1,
+    "gan_runtime/cli/kept.py": 1,
     "gan_runtime/records/flow.py": 11,
     "gan_runtime/records/flow_frames.py": 11,
     "gan_runtime/records/journal.py": 20,

@@ -9,9 +9,8 @@ from typing import Any
 import psutil
 from playwright.sync_api import Browser, Page, expect
 
-from gan_runtime.data import loading
+from gan_runtime.data import loading, uploads
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs import uploads
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptStart, Sample
