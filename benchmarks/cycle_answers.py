@@ -36,7 +36,7 @@ PEERS = (
     "gan_runtime/tpu/compiling.py",
     "gan_runtime/tpu/hlo_cost.py",
     "gan_runtime/workloads/losses.py",
-    "gan_runtime/domains/showers/measuring_heads.py",
+    "gan_runtime/domains/showers/networks.py",
 )
 
 

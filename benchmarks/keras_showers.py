@@ -157,7 +157,7 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
 
 
 def measured_angle(cells: tf.Tensor) -> tf.Tensor:
-    """See domains/showers/measuring_heads.py: (B, X, Y, Z) → rad, (B,)."""
+    """See domains/showers/networks.py: (B, X, Y, Z) → rad, (B,)."""
     layer_sums, total = tf.reduce_sum(cells, [1, 2]), tf.reduce_sum(cells, [1, 2, 3])
     x, y, z = (tf.range(size, dtype=tf.float32) + 0.5 for size in cells.shape[1:])
     x_of_layers = _divided(tf.einsum("bxyz,x->bz", cells, x), layer_sums)

@@ -21,7 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from keras import layers
 
 from benchmarks.keras_on_jax import HardwareDropout
-from gan_runtime.domains.showers.measuring_heads import deposit, energies, measured_angle
+from gan_runtime.domains.showers.networks import deposit, energies, measured_angle
 from gan_runtime.workloads.losses import bce, mean_absolute_error, mean_percentage_error
 
 GRID = (51, 51, 25)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from gan_runtime.domains.showers import simulation
-from gan_runtime.domains.showers.angle import measured_angle
-from gan_runtime.domains.showers.comparison import Sample, sample, with_reading
+from gan_runtime.domains.showers.cells import measured_angle
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.domains.showers.measurement import State, answer_of
-from gan_runtime.domains.showers.score_metrics import SCORES
-from gan_runtime.domains.showers.values import Value
+from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.scores import Sample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home

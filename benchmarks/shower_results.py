@@ -15,11 +15,10 @@ from PIL import Image
 from benchmarks import bundle_command, markdown
 from gan_runtime import pictures
 from gan_runtime.bundles.layout import SHOWERS
-from gan_runtime.domains.showers.cell_values import values_of
-from gan_runtime.domains.showers.comparison import Sample, compared, sample
-from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.cells import values_of
+from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.scores import Sample, compared, sample
 from gan_runtime.domains.showers.simulation import TINY, simulate
-from gan_runtime.domains.showers.values import Value
 from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer

@@ -1,4 +1,4 @@
-"""What a job measures on the showers that a run's networks generate, beside real ones (domains/showers/comparison.py)."""
+"""What a job measures on the showers that a run's networks generate, beside real ones (domains/showers/scores.py)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks import shower_results
-from gan_runtime.domains.showers.values import Value
+from gan_runtime.domains.showers.score_metrics import Value
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from tests.support.measured_showers import measured

@@ -7,9 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from gan_runtime.domains.showers import challenge_distances
-from gan_runtime.domains.showers.challenge_distances import challenge_fpd, challenge_kpd
-from gan_runtime.domains.showers.challenge_features import THRESHOLD_GEV
+from gan_runtime.domains.showers import distances
+from gan_runtime.domains.showers.distances import THRESHOLD_GEV, challenge_fpd, challenge_kpd
 from gan_runtime.domains.showers.features import measured
 from tests.calorimeter import jetnet_reference
 from tests.calorimeter.jetnet_reference import FIGURES, LAYERS, challenge_arrays, showers
@@ -82,7 +81,7 @@ def test_a_layer_that_has_one_cell_in_every_real_shower_does_not_blow_up_the_dis
 def test_the_error_says_how_far_other_showers_of_the_same_kind_would_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(challenge_distances, "BATCHES", 1)
+    monkeypatch.setattr(distances, "BATCHES", 1)
     samples = [
         measured(*beam_showers(300, seed, layers=4), (0,), has_angle=False).challenge for seed in range(12)
     ]

@@ -8,12 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gan_runtime.domains.showers import curve_names, distances, scores
-from gan_runtime.domains.showers.classifiers import auc
-from gan_runtime.domains.showers.comparison import Sample, compared, sample, with_reading
+from gan_runtime.domains.showers import distances, score_metrics, scores
 from gan_runtime.domains.showers.curves import bounds, curves
 from gan_runtime.domains.showers.features import high_level, measured
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features, value_words
+from gan_runtime.domains.showers.scores import Sample, auc, compared, sample, with_reading
 from tests.calorimeter.toy_showers import beam_showers, toy_showers
 
 COUNT = 250
@@ -194,7 +193,7 @@ def test_equal_showers_are_as_similar_as_can_be() -> None:
 
 def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> None:
     found = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
-    assert {name for name, _ in found} == {curve.name for curve in curve_names.CURVES if not curve.judged}
+    assert {name for name, _ in found} == {curve.name for curve in score_metrics.CURVES if not curve.judged}
     energy, angle = bounds(real())
     assert (len(energy), len(angle)) == (6, 4)
     assert {bins for name, bins in found if name not in ("layers", "angle_map")} == {

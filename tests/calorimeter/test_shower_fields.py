@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.data.prepared import FieldRecord
-from gan_runtime.domains.showers.angle import measured_angle
-from gan_runtime.domains.showers.cell_values import ANGLE, SHOWERS, cells_of, shower_fields, values_of
+from gan_runtime.domains.showers.cells import cells_of, measured_angle, values_of
+from gan_runtime.domains.showers.fields import ANGLE, SHOWERS, shower_fields
 from gan_runtime.engines.inputs import host_value
 
 

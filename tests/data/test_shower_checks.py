@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import prepared
-from gan_runtime.domains.showers import readout
-from gan_runtime.domains.showers.cell_values import DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.domains.showers import file_units
+from gan_runtime.domains.showers.fields import DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
 from tests.data.hdf5_showers import authors_columns, challenge_columns
 from tests.data.shower_files import KEYS, columns_of, prepare, refusal, rows
@@ -149,7 +149,7 @@ def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
 def test_every_part_is_checked(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, said: str, begin: int
 ) -> None:
-    monkeypatch.setattr("gan_runtime.domains.showers.calochallenge_preparation.AT_ONCE", 32)
+    monkeypatch.setattr("gan_runtime.domains.showers.calochallenge.AT_ONCE", 32)
     columns = challenge_columns(6_480, 80)
     columns["showers"][begin:] = change(columns["showers"][begin:])
     refused = refusal(home, tmp_path, columns)
@@ -253,8 +253,8 @@ def test_the_expected_depth_is_that_of_an_independent_formula() -> None:
     columns = challenge_columns(6_480, 64)
     gev = columns["incident_energies"].reshape(-1) / 1_000.0
     cells = np.moveaxis(columns["showers"].reshape(-1, 45, 16, 9), 1, -1)
-    known = readout.CALOCHALLENGE
+    known = file_units.CALOCHALLENGE
     assert known.distance(cells, gev) == pytest.approx(0.09, abs=0.02)
-    assert known.distance(cells, gev / 1_000.0) > 0.4 > readout.limit(32)
+    assert known.distance(cells, gev / 1_000.0) > 0.4 > file_units.limit(32)
     assert known.distance(cells, gev * 1_000.0) > 0.4
     assert known.distance(cells[..., ::-1], gev) > 0.4

@@ -16,8 +16,8 @@ from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.prepared import Manifest
 from gan_runtime.data.preparing import Asked
-from gan_runtime.domains.showers.angle import measured_angle
-from gan_runtime.domains.showers.cell_values import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.domains.showers.cells import cells_of, measured_angle
+from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
 from tests.data.hdf5_showers import authors_columns, challenge_columns, simulated, written
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import prepared
-from gan_runtime.domains.showers.cell_values import DEPOSIT, SHOWERS
+from gan_runtime.domains.showers.fields import DEPOSIT, SHOWERS
 from gan_runtime.records.home import Home
 from tests.data.hdf5_showers import challenge_columns
 from tests.data.shower_files import KEYS, columns_of, prepare, refusal, rows

@@ -18,8 +18,8 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.domains.showers import preparation_options
-from gan_runtime.domains.showers.angle import measured_angle
-from gan_runtime.domains.showers.cell_values import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.domains.showers.cells import cells_of, measured_angle
+from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
 
 

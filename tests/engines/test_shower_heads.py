@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.domains.showers import measuring_heads
-from gan_runtime.domains.showers.angle import measured_angle
-from gan_runtime.domains.showers.cell_values import cells_of
+from gan_runtime.domains.showers import networks
+from gan_runtime.domains.showers.cells import cells_of, measured_angle
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_showers import small_showers
 
@@ -31,8 +30,8 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     given = tf.constant(images)
     with tf.GradientTape() as tape:
         tape.watch(given)
-        cells = measuring_heads.energies(given)
-        angles, deposits = measuring_heads.measured_angle(cells), measuring_heads.deposit(cells)
+        cells = networks.energies(given)
+        angles, deposits = networks.measured_angle(cells), networks.deposit(cells)
         total = tf.reduce_sum(angles) + tf.reduce_sum(deposits)
     return angles.numpy(), deposits.numpy(), tape.gradient(total, given).numpy()
 

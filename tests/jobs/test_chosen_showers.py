@@ -13,7 +13,7 @@ import pytest
 from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, JobError, SpecError
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import physics_requests, shower_samples
-from gan_runtime.domains.showers.cell_values import values_of
+from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.engines.inputs import host_values

@@ -20,12 +20,11 @@ from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import measurement, physics_requests, scores
-from gan_runtime.domains.showers.cell_values import values_of
-from gan_runtime.domains.showers.comparison import Sample
+from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Wanted
-from gan_runtime.domains.showers.score_metrics import SCORES
-from gan_runtime.domains.showers.values import Value
+from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.scores import Sample
 from gan_runtime.evaluation import requests
 from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.evaluation.work import evaluate
@@ -94,7 +93,7 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
     made = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
     monkeypatch.setattr("gan_runtime.training.trained.of_run", lambda *_: made)
     monkeypatch.setattr(
-        "gan_runtime.domains.showers.generation_time.milliseconds_each", lambda _, rows: 7.0 / rows
+        "gan_runtime.domains.showers.network_probes.milliseconds_each", lambda _, rows: 7.0 / rows
     )
     return made
 

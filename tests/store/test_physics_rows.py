@@ -10,8 +10,7 @@ import pytest
 
 from dashboard.studies import measures as study_measures
 from gan_runtime import bundles
-from gan_runtime.domains.showers.curve_names import CURVES
-from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.score_metrics import CURVES, SCORES
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange, StudyPlace

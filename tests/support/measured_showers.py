@@ -7,11 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from gan_runtime.domains.showers.comparison import Sample, sample, with_reading
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.domains.showers.measurement import State, answer_of
-from gan_runtime.domains.showers.score_metrics import SCORES
-from gan_runtime.domains.showers.values import Value
+from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.scores import Sample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve
 from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower

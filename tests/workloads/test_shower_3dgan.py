@@ -10,13 +10,20 @@ import pytest
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields, pictures
-from gan_runtime.domains.showers import epoch_scores
 from gan_runtime.domains.showers import networks as shower_networks
+from gan_runtime.domains.showers import workload
 from gan_runtime.domains.showers import workload as shower_3dgan
-from gan_runtime.domains.showers.cell_values import ANGLE, CELL_UNITS, DEPOSIT, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.discriminator_outputs import reading
 from gan_runtime.domains.showers.entry import ENTRY, ShowerOptions, layers, reads
-from gan_runtime.domains.showers.fields import BELIEF
+from gan_runtime.domains.showers.fields import (
+    ANGLE,
+    BELIEF,
+    CELL_UNITS,
+    DEPOSIT,
+    ENERGY,
+    SHOWERS,
+    shower_fields,
+)
+from gan_runtime.domains.showers.network_probes import reading
 from gan_runtime.domains.showers.score_metrics import METRICS as OF_A_JOB
 from gan_runtime.engines.inputs import HostNoise
 from gan_runtime.spec import RunSpec
@@ -362,7 +369,7 @@ def scores_of(made: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]
     """What is said of generated showers (B, X, Y, Z, 1) beside real ones."""
     guess = np.full(len(made), 0.5, np.float32)
     with step_scope(alone(Known())):
-        judged = epoch_scores.judged(rows, made, guess, guess)
+        judged = workload.judged(rows, made, guess, guess)
     assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
     assert {np.asarray(values).shape for values in judged.values.values()} == {(len(made),)}
     deposits_gev, energies_gev = rows[DEPOSIT] / CELL_UNITS, 100.0 * rows[ENERGY]
@@ -413,8 +420,8 @@ def test_the_sampling_fraction_is_compared_energy_by_energy() -> None:
     energies = np.float32([0.3, 0.3, 3.0, 3.0])
     real, fake = np.float32([2.0, 2.0, 2.0, 2.0]), np.float32([2.5, 2.5, 1.5, 1.5])
     with step_scope(alone(Known())):
-        assert float(epoch_scores.sampling_fraction_error(energies, real, fake)) == pytest.approx(0.25)
-        assert float(epoch_scores.sampling_fraction_error(energies, real, real)) == 0.0
+        assert float(workload.sampling_fraction_error(energies, real, fake)) == pytest.approx(0.25)
+        assert float(workload.sampling_fraction_error(energies, real, real)) == 0.0
 
 
 def test_pictures_are_asked_for_with_the_energies_and_angles_of_held_out_showers() -> None:

@@ -20,9 +20,9 @@ from dashboard.job_bar import EndButton
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import physics_requests
-from gan_runtime.domains.showers.curve_names import CURVES
 from gan_runtime.domains.showers.physics_requests import ANGLES, ENERGIES
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
+from gan_runtime.domains.showers.score_metrics import CURVES
 from gan_runtime.jobs.folder import JobLook
 
 CANCEL = EndButton("showers.chosen.cancel")

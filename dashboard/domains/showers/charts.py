@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dashboard import palette
 from dashboard.charts import Rows, heading, layered, legend, scale_of
-from gan_runtime.domains.showers.curve_names import CurveWords
-from gan_runtime.domains.showers.projections import View, seen
+from gan_runtime.domains.showers.pictures import View, seen
+from gan_runtime.domains.showers.score_metrics import CurveWords
 
 NAMES = (2, 130)  # in the legend of a chart of a third of the page: beside each other, pixels of the longest
 REAL = "Simulated showers"

@@ -15,7 +15,7 @@ from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.domains.showers.curve_names import CURVES, CurveWords
+from gan_runtime.domains.showers.score_metrics import CURVES, CurveWords
 from gan_runtime.store import queries
 from gan_runtime.store.queries import CurveRow, EvaluationRow
 from gan_runtime.store.store import Store

@@ -28,7 +28,7 @@ from dashboard.domains.showers.distributions import bins_of
 from dashboard.domains.showers.words import Bounds
 from dashboard.evaluation.shown import Shown
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.domains.showers.projections import VIEWS
+from gan_runtime.domains.showers.pictures import VIEWS
 from gan_runtime.records.answer import ArrayFile
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ArrayRow, EvaluationRow

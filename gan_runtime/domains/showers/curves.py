@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.domains.showers import scores
-from gan_runtime.domains.showers.comparison import Sample
 from gan_runtime.domains.showers.features import ORDERS, SPECTRUM_EDGES, Array, Features
+from gan_runtime.domains.showers.scores import Sample
 
 
 @dataclass(frozen=True)

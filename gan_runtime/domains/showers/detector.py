@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Numbers = NDArray[np.float64]
 
@@ -134,3 +135,124 @@ CLIC = Detector(
     cell_mm=5.1,
     lateral_cells=51,
 )
+
+
+# ---- longitudinal --------------------------------------------------------------------------------
+# How a shower of electrons grows and dies along its axis (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section 3.1).
+#
+#     f(t) = b (b t)^(a - 1) exp(-b t) / Γ(a),   b = (a - 1) / T,   t in radiation lengths
+#
+# T is the depth of the maximum, a the shape; both fluctuate from shower to shower and are correlated. Constants as in Geant4's gflash.
+
+MEV_PER_GEV = 1_000.0
+LARGEST_SPREAD = 0.5  # of ln T and ln a, and the least T and a below: Geant4's, for low energies
+LEAST_MAXIMUM, LEAST_SHAPE = 1.0, 1.1
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Of each shower: `maximum` (N,), T in radiation lengths; `shape` (N,), a."""
+
+    maximum: Numbers
+    shape: Numbers
+
+    def fractions(self, edges_x0: Numbers) -> Numbers:
+        """The share of the energy between each two edges (N, Z + 1) → (N, Z): ∫ f dt = P(a, b t₂) - P(a, b t₁)."""
+        slope = (self.shape - 1.0) / self.maximum  # b
+        return np.diff(special.gammainc(self.shape[:, None], slope[:, None] * edges_x0), axis=1)
+
+    def of_spots(self, medium: Medium) -> Profiles:
+        """Along which the spots lie: T_s = T (0.813 + 0.0019 Z), a_s = a (0.844 + 0.0026 Z)."""
+        number = medium.atomic_number
+        shape = np.maximum(self.shape * (0.844 + 0.0026 * number), LEAST_SHAPE)
+        return Profiles(self.maximum * (0.813 + 0.0019 * number), shape)
+
+
+def mean_profiles(energies_gev: Numbers, medium: Medium) -> Profiles:
+    """exp ⟨ln T⟩ and exp ⟨ln a⟩ of a sampling calorimeter, from those of a homogeneous one (equations for T_hom, a_hom, T_samp, a_samp).
+
+    With ln y = ln(E / Ec):
+        T_hom = ln y - 0.812;                      T = T_hom - 0.55 / Fs - 0.69 (1 - ê)
+        a_hom = 0.81 + (0.458 + 2.26 / Z) ln y;    a = a_hom - 0.476 / Fs
+    """
+    log_y = _log_y(energies_gev, medium)
+    maximum = log_y - 0.812 - 0.55 / medium.sections_per_x0 - 0.69 * (1.0 - medium.response)
+    shape = 0.81 + (0.458 + 2.26 / medium.atomic_number) * log_y - 0.476 / medium.sections_per_x0
+    return Profiles(np.maximum(maximum, LEAST_MAXIMUM), np.maximum(shape, LEAST_SHAPE))
+
+
+def drawn_profiles(energies_gev: Numbers, medium: Medium, random: np.random.Generator) -> Profiles:
+    """T and a of single showers: log-normal, correlated by ρ. With g₁, g₂ standard normal and C± = √((1 ± ρ) / 2):
+
+    ln T = ⟨ln T⟩ + σ_T (C₊ g₁ + C₋ g₂);    ln a = ⟨ln a⟩ + σ_a (C₊ g₁ - C₋ g₂)
+    σ_T = 1 / (-2.5 + 1.25 ln y);  σ_a = 1 / (-0.82 + 0.79 ln y);  ρ = 0.784 - 0.023 ln y
+    """
+    log_y, mean = _log_y(energies_gev, medium), mean_profiles(energies_gev, medium)
+    together, apart = random.standard_normal((2, len(log_y)))
+    correlation = 0.784 - 0.023 * log_y
+    together *= np.sqrt((1.0 + correlation) / 2.0)
+    apart *= np.sqrt((1.0 - correlation) / 2.0)
+    maximum = mean.maximum * np.exp(_spread(-2.5 + 1.25 * log_y) * (together + apart))
+    shape = mean.shape * np.exp(_spread(-0.82 + 0.79 * log_y) * (together - apart))
+    return Profiles(np.maximum(maximum, LEAST_MAXIMUM), np.maximum(shape, LEAST_SHAPE))
+
+
+def _spread(inverse: Numbers) -> Numbers:
+    return 1.0 / np.maximum(inverse, 1.0 / LARGEST_SPREAD)
+
+
+def _log_y(energies_gev: Numbers, medium: Medium) -> Numbers:
+    return np.log(energies_gev * MEV_PER_GEV / medium.critical_mev)
+
+
+# ---- radial --------------------------------------------------------------------------------------
+# How wide a shower is at each depth (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section 3.2): a core and a tail.
+#
+# f(r) = p 2 r R_c² / (r² + R_c²)² + (1 - p) 2 r R_t² / (r² + R_t²)²,   r in Molière radii
+
+LEAST_RADIUS = 1e-3  # in Molière radii: far from the maximum the fits become negative
+
+
+@dataclass(frozen=True)
+class Widths:
+    """At each depth of each shower, all (N, Z): `core` R_c and `tail` R_t in Molière radii, `core_share` p."""
+
+    core: Numbers
+    tail: Numbers
+    core_share: Numbers
+
+
+def shower_ages(depths_x0: Numbers, profiles: Profiles, mean: Profiles) -> Numbers:
+    """Depths (N, Z) over that of the shower's middle: τ = t / T · (a - 1) / a · ⟨a⟩ / (⟨a⟩ - 1)."""
+    factor = (profiles.shape - 1.0) / profiles.shape * mean.shape / (mean.shape - 1.0) / profiles.maximum
+    return depths_x0 * factor[:, None]
+
+
+def widths(energies_gev: Numbers, ages: Numbers, medium: Medium) -> Widths:
+    """Energies (N,) and ages τ (N, Z) → widths. Of a homogeneous calorimeter, then the terms of a sampling one.
+
+    R_c = 0.0251 + 0.00319 ln E + (0.1162 - 0.000381 Z) τ
+    R_t = (0.659 - 0.00309 Z) (exp(-2.59 (τ - 0.645)) + exp((0.3585 + 0.0412 ln E) (τ - 0.645)))
+    p = (2.632 - 0.00094 Z) exp(q - exp q),  q = (0.401 + 0.00187 Z - τ) / (1.313 - 0.0686 ln E)
+    """
+    number, log_energy = medium.atomic_number, np.log(energies_gev)[:, None]
+    core = 0.0251 + 0.00319 * log_energy + (0.1162 - 0.000381 * number) * ages
+    late = ages - 0.645
+    tail = (0.659 - 0.00309 * number) * (np.exp(-2.59 * late) + np.exp((0.3585 + 0.0412 * log_energy) * late))
+    q = (0.401 + 0.00187 * number - ages) / (1.313 - 0.0686 * log_energy)
+    return _sampled(core, tail, (2.632 - 0.00094 * number) * np.exp(q - np.exp(q)), ages, medium)
+
+
+def _sampled(core: Numbers, tail: Numbers, core_share: Numbers, ages: Numbers, medium: Medium) -> Widths:
+    """What the layers of a sampling calorimeter add.
+
+    R_c: - 0.0203 (1 - ê) + 0.0397 exp(-τ) / Fs;   R_t: - 0.14 (1 - ê) - 0.495 exp(-τ) / Fs
+    p: + (1 - ê) (0.348 - 0.642 exp(-(τ - 1)²) / Fs)
+    """
+    unlike, young = 1.0 - medium.response, np.exp(-ages) / medium.sections_per_x0
+    near = np.exp(-((ages - 1.0) ** 2)) / medium.sections_per_x0
+    return Widths(
+        core=np.maximum(core - 0.0203 * unlike + 0.0397 * young, LEAST_RADIUS),
+        tail=np.maximum(tail - 0.14 * unlike - 0.495 * young, LEAST_RADIUS),
+        core_share=np.clip(core_share + unlike * (0.348 - 0.642 * near), 0.0, 1.0),
+    )

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.domains.showers.angle import divided, measured_angle
-from gan_runtime.domains.showers.challenge_features import challenge_features, log_mev, spread
-from gan_runtime.domains.showers.longitudinal import MEV_PER_GEV
+from gan_runtime.domains.showers.cells import divided, measured_angle
+from gan_runtime.domains.showers.detector import MEV_PER_GEV
+from gan_runtime.domains.showers.distances import challenge_features, log_mev, spread
 
 HIT_GEV = 2e-4  # a cell that counts as hit (authors: hits above 0.2 MeV)
 ORDERS = (1, 2, 3)  # of moments: mean, variance, third central moment

@@ -2,7 +2,7 @@
 
 The unit and the power are those of the authors' files and of their training (github.com/recardoso/ISC_HPC_3DGAN): a
 calorimeter sees about 1/50 of the energy, so the sum of the cells in this unit is about the incident energy in GeV, and
-the power brings the many faint cells closer to the few bright ones. Numbers become values and back in domains/showers/cell_values.py,
+the power brings the many faint cells closer to the few bright ones. Numbers become values and back in domains/showers/cells.py,
 which needs NumPy; the catalog does not.
 """
 

@@ -20,12 +20,12 @@ from gan_runtime.base.fields import Fields
 from gan_runtime.data import hdf5_files
 from gan_runtime.data.contract import Arrays, Progress
 from gan_runtime.data.prepared import Stored
-from gan_runtime.domains.showers import file_conversion, readout
+from gan_runtime.domains.showers import file_conversion, file_units
+from gan_runtime.domains.showers.cells import rows_of
 from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS, MERGED, cells_along, shower_fields
 from gan_runtime.domains.showers.file_checks import Cleaned, Rules
 from gan_runtime.domains.showers.file_conversion import Columns, Kind
 from gan_runtime.domains.showers.preparation_options import AUTO, AuthorsOptions
-from gan_runtime.domains.showers.rows import rows_of
 
 CELLS, ENERGY, ANGLE = "ECAL", "energy", "mtheta"
 LEAST_SUM = 10.0  # GeV · 50, of an event: 0.2 GeV seen, about 10 GeV of the electron
@@ -37,7 +37,7 @@ content = hdf5_files.content
 def prepare(source: Path, options: AuthorsOptions, folder: Path, progress: Progress) -> Stored:
     """Writes the rows of all files into the existing, empty `folder`. Raises as `shower_conversion.convert`."""
     rules = Rules(
-        readout.THREE_DGAN,
+        file_units.THREE_DGAN,
         least_gev=LEAST_SUM / CELL_UNITS,
         threshold=options.threshold,
         threshold_gev=1.0 / CELL_UNITS,

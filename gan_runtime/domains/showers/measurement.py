@@ -16,16 +16,14 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 from gan_runtime.data.contract import DataSet
 from gan_runtime.domains.showers import calochallenge
-from gan_runtime.domains.showers.cell_values import values_of
-from gan_runtime.domains.showers.comparison import Sample, compared, sample, with_reading
+from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.curves import ShowerCurve, bounds, curves
-from gan_runtime.domains.showers.discriminator_outputs import Reading
 from gan_runtime.domains.showers.evaluation import NAME, SUBMISSION_FILE, PhysicsOptions
 from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
-from gan_runtime.domains.showers.projections import cells_in_gev
-from gan_runtime.domains.showers.score_metrics import MEASURED
-from gan_runtime.domains.showers.scores import binned
-from gan_runtime.domains.showers.values import Value
+from gan_runtime.domains.showers.network_probes import Reading
+from gan_runtime.domains.showers.pictures import cells_in_gev
+from gan_runtime.domains.showers.score_metrics import MEASURED, Value
+from gan_runtime.domains.showers.scores import Sample, binned, compared, sample, with_reading
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
@@ -58,8 +56,7 @@ def measure(subject: Subject) -> Evaluated:
     """
     options, run = subject.options, subject.run
     subject.progress(0, 1, "building the networks")
-    from gan_runtime.domains.showers.discriminator_outputs import reading
-    from gan_runtime.domains.showers.generation_time import milliseconds_each
+    from gan_runtime.domains.showers.network_probes import milliseconds_each, reading
     from gan_runtime.training import trained
 
     networks = trained.of_run(run, subject.home, "best" if options.checkpoint == "best" else "newest")

@@ -7,13 +7,25 @@ the authors take ± 5 GeV around chosen energies, for which they have ten thousa
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
-from gan_runtime.domains.showers.features import Array, Features, correlated
-from gan_runtime.domains.showers.values import Value
+from gan_runtime.domains.showers import distances
+from gan_runtime.domains.showers.distances import challenge_fpd, challenge_kpd
+from gan_runtime.domains.showers.features import Array, Features, correlated, high_level, measured
+from gan_runtime.domains.showers.score_metrics import Value
 
 ENERGY_BINS, ANGLE_BINS = 5, 3
 WINDOW = 7  # cells along each side in which similarity is measured
@@ -147,3 +159,125 @@ def _correlations(rows: Array) -> Array:
     norms = np.sqrt((offsets**2).sum(axis=0))
     norms[norms == 0.0] = 1.0
     return np.asarray((offsets / norms).T @ (offsets / norms))
+
+
+# ---- classifiers ---------------------------------------------------------------------------------
+# How well a small network tells real showers from generated ones: the area under its ROC curve, 0.5 where it can only guess.
+#
+# The CaloChallenge (arXiv:2410.21611, section 5.3) trains such a network on all cells (low-level) and on layer energies, centers and
+# widths (high-level). This one is smaller, and so are its samples: an AUC near 0.5 here is no proof there. Needs scikit-learn.
+
+FOLDS = 3
+UNITS, ROUNDS = 64, 40
+MOST_NUMBERS = (
+    30_000_000  # of both samples together: 120 MB, 7,000 showers of the tiny grid and 460 of the full one
+)
+
+
+def auc(real: NDArray[np.floating], other: NDArray[np.floating], seed: int = 0) -> Value:
+    """Of rows that it was not trained on: mean over FOLDS folds, each once left out, and their standard deviation. Rows (N, F), (M, F);
+    of samples that are too large the first rows."""
+    rows = max(2 * FOLDS, min(len(real), len(other), MOST_NUMBERS // (2 * real.shape[1])))
+    numbers = np.concatenate([real[:rows], other[:rows]]).astype(np.float32)
+    is_real = np.concatenate([np.ones(len(real[:rows])), np.zeros(len(other[:rows]))])
+    areas = []
+    for train, left_out in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(numbers, is_real):
+        network = make_pipeline(
+            StandardScaler(),
+            MLPClassifier((UNITS,), alpha=1e-3, early_stopping=True, max_iter=ROUNDS, random_state=seed),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it ends after ROUNDS in any case
+            network.fit(numbers[train], is_real[train])
+        areas.append(roc_auc_score(is_real[left_out], network.predict_proba(numbers[left_out])[:, 1]))
+    return Value(float(np.mean(areas)), float(np.std(areas, ddof=1)))
+
+
+# ---- comparison ----------------------------------------------------------------------------------
+# A sample of showers beside a real one: every score. Curves: curves.py.
+#
+# What scores are called, and how they are read, stands in domains/showers/score_metrics.py.
+
+Told = Callable[[str], None]  # what is computed now
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Showers (N, X, Y, Z) in GeV and what is measured on them. `asked_angle`: what they were to have, rad (N,)."""
+
+    cells_gev: NDArray[np.float32]
+    features: Features
+    asked_angle: Array
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+def sample(
+    cells_gev: NDArray[np.float32],
+    energy_gev: Array,
+    asked_angle: Array | None,
+    periodic: tuple[int, ...],
+) -> Sample:
+    """With the features measured. `asked_angle`: None where the data set knows no angle."""
+    features = measured(cells_gev, energy_gev, periodic, has_angle=asked_angle is not None)
+    return Sample(cells_gev, features, features.angle if asked_angle is None else asked_angle)
+
+
+def with_reading(showers: Sample, belief: Array, energy_gev: Array) -> Sample:
+    """The same showers with what a judging network reads from them: that they are real, 0 to 1, and their incident energy (N,)."""
+    return replace(showers, features=replace(showers.features, belief=belief, read_gev=energy_gev))
+
+
+def compared(real: Sample, other: Sample, told: Told = lambda _: None) -> dict[str, Value]:
+    """Every score of `other` beside `real`, by name. A sample in which nothing is left gives what the formulas give.
+
+    On one core: the matrices are small, and beside a training several threads wait for each other longer than they compute.
+    """
+    with threadpool_limits(1):
+        return _compared(real, other, told)
+
+
+def _compared(real: Sample, other: Sample, told: Told) -> dict[str, Value]:
+    told("scores of the authors")
+    bounds = edges(real.features.energy_gev, ENERGY_BINS)
+    mine, theirs = real.features, other.features
+    terms = (
+        moments_error(mine, theirs, bounds),
+        profile_error(mine, theirs, bounds),
+        angle_error(mine, theirs, other.asked_angle),
+    )
+    found = {
+        "sampling_fraction": sampling_fraction_error(mine, theirs, bounds),
+        "total": total_error(terms),
+        **dict(zip(("moments", "profiles", "angle"), terms, strict=True)),
+        **{f"profile_{axis}": profile_distance(mine, theirs, axis) for axis in "xyz"},
+        "correlations": correlation_error(mine, theirs),
+        "layers": layer_correlation_error(mine, theirs),
+        "similarity": similarity(other.cells_gev, other.cells_gev),
+    }
+    one, two = high_level(mine), high_level(theirs)
+    told("distances of the features")
+    found |= {
+        "challenge_fpd": _thousandfold(challenge_fpd(mine.challenge, theirs.challenge)),
+        "challenge_kpd": _thousandfold(challenge_kpd(mine.challenge, theirs.challenge)),
+    }
+    separations = [distances.separation(one[:, place], two[:, place]) for place in range(1, one.shape[1])]
+    found |= {
+        "fpd": _thousandfold(distances.fpd(one, two)),
+        "kpd": _thousandfold(distances.kpd(one, two)),
+        "separation": Value(float(np.mean(separations))),
+    }
+    told("training classifiers")
+    return found | {"auc_high": auc(one, two), "auc_low": auc(low_level(real), low_level(other))}
+
+
+def low_level(showers: Sample) -> NDArray[np.float32]:
+    """(N, 1 + X·Y·Z): log10 of the incident energy in MeV, and each cell over the incident energy."""
+    energy = showers.features.energy_gev[:, np.newaxis].astype(np.float32)
+    cells = showers.cells_gev.reshape(len(showers), -1) / energy
+    return np.concatenate([np.log10(energy * 1e3), cells], axis=1)
+
+
+def _thousandfold(found: Value) -> Value:
+    return Value(found.value * 1e3, found.error * 1e3)

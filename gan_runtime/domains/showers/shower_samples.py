@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.contract import DataSet
 from gan_runtime.domains.showers import simulation
-from gan_runtime.domains.showers.angle import measured_angle
-from gan_runtime.domains.showers.comparison import Sample, sample
+from gan_runtime.domains.showers.cells import measured_angle, rows_of
 from gan_runtime.domains.showers.curves import whole
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.measurement import of_values, pictures_of, stored_curve
-from gan_runtime.domains.showers.projections import cells_in_gev
+from gan_runtime.domains.showers.pictures import cells_in_gev
 from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
-from gan_runtime.domains.showers.rows import rows_of
-from gan_runtime.domains.showers.simulated_preparation import GRIDS
-from gan_runtime.domains.showers.simulation import Grid
+from gan_runtime.domains.showers.scores import Sample, sample
+from gan_runtime.domains.showers.simulation import GRIDS, Grid
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.run_folder import write_whole

@@ -12,14 +12,29 @@ Not simulated: magnetic field, back-scattering, threshold and noise of the elect
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.domains.showers.detector import CLIC, Detector, Numbers
-from gan_runtime.domains.showers.fields import MERGED
-from gan_runtime.domains.showers.longitudinal import drawn_profiles, mean_profiles
-from gan_runtime.domains.showers.radial import Widths, shower_ages, widths
+from gan_runtime.data.contract import Progress
+from gan_runtime.data.prepared import Stored
+from gan_runtime.data.sharded import RowWriter
+from gan_runtime.data.summary import Summary
+from gan_runtime.domains.showers.cells import rows_of
+from gan_runtime.domains.showers.detector import (
+    CLIC,
+    Detector,
+    Numbers,
+    Widths,
+    drawn_profiles,
+    mean_profiles,
+    shower_ages,
+    widths,
+)
+from gan_runtime.domains.showers.fields import MERGED, shower_fields
+from gan_runtime.domains.showers.file_checks import Tally
+from gan_runtime.domains.showers.preparation_options import ShowerOptions, held_out
 
 # Of the energy that a thin layer holds: the mean of all showers is then CERN's own fit, 2.0 % of 100 GeV and 1.8 % of 500 GeV.
 SAMPLING_FRACTION = 0.0250
@@ -159,3 +174,33 @@ def _image(
     cell = ((shower * side + x // grid.merged) * side + y // grid.merged) * depth + layer
     cells = np.bincount(cell[inside], energy_gev[inside], minlength=count * side * side * depth)
     return cells.astype(np.float32).reshape(count, *grid.shape)
+
+
+# ---- simulated preparation -----------------------------------------------------------------------
+# The preparation `showers`: simulated electrons become a data set.
+
+# Simulated together, with random numbers of their own: the first showers are the same, however many are asked for.
+AT_ONCE = 32
+GRIDS = {"full": FULL, "tiny": TINY}
+
+
+def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progress) -> Stored:
+    """Writes the showers into the existing, empty `folder`. Raises HomeError: the disk has too little space."""
+    fields, tally = shower_fields((*GRIDS[options.grid].shape, 1)), Tally()
+    with RowWriter(folder, fields, options.events, f"a data set of {options.events:,} showers") as writer:
+        for begin in range(0, options.events, AT_ONCE):
+            progress(begin, options.events, f"Simulating {begin:,} of {options.events:,} showers")
+            cells_gev, energies = simulated(options, begin // AT_ONCE, min(AT_ONCE, options.events - begin))
+            tally.add(cells_gev, energies)
+            writer.append(rows_of(cells_gev, energies))
+    summary = Summary(held_out=held_out(options), quantities=tally.quantities(), curve=tally.profile())
+    return Stored(fields, writer.shards, summary)
+
+
+def simulated(options: ShowerOptions, part: int, count: int) -> tuple[Floats, Numbers]:
+    """The first `count` of the showers with number 32 · part and above: cells (count, X, Y, Z) and incident energies (count,), both in GeV."""
+    random = np.random.default_rng((options.seed, part))
+    energies = random.uniform(options.energy_low, options.energy_high, AT_ONCE)
+    angles = np.radians(random.uniform(options.angle_low, options.angle_high, AT_ONCE))
+    cells_gev = simulate(energies, angles, random, GRIDS[options.grid])
+    return cells_gev[:count], energies[:count]

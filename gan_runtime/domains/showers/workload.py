@@ -17,9 +17,18 @@ from keras import ops
 from numpy.typing import NDArray
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.domains.showers import epoch_scores, measuring_heads, networks
+from gan_runtime.domains.showers import networks as shower_networks
 from gan_runtime.domains.showers.entry import ShowerOptions
-from gan_runtime.domains.showers.fields import ANGLE, BELIEF, DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.domains.showers.fields import (
+    ANGLE,
+    BELIEF,
+    CELL_UNITS,
+    DEPOSIT,
+    ENERGY,
+    ENERGY_SCALE,
+    SHOWERS,
+)
+from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import (
     Arrays,
     Batch,
@@ -33,6 +42,7 @@ from gan_runtime.workloads.contract import (
     Update,
 )
 from gan_runtime.workloads.losses import bce, mean_absolute_error, mean_percentage_error, probability_real
+from gan_runtime.workloads.pair import UNDECIDED, spread
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 LATENTS = "latents"
@@ -48,7 +58,7 @@ class Shower3dgan:
 
     def networks(self, options: ShowerOptions, fields: Fields) -> dict[str, Any]:
         """See `shower_networks`."""
-        return networks.networks(options, fields)
+        return shower_networks.networks(options, fields)
 
     def program(self, options: ShowerOptions, fields: Fields) -> Program:  # noqa: ARG002
         """Each update sees what those before it have made of the networks, all of them the same batch."""
@@ -96,7 +106,7 @@ class Shower3dgan:
         """See `shower_scores`."""
         fake = generated(options, networks, inputs, training=False)
         logits = [networks[DISCRIMINATOR](showers, training=False)[0] for showers in (rows[SHOWERS], fake)]
-        return epoch_scores.judged(rows, fake, *map(probability_real, logits))
+        return judged(rows, fake, *map(probability_real, logits))
 
     def read(self, options: ShowerOptions, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:  # noqa: ARG002
         """D's belief that showers are real, 0 to 1, and the incident energy that it reads, in the unit of the field: (B,) each."""
@@ -126,10 +136,10 @@ def generator_phase(
     """
     fake = generated(options, networks, asked(options, batch, noise), training=True)  # (B, X, Y, Z, 1)
     logits, energy = networks[DISCRIMINATOR](fake, training=True)  # (B, 1) each
-    cells = measuring_heads.energies(fake)  # (B, X, Y, Z), 20 MeV
+    cells = shower_networks.energies(fake)  # (B, X, Y, Z), 20 MeV
     surely = bce(logits, 1.0)
     energy_error = mean_percentage_error(energy[:, 0], batch[ENERGY], LEAST_ENERGY)
-    deposit_error = mean_percentage_error(measuring_heads.deposit(cells), batch[DEPOSIT], LEAST_DEPOSIT)
+    deposit_error = mean_percentage_error(shower_networks.deposit(cells), batch[DEPOSIT], LEAST_DEPOSIT)
     loss = (
         options.weight_real * surely
         + options.weight_energy * energy_error
@@ -137,7 +147,7 @@ def generator_phase(
     )
     terms = {"bce_generator": surely, "energy_error_fake": energy_error, "deposit_error": deposit_error}
     if ANGLE in batch:
-        terms["angle_error"] = mean_absolute_error(measuring_heads.measured_angle(cells), batch[ANGLE])
+        terms["angle_error"] = mean_absolute_error(shower_networks.measured_angle(cells), batch[ANGLE])
         loss = loss + options.weight_angle * terms["angle_error"]
     # Both updates name their terms alike, so those of the second, which a step leaves behind, are recorded.
     return Forward({_of_generator(number).loss: loss}, terms)
@@ -184,3 +194,81 @@ def _of_generator(number: int) -> Update:
 
 
 WORKLOAD = Shower3dgan()
+
+
+# ---- epoch scores --------------------------------------------------------------------------------
+# What an epoch's look says of generated showers beside real ones of the same energies and angles, over the rows of all replicas.
+#
+# Sources: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; svalleco/3Dgan, branch Anglegan, analysis. Definitions: docs/3dgan.md.
+
+# Ends of the bins of the incident energy, in units of 100 GeV: the authors' set ends at 5, the CaloChallenge's at 10.
+ENERGY_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
+EMPTY_SHARE = 0.01  # of the real deposit; below it a shower counts as empty
+AXES = {"x": (0, 2, 3), "y": (0, 1, 3), "z": (0, 1, 2)}  # what is summed over for the profile along each
+PERCENT_A_UNIT = (
+    100 * ENERGY_SCALE / CELL_UNITS
+)  # deposit in 20 MeV over energy in 100 GeV, as a share in per cent
+
+
+def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) -> Judged:
+    """`rows`: real showers with energies, deposits and perhaps angles. `fake`: generated beside them; scores: of D, (B,)."""
+    real = ops.cast(rows[SHOWERS], "float32")
+    cells, made = shower_networks.energies(real), shower_networks.energies(fake)
+    deposited = {"real": rows[DEPOSIT], "fake": shower_networks.deposit(made)}
+    scores = {"real": score_real, "fake": score_fake}
+    right = {"real": score_real > UNDECIDED, "fake": score_fake < UNDECIDED}
+    sampled = {kind: PERCENT_A_UNIT * each / rows[ENERGY] for kind, each in deposited.items()}
+    scalars = {
+        **{f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32")) for kind, hits in right.items()},
+        **{f"probe_score_{kind}": ops.mean(score) for kind, score in scores.items()},
+        **{"spread_real": spread(real), "spread_fake": spread(fake)},
+        **_of_deposits(deposited["real"], deposited["fake"]),
+        "sampling_fraction_error": sampling_fraction_error(rows[ENERGY], sampled["real"], sampled["fake"]),
+        **_of_profiles(cells, made),
+    }
+    if ANGLE in rows:
+        scalars["probe_angle_error"] = mean_absolute_error(shower_networks.measured_angle(made), rows[ANGLE])
+    return Judged({**scores, **{f"sampled_{kind}": values for kind, values in sampled.items()}}, scalars)
+
+
+def sampling_fraction_error(energies: Tensor, real: Tensor, fake: Tensor) -> Tensor:
+    """Mean over bins of the energy of |⟨SF_real⟩ - ⟨SF_generated⟩| / ⟨SF_real⟩, bins without a shower left out; scalar, 0 to infinity.
+
+    All (B,). For 256 showers and 12 bins: `bins` (256, 12), the sums over the showers of all replicas (12,).
+    """
+    place = ops.sum(ops.cast(energies[:, None] >= ops.convert_to_tensor(ENERGY_ENDS), "int32"), axis=1)
+    bins = ops.one_hot(place, len(ENERGY_ENDS) + 1, dtype="float32")
+    own = ops.stack([ops.sum(bins * values[:, None], axis=0) for values in (ops.ones_like(real), real, fake)])
+    showers, of_real, of_fake = ops.unstack(step_context.current().mean_over_replicas(own), 3)
+    filled = ops.cast((showers > 0.0) & (of_real > 0.0), "float32")
+    errors = ops.abs(of_real - of_fake) / ops.where(of_real > 0.0, of_real, 1.0)
+    return ops.sum(errors * filled) / ops.maximum(ops.sum(filled), 1.0)
+
+
+def profile_errors(cells: Tensor, made: Tensor) -> dict[str, Tensor]:
+    """Along each axis Σ |S - Ŝ| / Σ S, with the summed energies S, Ŝ in each of its places over all showers: 0 to infinity, 1 for
+    nothing at all. The authors take the mean over places of |S - Ŝ| / S, which counts the empty border as much as the core."""
+    errors = {}
+    for axis, others in AXES.items():
+        own = ops.stack([ops.sum(cells, axis=others), ops.sum(made, axis=others)])
+        real, fake = ops.unstack(step_context.current().mean_over_replicas(own), 2)
+        errors[axis] = ops.sum(ops.abs(real - fake)) / ops.maximum(ops.sum(real), shower_networks.NOTHING)
+    return errors
+
+
+def _of_profiles(cells: Tensor, made: Tensor) -> Mapping[str, Tensor]:
+    errors = profile_errors(cells, made)
+    return {
+        "profile_error": ops.mean(ops.stack(list(errors.values()))),
+        **{f"profile_error_{axis}": error for axis, error in errors.items()},
+    }
+
+
+def _of_deposits(real: Tensor, fake: Tensor) -> Mapping[str, Tensor]:
+    """Generated over real energy, all showers together; and the share of generated ones that are empty."""
+    own = ops.stack([ops.mean(fake), ops.mean(real)])
+    of_fake, of_real = ops.unstack(step_context.current().mean_over_replicas(own), 2)
+    return {
+        "energy_response": of_fake / ops.maximum(of_real, shower_networks.NOTHING),
+        "empty_showers": ops.mean(ops.cast(fake <= EMPTY_SHARE * real, "float32")),
+    }

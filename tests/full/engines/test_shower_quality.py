@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from gan_runtime.data.contract import Arrays, ArraySet
 from gan_runtime.domains.showers import scores, workload
-from gan_runtime.domains.showers.cell_values import ANGLE, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.comparison import Sample, sample
-from gan_runtime.domains.showers.projections import cells_in_gev
-from gan_runtime.domains.showers.rows import rows_of
+from gan_runtime.domains.showers.cells import rows_of
+from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
+from gan_runtime.domains.showers.pictures import cells_in_gev
+from gan_runtime.domains.showers.scores import Sample, sample
 from gan_runtime.engines.inputs import drawn_inputs
 from gan_runtime.spec.presets import PRESETS
 from tests.calorimeter.toy_showers import toy_showers

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gan_runtime.data.contract import DataSet
-from gan_runtime.domains.showers import measuring_heads
+from gan_runtime.domains.showers import networks
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.jax.spmd import JaxEngine
 from tests.support.engines import jax_side, three_ways
@@ -24,8 +24,8 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of the sum of both by the showers."""
 
     def heads(images: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-        cells = measuring_heads.energies(images)
-        angles, deposits = measuring_heads.measured_angle(cells), measuring_heads.deposit(cells)
+        cells = networks.energies(images)
+        angles, deposits = networks.measured_angle(cells), networks.deposit(cells)
         return angles.sum() + deposits.sum(), (angles, deposits)
 
     slopes, found = jax.jit(jax.grad(heads, has_aux=True))(jnp.asarray(images))

@@ -8,16 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.domains.showers.angle import measured_angle
-from gan_runtime.domains.showers.cell_values import (
-    ANGLE,
-    CELL_UNITS,
-    DEPOSIT,
-    ENERGY,
-    SHOWERS,
-    shower_fields,
-    values_of,
-)
+from gan_runtime.domains.showers.cells import measured_angle, values_of
+from gan_runtime.domains.showers.fields import ANGLE, CELL_UNITS, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.simulation import simulate
 
 GRID = (5, 6, 4)

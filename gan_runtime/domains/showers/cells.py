@@ -1,8 +1,4 @@
-"""The angle of a shower, measured on its image: the slope of the line through the barycentres of its layers.
-
-The authors' `mtheta` (github.com/svalleco/3Dgan, branch Anglegan; github.com/recardoso/ISC_HPC_3DGAN). It counts in cells, and a cell
-is as deep as a layer but not as wide, so it is not the angle of the particle: 60°, 90° and 120° are measured as about 62°, 90° and 118°.
-"""
+"""Showers in numbers: energies of cells to the values that networks see, and back. Names and fields: shower_fields.py."""
 
 from __future__ import annotations
 
@@ -11,7 +7,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.domains.showers.fields import CELL_UNITS
+from gan_runtime.domains.showers.fields import (
+    ANGLE,
+    CELL_UNITS,
+    DEPOSIT,
+    ENERGY,
+    POWER,
+    SHOWERS,
+)
+
+
+def values_of(cells_gev: NDArray[Any]) -> NDArray[np.float32]:
+    """Energies of cells in GeV, at least 0 → values, of the same shape."""
+    values = np.asarray(cells_gev, np.float32) * np.float32(CELL_UNITS)
+    filled = values != 0.0  # 98 of 100 cells are empty, and a power takes longer than all else
+    values[filled] **= np.float32(POWER)
+    return values
+
+
+def cells_of(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Values → energies of cells in GeV, of the same shape. What a network makes negative counts as an empty cell."""
+    positive = np.maximum(values, 0.0).astype(np.float32)
+    return np.power(positive, np.float32(1.0 / POWER)) / np.float32(CELL_UNITS)
+
+
+# ---- angle ---------------------------------------------------------------------------------------
+# The angle of a shower, measured on its image: the slope of the line through the barycentres of its layers.
+#
+# The authors' `mtheta` (github.com/svalleco/3Dgan, branch Anglegan; github.com/recardoso/ISC_HPC_3DGAN). It counts in cells, and a cell
+# is as deep as a layer but not as wide, so it is not the angle of the particle: 60°, 90° and 120° are measured as about 62°, 90° and 118°.
 
 OF_NOTHING = 100.0  # what an image without energy measures, rad, as the authors have it
 LEAST_GEV = 1e-6 / CELL_UNITS  # a layer, or an image, counts as empty up to this
@@ -56,3 +80,27 @@ def divided(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[n
     """0 where there is nothing to divide by."""
     filled = below > 0.0
     return np.where(filled, above / np.where(filled, below, 1.0), 0.0)
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+# From measured cells to the rows of a data set.
+
+
+def rows_of(
+    cells_gev: NDArray[Any], energies_gev: NDArray[Any], angles: NDArray[Any] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Cells (N, X, Y, Z) and energies (N,), both in GeV → rows by field, as `fields.shower_fields` stores them.
+
+    `angles`: (N,), rad, where they are known already; else they are measured on the cells.
+    """
+    measured = measured_angle(cells_gev) if angles is None else angles
+    return {**rows_without_angle(cells_gev, energies_gev), ANGLE: measured.astype(np.float32)}
+
+
+def rows_without_angle(cells_gev: NDArray[Any], energies_gev: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """As `rows_of`, of showers that all come in at one angle."""
+    return {
+        SHOWERS: values_of(cells_gev)[..., None].astype(np.float16),
+        ENERGY: energies_gev.astype(np.float32),
+        DEPOSIT: CELL_UNITS * cells_gev.sum(axis=(1, 2, 3), dtype=np.float32),
+    }
