@@ -28,8 +28,8 @@ with summary:
         launch_view.what_is_wrong(filled.problems)
     if spec is None or host is None:
         st.stop()
-    launch_view.what_it_takes(runtime, spec, host, preset)
-    waits = launch_view.accelerator_is_busy(runtime.store, spec, host)
+    admission = launch_view.what_it_takes(runtime, spec, host, preset)
+    waits = launch_view.accelerator_is_busy(runtime.store, spec, admission)
     devices_view.taken(runtime)
     after = after_view.choice(runtime, after_view.LAUNCH)
     if launch_view.start_button("Add to the queue" if waits or after else "Start run"):

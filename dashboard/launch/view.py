@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, command_box, widgets, words
+from dashboard import change_buttons, command_box, widgets, words
 from dashboard.launch import fields
 from gan_runtime import device_locks
-from gan_runtime.base.errors import AcceleratorError
+from gan_runtime.base.errors import SpecError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.device_locks import host_devices
 from gan_runtime.hardware.hosts import Host
@@ -17,21 +16,27 @@ from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
+from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, Admission, admit
 from gan_runtime.training import memory_estimate
 
 
-def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> None:
-    """Steps, batch, memory and time of the run as it stands in the form, and the equivalent command."""
+def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> Admission | None:
+    """Steps, batch, memory and time of the run as it stands in the form, and the equivalent command.
+
+    None when this host cannot train it; the reasons are shown.
+    """
     st.header("This run")
-    data = _data(spec, runtime.home)
-    if data is not None:
-        _figures(runtime, spec, host, data)
-    if spec.replicas_in_all > host.cores and accelerator(spec, host) == "cpu":
+    admission = _admitted(spec, host, runtime.home)
+    if admission is not None and admission.data is not None:
+        _figures(runtime, admission, admission.data, host)
+    is_on_cpu = admission is not None and admission.accelerator == "cpu"
+    if is_on_cpu and spec.replicas_in_all > host.cores:
         st.caption(
             f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
         )
     widgets.local_sgd(spec.sync_every_steps)
     command_box.show(fields.command(preset, spec))
+    return admission
 
 
 def what_is_wrong(problems: dict[str, str]) -> None:
@@ -52,9 +57,9 @@ def start_button(label: str, why_not: str = "") -> bool:
     return pressed
 
 
-def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:
+def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None) -> bool:
     """Whether a run started now would have to wait: for a run of this home, or for a training of another one."""
-    wanted = accelerator(spec, host)
+    wanted = spec.accelerator if admission is None else admission.accelerator
     live = [row for row in queries.runs(store) if row.is_live and row.accelerator == wanted]
     devices, count = host_devices.of_run(wanted, spec)
     if (len(devices) == 1 and live) or any(row.status == "queued" for row in live):
@@ -62,24 +67,18 @@ def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:
     return sum(not device_locks.is_free(device) for device in devices) > len(devices) - count
 
 
-def accelerator(spec: RunSpec, host: Host) -> str:
-    """Where the run would train; what was asked for when this host does not have it."""
+def _admitted(spec: RunSpec, host: Host, home: Home) -> Admission | None:
+    """Weights to begin with are looked at when the run is submitted: another run may still make them."""
     try:
-        return host.resolve(spec)
-    except AcceleratorError as error:
-        st.error(words.plain(str(error)), icon=":material/error:")
-        return spec.accelerator
+        return admit(spec.model_copy(update={"start_from": ""}), host, home)
+    except SpecError as error:
+        for wrong in error.errors:
+            st.error(words.plain(wrong.message), icon=":material/error:")
+        return None
 
 
-def _data(spec: RunSpec, home: Home) -> Availability | None:
-    data = actions.attempt(lambda: loading.availability(spec.dataset, home))
-    if data is not None:
-        actions.succeeded(lambda: spec.check_set(data.images))
-    return data
-
-
-def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) -> None:
-    memory_bytes = memory_estimate.memory_bytes(spec, runtime.home)
+def _figures(runtime: Runtime, admission: Admission, data: Availability, host: Host) -> None:
+    spec, memory_bytes = admission.spec, admission.memory_bytes or 0.0
     columns = st.columns(2)
     columns[0].metric("Steps per epoch", words.count(spec.steps_per_epoch(data.images)))
     columns[1].metric(
@@ -92,7 +91,7 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
         words.size(memory_bytes),
         help=f"Framework, weights, gradients, optimizer and activations of all replicas of all processes; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
     )
-    rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host), host.cpu_model)
+    rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
     columns[1].metric(
         "Time, est.",
         f"≈ {words.duration(memory_estimate.training_seconds(spec, data.images, rate))}"
@@ -103,7 +102,4 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {words.count(data.images)} images, {words.plain(where)}")
     if memory_bytes > host.memory_bytes:
-        st.warning(
-            "This is more than the memory of this host: lower the global batch or the number of workers.",
-            icon=":material/memory:",
-        )
+        st.warning(TOO_LITTLE_MEMORY, icon=":material/memory:")

@@ -7,11 +7,11 @@ from functools import partial
 
 from dashboard import actions
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import loading
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.supervision.admission import admit
 from gan_runtime.training import memory_estimate
 
 HELP = "From the speed of runs like these that trained on this host. Unknown before there are any."
@@ -33,9 +33,8 @@ def seconds(runtime: Runtime, host: Host, designs: Iterable[StudyDesign]) -> flo
 
 
 def _seconds(runtime: Runtime, host: Host, spec: RunSpec) -> float | None:
-    data = actions.attempt(partial(loading.availability, spec.dataset, runtime.home))
-    accelerator = actions.attempt(partial(host.resolve, spec))
-    if data is None or accelerator is None:
+    admission = actions.attempt(partial(admit, spec, host, runtime.home))
+    if admission is None or admission.data is None:
         return None
-    rate = queries.typical_images_per_s(runtime.store, spec, accelerator, host.cpu_model)
-    return memory_estimate.training_seconds(spec, data.images, rate) if rate else None
+    rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
+    return memory_estimate.training_seconds(spec, admission.data.images, rate) if rate else None

@@ -116,13 +116,14 @@ def signal_group(job: JobDir, number: signal.Signals) -> None:
 def looks(home: Home, name: str = "", /, **options: Any) -> list[JobLook]:
     """All jobs, the newest first; or those of one name, whose options have these values."""
     names = job_named(name).names if name else ()
-    found = [look for job in job_dirs(home) if (look := job.look()) is not None]
-    return [
-        look
-        for look in reversed(found)
-        if (not names or look.asked.kind in names)
-        and all(look.asked.options.get(option) == value for option, value in options.items())
-    ]
+    matching = [job for job in reversed(job_dirs(home)) if _matches(job.asked(), names, options)]
+    return [look for job in matching if (look := job.look()) is not None]
+
+
+def _matches(asked: Asked | None, names: tuple[str, ...], options: Mapping[str, Any]) -> bool:
+    if asked is None or (names and asked.kind not in names):
+        return False
+    return all(asked.options.get(option) == value for option, value in options.items())
 
 
 def newest(home: Home, name: str, /, *, also_cancelled: bool = True, **options: Any) -> JobLook | None:

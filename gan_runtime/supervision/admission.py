@@ -19,6 +19,7 @@ from gan_runtime.base.errors import (
     UnknownRunError,
 )
 from gan_runtime.data import door, loading
+from gan_runtime.data.contract import Availability
 from gan_runtime.hardware import host_presets
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import data_jobs
@@ -36,17 +37,22 @@ TOO_LITTLE_MEMORY = (
 class Admission:
     """A run that this host can train. `spec`: with the engine that `auto` stands for, so that every attempt has the same one.
 
-    `accelerator`: cpu, gpu or tpu. `waits_for_data`: its data set is in the making, or has to be fetched or made first.
-    `memory_bytes`: of all its processes, an estimate; None while the data set is in the making. `checkpoint_bytes`: of all that
-    it keeps on the disk; 0 then. `warnings`: what makes it slow or may end it, in sentences.
+    `accelerator`: cpu, gpu or tpu. `data`: what there is of its data set; None while that is in the making. `memory_bytes`: of
+    all its processes, an estimate; None then. `checkpoint_bytes`: of all that it keeps on the disk; 0 then. `warnings`: what
+    makes it slow or may end it, in sentences.
     """
 
     spec: RunSpec
     accelerator: str
-    waits_for_data: bool
+    data: Availability | None
     memory_bytes: float | None
     checkpoint_bytes: int
     warnings: tuple[str, ...] = ()
+
+    @property
+    def waits_for_data(self) -> bool:
+        """Whether its data set is in the making, or has to be fetched or made first."""
+        return self.data is None or not self.data.ready
 
 
 def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") -> Admission:
@@ -60,25 +66,18 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
     accelerator = _tried(lambda: host.resolve(spec), "accelerator", wrong)
     resolved = _resolved(spec, host, accelerator, wrong) if accelerator else None
     is_in_the_making = home is not None and data_jobs.preparing_job(home, spec.dataset) is not None
-    if not is_in_the_making:
-        fields = _tried(lambda: door.check(spec, home), "dataset", wrong)
-        if fields is not None:
-            _tried(lambda: spec.check_set(loading.availability(spec.dataset, home).images), "dataset", wrong)
+    data = fields = None
+    if not is_in_the_making and (fields := _tried(lambda: door.check(spec, home), "dataset", wrong)):
+        data = _tried(lambda: _enough(spec, home), "dataset", wrong)
     if home is not None:
         _tried(lambda: initial_weights.check(home, spec, after), "start_from", wrong)
     if wrong or accelerator is None or resolved is None:
         raise SpecError(wrong)
-    if is_in_the_making:
-        return Admission(resolved, accelerator, True, None, 0, _warnings(resolved, host, None))
+    if fields is None:
+        return Admission(resolved, accelerator, None, None, 0, _warnings(resolved, host, None))
     memory = memory_estimate.memory_bytes(spec, home)
-    return Admission(
-        resolved,
-        accelerator,
-        waits_for_data=not loading.availability(spec.dataset, home).ready,
-        memory_bytes=memory,
-        checkpoint_bytes=memory_estimate.checkpoints_bytes(spec, door.check(spec, home)),
-        warnings=_warnings(resolved, host, memory),
-    )
+    checkpoints = memory_estimate.checkpoints_bytes(spec, fields)
+    return Admission(resolved, accelerator, data, memory, checkpoints, _warnings(resolved, host, memory))
 
 
 def require_space(home: Home, admissions: Sequence[Admission]) -> None:
@@ -92,6 +91,12 @@ def require_space(home: Home, admissions: Sequence[Admission]) -> None:
     disk.require(
         home.path, disk.LEAST_BYTES + needed, f"{purpose} with its checkpoints" if needed else purpose
     )
+
+
+def _enough(spec: RunSpec, home: Home | None) -> Availability:
+    data = loading.availability(spec.dataset, home)
+    spec.check_set(data.images)
+    return data
 
 
 def _resolved(spec: RunSpec, host: Host, accelerator: str, wrong: list[FieldError]) -> RunSpec | None:

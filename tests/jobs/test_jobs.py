@@ -12,6 +12,7 @@ import pytest
 from gan_runtime.base.errors import HomeError, JobError
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, JobDir, Progress
+from gan_runtime.jobs.job import job_named
 from gan_runtime.jobs.job_queue import GRACE_SECONDS, JobSupervisor
 from gan_runtime.records.home import Home
 
@@ -200,3 +201,20 @@ def test_a_full_disk_leaves_no_half_made_job(home: Home, files_end_at: Callable[
     with files_end_at(0), pytest.raises(HomeError, match="cannot be written"):
         ask(home, "count_in_turn")
     assert job_queue.job_dirs(home) == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("prepare_data", "survey_data", "generate", "compute_surface"),
+        *("measure_physics", "make_showers", "iterate", "check_tpu"),
+    ],
+)
+def test_a_job_folder_of_an_earlier_version_is_read_and_listed(home: Home, kind: str) -> None:
+    job = JobDir(home.jobs / f"{kind.replace('_', '-')}-0001")
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked(kind=kind, options={"run_id": "quick-0001"}, asker="a test"))
+    name = job_named(kind).name
+    [look] = job_queue.looks(home, name, run_id="quick-0001")
+    assert (look.job, look.state, look.asked.kind) == (job, "waiting", kind)
+    assert job_queue.looks(home, name, run_id="quick-0002") == []

@@ -1,0 +1,84 @@
+"""Whether this host can train a run: every reason at once, what it waits for, and what it will need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.base.errors import HomeError, SpecError
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.jobs import data_jobs
+from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.supervision import admission
+from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, admit
+
+DIGITS = {"workload": "mlp_gan", "dataset": "digits"}
+
+
+def test_every_reason_is_told_at_once_with_its_option(home: Home, host: Host) -> None:
+    spec = RunSpec.parse({**DIGITS, "dataset": "photos", "accelerator": "gpu", "start_from": "quick-0009"})
+    with pytest.raises(SpecError) as refused:
+        admit(spec, host, home)
+    assert list(refused.value.by_field()) == ["accelerator", "dataset", "start_from"]
+    assert "this host has no GPU" in refused.value.by_field()["accelerator"]
+    assert "no data set is called 'photos'" in refused.value.by_field()["dataset"]
+    assert not home.jobs.exists()
+
+
+def test_a_run_keeps_the_engine_that_auto_stands_for_here(host: Host) -> None:
+    admitted = admit(RunSpec.parse(DIGITS), host)
+    assert (admitted.spec.engine, admitted.accelerator) == ("tensorflow", "cpu")
+    assert not admitted.waits_for_data
+    assert admitted.data is not None
+    assert admitted.data.images == 1_797
+    assert admitted.memory_bytes is not None
+    assert admitted.memory_bytes > 700e6
+    assert admitted.checkpoint_bytes > 0
+
+
+def test_a_run_may_begin_with_the_weights_of_the_run_that_it_waits_for(
+    home: Home, host: Host, new_run: Callable[..., RunDir]
+) -> None:
+    new_run("quick-0001", **DIGITS)
+    spec = RunSpec.parse({**DIGITS, "start_from": "quick-0001"})
+    with pytest.raises(SpecError) as refused:
+        admit(spec, host, home)
+    assert list(refused.value.by_field()) == ["start_from"]
+    assert admit(spec, host, home, after="quick-0001").accelerator == "cpu"
+
+
+def test_of_a_data_set_in_the_making_nothing_is_estimated(home: Home, host: Host) -> None:
+    job = JobDir(home.jobs / "prepare-data-0001")
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked(kind=data_jobs.PREPARE, options={"name": "photos"}, asker="a test"))
+    admitted = admit(RunSpec.parse({"dataset": "photos"}), host, home)
+    assert (admitted.waits_for_data, admitted.data, admitted.memory_bytes) == (True, None, None)
+    assert admitted.checkpoint_bytes == 0
+
+
+def test_too_little_memory_is_a_warning(host: Host) -> None:
+    small = host.model_copy(update={"memory_bytes": 100_000_000})
+    assert TOO_LITTLE_MEMORY in admit(RunSpec.parse(DIGITS), small).warnings
+    assert TOO_LITTLE_MEMORY not in admit(RunSpec.parse(DIGITS), host).warnings
+
+
+def test_space_is_asked_for_all_runs_of_a_study_together(
+    home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admitted = admit(RunSpec.parse(DIGITS), host, home)
+    asked: list[tuple[int, str]] = []
+
+    def require(_: Path, needed: int, purpose: str) -> None:
+        asked.append((needed, purpose))
+        raise HomeError(purpose)
+
+    monkeypatch.setattr(admission.disk, "require", require)
+    with pytest.raises(HomeError):
+        admission.require_space(home, [admitted] * 3)
+    expected = admission.disk.LEAST_BYTES + 3 * admitted.checkpoint_bytes
+    assert asked == [(expected, "starting 3 runs with its checkpoints")]
