@@ -1,3 +1,36 @@
-"""Background runtime for distributed GAN training: specs, engines, trainer processes, journals and the results store."""
+"""Background runtime for distributed GAN training: specs, engines, trainer processes, journals and the results store.
+
+The names below are what a notebook or a program of one's own needs (docs/python.md). They are loaded when they are first
+used: `import gan_runtime` loads nothing else, and no name loads a framework into this process.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 __version__ = "0.2.0"
+__all__ = [
+    "RunSpec",
+    "__version__",
+    "evaluate",
+    "images",
+    "open_home",
+    "register_data_set",
+    "register_workload",
+    "runs",
+    "sql",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'gan_runtime' has no attribute {name!r}")
+    return getattr(
+        importlib.import_module("gan_runtime.spec" if name == "RunSpec" else "gan_runtime.api"), name
+    )
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,14 +9,19 @@ import os
 import sys
 
 import click
-from streamlit import net_util
+from streamlit import config, net_util
 from streamlit.web import cli
+
+from gan_runtime.records.home import IS_INSTALLED, SHARE
+
+SETTINGS = SHARE / ".streamlit"
 
 
 def main(words: list[str]) -> int:
     """Runs Streamlit with these words until it is told to end; the exit code."""
     # To judge a foreign origin Streamlit asks a server outside for this machine's address. web_guard judges before it does.
     net_util.get_external_ip = lambda: None
+    use_settings()
     # uvicorn's own setting: the addresses of proxies whose X-Forwarded-For it believes. Its default is whoever asks from this machine.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     try:
@@ -27,6 +32,13 @@ def main(words: list[str]) -> int:
         error.show()
         return error.exit_code
     return 0
+
+
+def use_settings() -> None:
+    """Streamlit reads the project's settings behind a person's own; in a checkout they lie beside app.py, where it looks by itself."""
+    if IS_INSTALLED:
+        of_person = config.get_config_files
+        config.get_config_files = lambda file_name: [*of_person(file_name), str(SETTINGS / file_name)]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 GanRuntimeError                 one clear sentence; exit code 2 on the command line
 ├── SpecError                   an option is wrong; carries one message per field
 ├── DatasetError                data missing, unreadable or of the wrong shape
+├── PackageError                a workload or data set of an installed package cannot be used
 ├── AcceleratorError            the host has no such device, or TensorFlow cannot use it
 ├── DeviceLockError             the locks of this host's devices cannot be kept
 ├── HomeError                   the home folder cannot be used, or its disk is full
@@ -86,6 +87,10 @@ class SpecError(GanRuntimeError):
 
 class DatasetError(GanRuntimeError):
     """The training data cannot be had or is not what its name says."""
+
+
+class PackageError(GanRuntimeError):
+    """A workload or data set of an installed package cannot be used."""
 
 
 class AcceleratorError(GanRuntimeError):

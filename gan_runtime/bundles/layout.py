@@ -17,12 +17,12 @@ from pathlib import Path
 from gan_runtime.base.errors import JournalError, RunStateError, SpecError
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.home import REPOSITORY, SUBMITTED_NAME
+from gan_runtime.records.home import SHARE, SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 
-PAPER, SHOWERS, KARMAN = (REPOSITORY / "examples" / f"{name}.zip" for name in ("paper", "showers", "karman"))
+PAPER, SHOWERS, KARMAN = (SHARE / "examples" / f"{name}.zip" for name in ("paper", "showers", "karman"))
 MANIFEST = "bundle.json"
 FORMAT = 4  # with answers; raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk

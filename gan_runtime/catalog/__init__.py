@@ -1,14 +1,19 @@
 """The workloads, data sets and engines that exist, as literal tables. Imports no framework, so every process may read it.
 
+Installed packages of other people add workloads and data sets (table.py).
+
 Parameter and activation counts feed the memory estimate of the Launch page; a test holds them against the real networks.
 """
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
+
 from gan_runtime.base.fields import IMAGES, LABELS, labels, pictures
 from gan_runtime.catalog import dcgan, pairs
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
+from gan_runtime.catalog.table import Table
 
 __all__ = ["DATASETS", "ENGINES", "WORKLOADS", "DatasetEntry", "EngineEntry", "WorkloadEntry", "engine"]
 
@@ -27,7 +32,7 @@ CLOTHES = (  # Xiao et al., table 2
     "ankle boot",
 )
 
-WORKLOADS: dict[str, WorkloadEntry] = {
+WORKLOADS: MutableMapping[str, WorkloadEntry] = {
     "dcgan_mnist": pairs.entry(
         title="DCGAN (paper, Table 1)",
         summary="Convolutional generator and discriminator with batch norm, leaky ReLU and dropout.",
@@ -61,13 +66,14 @@ WORKLOADS: dict[str, WorkloadEntry] = {
     **{name: entry for domain in DOMAINS for name, entry in domain.workloads.items()},
 }
 
-DATASETS: dict[str, DatasetEntry] = {
+DATASETS: MutableMapping[str, DatasetEntry] = {
     "digits": DatasetEntry(
         title="Digits (embedded)",
         summary="Real handwritten digits of 8 × 8 pixels, enlarged to 28 × 28. Needs no network.",
         source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
         rows=1_797,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
+        load="gan_runtime.data.digits:load",
     ),
     "stacked_digits": DatasetEntry(
         title="Stacked digits (embedded)",
@@ -75,6 +81,7 @@ DATASETS: dict[str, DatasetEntry] = {
         source="Metz et al. 2017, arXiv:1611.02163; Srivastava et al. 2017, arXiv:1705.07761",
         rows=20_000,
         fields={IMAGES: pictures(28, 28, 3), LABELS: labels(THREE_DIGITS)},
+        load="gan_runtime.data.stacked_digits:load",
     ),
     "mnist": DatasetEntry(
         title="MNIST",
@@ -91,6 +98,9 @@ DATASETS: dict[str, DatasetEntry] = {
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(CLOTHES)},
     ),
 }
+
+WORKLOADS = Table(WORKLOADS, "gan_runtime.workloads", WorkloadEntry)
+DATASETS = Table(DATASETS, "gan_runtime.data_sets", DatasetEntry)
 
 ENGINES: dict[str, EngineEntry] = {
     "tensorflow": EngineEntry(

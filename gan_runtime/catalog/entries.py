@@ -145,13 +145,17 @@ class WorkloadEntry:
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One data set that comes with the project or is fetched. `rows`: of the full set."""
+    """One data set that comes with the project or a package, or is fetched. `rows`: to train on, of the full set.
+
+    `load`: "module:function" that gives its `DataSet` (data/contract.py) without a network; "" for one that is fetched.
+    """
 
     title: str
     summary: str
     source: str
     rows: int
     fields: Fields
+    load: str = ""
 
 
 @dataclass(frozen=True)

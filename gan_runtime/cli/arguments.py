@@ -15,16 +15,16 @@ from gan_runtime.cli import output
 from gan_runtime.commands.commands import Commands
 from gan_runtime.hardware import hosts
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.actors import operator
+from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.spec import RunSpec
 
 COMMAND_LINE = operator("command line")
 
 
-def commands(home: Home, host: Callable[[], Host] = hosts.probe) -> Commands:
+def commands(home: Home, host: Callable[[], Host] = hosts.probe, actor: Actor = COMMAND_LINE) -> Commands:
     """Every change of a home, as the command line asks for it."""
-    return Commands(home, COMMAND_LINE, host)
+    return Commands(home, actor, host)
 
 
 def _listed(names: Iterable[str], known: Mapping[str, Option]) -> str:
@@ -66,7 +66,7 @@ HomeOption = Annotated[
     typer.Option(
         "--home",
         metavar="DIR",
-        help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project.",
+        help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project (where the program is installed: ~/gan-dashboard).",
     ),
 ]
 JsonOption = Annotated[

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -196,9 +197,10 @@ class StopWish:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def __enter__(self) -> StopWish:
-        self._before = {
-            number: signal.signal(number, self._make) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        # Python hears signals in its main thread only: in another one nobody can make the wish.
+        is_main = threading.current_thread() is threading.main_thread()
+        numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+        self._before = {number: signal.signal(number, self._make) for number in numbers}
         return self
 
     def __exit__(self, *_: object) -> None:

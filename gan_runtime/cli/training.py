@@ -18,10 +18,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 from gan_runtime.base.errors import HomeError, HomeInUseError, RunStateError
 from gan_runtime.catalog import declared
 from gan_runtime.cli import output
-from gan_runtime.cli.arguments import commands
+from gan_runtime.cli.arguments import COMMAND_LINE, commands
 from gan_runtime.cli.following import Snapshot, StopWish, clock, follow, look
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import hosts
+from gan_runtime.records.actors import Actor
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -70,7 +71,14 @@ def queue(home: Home, spec: RunSpec, preset: str, after: After | None = None) ->
     return look(home, run)
 
 
-def train(home: Home, spec: RunSpec, preset: str, report: Report, after: After | None = None) -> Snapshot:
+def train(
+    home: Home,
+    spec: RunSpec,
+    preset: str,
+    report: Report,
+    after: After | None = None,
+    actor: Actor = COMMAND_LINE,
+) -> Snapshot:
     """Queues the run and follows it; returns how it ended.
 
     Raises:
@@ -80,7 +88,7 @@ def train(home: Home, spec: RunSpec, preset: str, report: Report, after: After |
     host = hosts.probe()
     admit(spec, host, home, after.run_id if after else "")
     with Supervision(home) as supervision, StopWish() as stop_wish:
-        run = commands(home, lambda: host).submit(spec, preset, after)
+        run = commands(home, lambda: host, actor).submit(spec, preset, after)
         return _to_the_end(home, run, supervision, stop_wish, report)
 
 

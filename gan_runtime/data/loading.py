@@ -8,25 +8,20 @@ python -m gan_runtime.data.loading mnist
 from __future__ import annotations
 
 import difflib
+import importlib
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, GanRuntimeError, HomeError, quoted
 from gan_runtime.base.fields import Fields
 from gan_runtime.catalog.preparation import Promised
-from gan_runtime.data import digits, mnist, prepared, stacked_digits
-from gan_runtime.data.contract import ArraySet, Availability, DataSet
+from gan_runtime.data import mnist, prepared
+from gan_runtime.data.contract import Availability, DataSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.sharded import row_bytes
 from gan_runtime.data.summary import Summary
 from gan_runtime.records.home import Home
-
-_EMBEDDED: dict[str, Callable[[], ArraySet]] = {
-    "digits": digits.load,
-    "stacked_digits": stacked_digits.load,
-}
 
 MADE_FIRST = "made here first, when a run needs it"
 
@@ -52,11 +47,33 @@ def load(name: str, home: Home | None = None) -> DataSet:
     Raises:
         DatasetError: unknown, missing or damaged; never falls back to other data.
     """
-    if name in _EMBEDDED:
-        return _EMBEDDED[name]()
+    if _is_embedded(name):
+        return _embedded(name)
     if name in catalog.DATASETS:
         return mnist.load(name)
     return prepared.opened(_home_of(name, home), name)
+
+
+def _is_embedded(name: str) -> bool:
+    """Whether a function of the project or of an installed package gives it."""
+    return name in catalog.DATASETS and bool(catalog.DATASETS[name].load)
+
+
+def _embedded(name: str) -> DataSet:
+    """Raises DatasetError when what its function gives is not what is declared of it."""
+    entry = catalog.DATASETS[name]
+    module, _, function = entry.load.partition(":")
+    rows: DataSet = getattr(importlib.import_module(module), function)()
+    if (rows.fields, rows.rows) != (entry.fields, entry.rows):
+        given, said = (
+            f"{count:,} rows of {', '.join(f'{field} ({each.size}, {each.dtype})' for field, each in fields.items())}"
+            for count, fields in ((rows.rows, rows.fields), (entry.rows, entry.fields))
+        )
+        raise DatasetError(
+            f"{entry.load} gives {given}, but data set {name} is declared with {said}: "
+            "rows, shapes, types, scales and classes have to agree."
+        )
+    return rows
 
 
 def availability(name: str, home: Home | None = None) -> Availability:
@@ -64,7 +81,7 @@ def availability(name: str, home: Home | None = None) -> Availability:
 
     Raises DatasetError for what is unknown or damaged.
     """
-    if name in _EMBEDDED:
+    if _is_embedded(name):
         return Availability(True, catalog.DATASETS[name].rows, "embedded")
     if name in catalog.DATASETS:
         return mnist.availability(name)
@@ -81,7 +98,7 @@ def content_of(name: str, home: Home | None = None) -> str:
 
 def fields_of(name: str, home: Home | None = None) -> Fields:
     """What a row holds, without reading any. Raises DatasetError as `availability`."""
-    if name in _EMBEDDED:
+    if _is_embedded(name):
         return catalog.DATASETS[name].fields
     if name in catalog.DATASETS:
         return mnist.fields(name)
@@ -135,7 +152,7 @@ def _prepared(home: Home, name: str) -> KnownSet:
 
 def _summary(name: str) -> Summary | None:
     """Of a set of the catalog that comes in files; None for those that are embedded."""
-    return None if name in _EMBEDDED else mnist.summary(name)
+    return None if _is_embedded(name) else mnist.summary(name)
 
 
 def _promise(name: str, home: Home | None) -> Promised | None:

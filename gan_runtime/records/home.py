@@ -13,8 +13,12 @@ from pathlib import Path
 from gan_runtime.base.errors import HomeError, UnknownRunError, quoted
 from gan_runtime.records.run_folder import RunDir
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[2]  # where app.py lies: the project's folder, or site-packages
+IS_INSTALLED = not (REPOSITORY / "pyproject.toml").exists()
+# What comes along beside the modules: examples, results of benchmarks, settings of Streamlit.
+SHARE = Path(sys.prefix) / "share" / "gan-dashboard" if IS_INSTALLED else REPOSITORY
 HOME_VARIABLE = "GAN_RUNTIME_HOME"
+DEFAULT_HOME = Path("~/gan-dashboard") if IS_INSTALLED else REPOSITORY
 LAST_NUMBER = ".last-number"
 BIN = ".bin"
 # Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle may bring no others, and
@@ -38,7 +42,10 @@ def run_number(name: str) -> int | None:
 
 
 def command_line() -> str:
-    """How a person in the project's folder calls this program: `.venv/bin/python -m gan_runtime`."""
+    """How a person calls this program: `gan-dashboard` where it is installed, else, in the project's folder,
+    `.venv/bin/python -m gan_runtime`."""
+    if IS_INSTALLED:
+        return "gan-dashboard"
     python = Path(sys.executable)
     return f"{python.relative_to(REPOSITORY) if python.is_relative_to(REPOSITORY) else python} -m gan_runtime"
 
@@ -62,12 +69,12 @@ class Home:
 
     @classmethod
     def choose(cls, given: Path | None = None) -> Home:
-        """`given`, else $GAN_RUNTIME_HOME, else the repository.
+        """`given`, else $GAN_RUNTIME_HOME, else the project's folder; of an installed program ~/gan-dashboard.
 
         Raises:
             HomeError: no folder can have that name.
         """
-        chosen = given or Path(os.environ.get(HOME_VARIABLE) or REPOSITORY)
+        chosen = given or Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
         try:
             path = chosen.expanduser().resolve()
             path.is_dir()

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records.home import IS_INSTALLED, REPOSITORY
 
 TRAINER = "gan_runtime.worker"  # the module of a trainer, which the processes of the dashboard do not load
 SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; then its pid
@@ -22,11 +22,12 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` for a child that finds this project from any folder, prints at once, and leaves out TensorFlow's small talk."""
+    places = [*([] if IS_INSTALLED else [str(REPOSITORY)]), base.get("PYTHONPATH", "")]
     return {
         **base,
         "PYTHONUNBUFFERED": "1",
         "TF_CPP_MIN_LOG_LEVEL": base.get("TF_CPP_MIN_LOG_LEVEL", "2"),
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), base.get("PYTHONPATH", "")])),
+        "PYTHONPATH": os.pathsep.join(filter(None, places)),
     }
 
 

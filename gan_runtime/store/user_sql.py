@@ -46,11 +46,17 @@ class Answer:
     cut: bool = False
 
     def records(self) -> list[dict[str, Any]]:
-        """One object a row. Columns of equal name keep apart: a, a_2, a_3."""
+        """One object a row, by `names`."""
+        names = self.names
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns; those of equal name keep apart: a, a_2, a_3."""
         names: list[str] = []
         for column in self.columns:
             names.append(_free_name(column, {*names, *(other for other in self.columns if other != column)}))
-        return [dict(zip(names, row, strict=True)) for row in self.rows]
+        return names
 
 
 def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answer:

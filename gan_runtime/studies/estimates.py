@@ -13,9 +13,9 @@ from typing import Any
 
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.published import Speed
-from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records.home import SHARE
 
-RESULTS = REPOSITORY / "benchmarks" / "results" / "latest.jsonl"
+RESULTS = SHARE / "benchmarks" / "results" / "latest.jsonl"
 ROW, KIND = "cycles", "epoch"
 COMMAND = "make bench ONLY=cycles"
 EPOCH = next(domain.compiled_epoch for domain in DOMAINS if domain.compiled_epoch)  # the one that is compiled

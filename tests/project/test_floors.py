@@ -23,7 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("training", "worker"),
     ("supervision", "commands", "jobs", "store", "bundles", "studies", "evaluation", "tpu"),
     ("domains",),
-    ("cli", "__main__"),
+    ("cli", "__main__", "api"),
 )
 # Imports that go up until a run is evaluated through one command: only fewer of them, never others.
 STILL_UPWARD = {("commands/domains.py", "domains"), ("records/flow.py", "engines")}

@@ -1,0 +1,54 @@
+"""docs/python.md: what is public is listed there, `import gan_runtime` is cheap, and the page's code is short."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import gan_runtime
+from gan_runtime.records.home import REPOSITORY
+from tests.support import python_page
+
+LOADED = """
+import sys, gan_runtime
+assert dir(gan_runtime) == gan_runtime.__all__
+print(*(name for name in sys.modules if name.partition(".")[0] in ("gan_runtime", "numpy", "pydantic", "duckdb")))
+gan_runtime.RunSpec, gan_runtime.train
+print(*sorted({"tensorflow", "keras", "jax", "duckdb", "pandas", "numpy", "streamlit"} & set(sys.modules)))
+"""
+
+
+def test_importing_the_package_loads_nothing_and_its_names_load_no_heavy_library() -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert child.stdout.splitlines() == ["gan_runtime", ""], child.stderr
+
+
+def test_the_page_lists_every_public_name() -> None:
+    listed = re.findall(r"^\| `(\w+)[.(`]", python_page.PAGE, re.MULTILINE)
+    assert {*listed, "__version__"} == set(gan_runtime.__all__)
+
+
+def test_every_public_name_explains_itself() -> None:
+    for name in gan_runtime.__all__:
+        assert getattr(gan_runtime, name).__doc__, name
+
+
+def test_the_program_of_the_page_is_short() -> None:
+    assert len(python_page.PROGRAM.splitlines()) <= 15
+
+
+def test_the_page_shows_a_whole_package() -> None:
+    assert list(python_page.FILES) == [
+        "pyproject.toml",
+        "spots_gan/entry.py",
+        "spots_gan/rows.py",
+        "spots_gan/networks.py",
+    ]

@@ -1,0 +1,137 @@
+"""Workloads and data sets of installed packages beside the project's own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError, PackageError
+from gan_runtime.catalog.entries import DatasetEntry, WorkloadEntry
+from gan_runtime.catalog.table import Table
+from gan_runtime.data import loading
+from tests.support import python_page
+
+GROUP = "gan_runtime.workloads"
+OWN = {"mlp_gan": catalog.WORKLOADS["mlp_gan"]}
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of modules with the package of docs/python.md; nothing of it is known afterwards."""
+    monkeypatch.syspath_prepend(str(python_page.install(tmp_path)))
+    for name in ("PYTHONPATH", "GAN_RUNTIME_WORKLOADS", "GAN_RUNTIME_DATA_SETS"):
+        monkeypatch.setenv(name, "")
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("spots_gan"):
+            del sys.modules[name]
+
+
+def table() -> Table[WorkloadEntry]:
+    return Table(OWN, GROUP, WorkloadEntry)
+
+
+@pytest.mark.usefixtures("packages")
+def test_a_workload_of_an_installed_package_stands_behind_the_projects_own() -> None:
+    workloads = table()
+    assert list(workloads) == ["mlp_gan", "spots_gan"]
+    assert workloads["spots_gan"].title == "Spots GAN"
+    assert "keras" not in sys.modules["spots_gan.entry"].__dict__
+
+
+def test_packages_are_loaded_at_the_first_look_and_not_before(packages: Path) -> None:
+    (packages / "spots_gan" / "entry.py").write_text("raise SystemError('loaded')", encoding="utf-8")
+    workloads = table()
+    assert "spots_gan.entry" not in sys.modules
+    assert list(workloads) == ["mlp_gan"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("raise ValueError('no luck')", "ValueError: no luck"),
+        ("ENTRY = 3", "is a int, but has to be a WorkloadEntry"),
+        ("import no_such_module", "no_such_module"),
+    ],
+)
+def test_what_cannot_be_used_is_left_out_and_the_log_says_why(
+    packages: Path, caplog: pytest.LogCaptureFixture, line: str, reason: str
+) -> None:
+    (packages / "spots_gan" / "entry.py").write_text(line, encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        assert list(table()) == ["mlp_gan"]
+    assert "spots_gan of gan_runtime.workloads is left out" in caplog.text
+    assert reason in caplog.text
+
+
+def test_no_package_takes_the_place_of_a_workload_of_the_project(
+    packages: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (points,) = packages.glob("*.dist-info/entry_points.txt")
+    points.write_text(
+        points.read_text(encoding="utf-8").replace("spots_gan =", "mlp_gan ="), encoding="utf-8"
+    )
+    assert table()["mlp_gan"] == OWN["mlp_gan"]
+    assert "the name is taken" in caplog.text
+
+
+def test_what_is_registered_is_found_by_the_next_process_too(packages: Path) -> None:
+    (told,) = packages.glob("*.dist-info")
+    (told / "entry_points.txt").unlink()
+    first = table()
+    first.register("spots_gan", "spots_gan.entry:ENTRY")
+    assert list(first) == ["mlp_gan", "spots_gan"]
+    assert list(table()) == ["mlp_gan", "spots_gan"], "by its environment"
+    assert os.environ["PYTHONPATH"] == str(packages)
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.parametrize(
+    ("name", "place", "sentence"),
+    [
+        ("mlp_gan", "spots_gan.entry:ENTRY", "the name of another row"),
+        ("My GAN", "spots_gan.entry:ENTRY", "is no name: use up to 40 small letters"),
+        ("spots_gan", "spots_gan.entry:SPOTS", "is a DatasetEntry, but has to be a WorkloadEntry"),
+        ("spots_gan", "spots_gan.nothing:ENTRY", "cannot be loaded (ModuleNotFoundError"),
+        ("spots_gan", "spots_gan.entry", "is a module"),
+        ("spots_gan", "", "cannot be loaded"),
+    ],
+)
+def test_what_cannot_be_registered_is_refused_with_the_reason(name: str, place: str, sentence: str) -> None:
+    with pytest.raises(PackageError) as refused:
+        Table(OWN, "gan_runtime.none_of_these", WorkloadEntry).register(name, place)
+    assert sentence in str(refused.value)
+
+
+@pytest.fixture
+def spots(packages: Path, monkeypatch: pytest.MonkeyPatch) -> DatasetEntry:  # noqa: ARG001
+    entry = Table({}, "gan_runtime.data_sets", DatasetEntry)["spots"]
+    monkeypatch.setitem(catalog.DATASETS, "spots", entry)
+    return entry
+
+
+def test_a_data_set_of_a_package_is_read_as_declared(spots: DatasetEntry) -> None:
+    data = loading.load("spots")
+    assert (data.rows, data.fields, data.resident["images"].shape) == (
+        1_024,
+        spots.fields,
+        (1_024, 28, 28, 1),
+    )
+    assert loading.availability("spots").ready
+    assert loading.fields_of("spots") == spots.fields
+
+
+@pytest.mark.usefixtures("spots")
+def test_a_data_set_that_gives_something_else_than_it_declares_is_refused(packages: Path) -> None:
+    rows = packages / "spots_gan" / "rows.py"
+    rows.write_text(
+        rows.read_text(encoding="utf-8").replace("(1024, 1, 1)", "(1000, 1, 1)"), encoding="utf-8"
+    )
+    with pytest.raises(DatasetError, match=r"gives 1,000 rows of images .* declared with 1,024 rows"):
+        loading.load("spots")
