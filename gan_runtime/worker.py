@@ -2,10 +2,12 @@
 
     python -m gan_runtime.worker RUN_DIR ATTEMPT ACCELERATOR [RANK]
 
-Everything printed goes to the run's log.txt. A stop comes as SIGTERM or as the file STOP; both end at a step boundary.
+Everything printed goes to the run's log.txt. A stop comes as SIGTERM or as the file STOP; both end
+at a step boundary.
 
-A run of several workers: without a rank, a process on a cluster (TF_CONFIG or Slurm's variables are set) finds its rank
-itself, and any other becomes the launcher of all workers on this host (launcher.py), which gives each its rank.
+A run of several workers: without a rank, a process on a cluster (TF_CONFIG or Slurm's variables are
+set) finds its rank itself, and any other becomes the launcher of all workers on this host
+(launcher.py), which gives each its rank.
 """
 
 from __future__ import annotations
@@ -52,8 +54,12 @@ Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
 
 
 def enter(words: list[str], module: str = processes.TRAINER, train: Trains | None = None) -> NoReturn:
-    """The life of a trainer process. `words`: its command line after the module's name; `module`: what the launcher of several
-    workers starts each one as; `train`: what this process does once it has its place in the run, by default `_train`."""
+    """The life of a trainer process.
+
+    `words`: its command line after the module's name; `module`: what the launcher of several
+    workers starts each one as; `train`: what this process does once it has its place in the run, by
+    default `_train`.
+    """
     device_locks.keep_in_place(handed(os.environ))
     start_lock.handed(os.environ)
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
@@ -75,7 +81,8 @@ def enter(words: list[str], module: str = processes.TRAINER, train: Trains | Non
             print(problem)
     sys.stdout.flush()
     sys.stderr.flush()
-    # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for seconds more.
+    # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for
+    # seconds more.
     os._exit(code)
 
 
@@ -88,7 +95,9 @@ def main(
     module: str = processes.TRAINER,
     train: Trains | None = None,
 ) -> int:
-    """Trains one attempt of one run; returns the exit code (0 finished or stopped, 1 failed, 3 failed because others did)."""
+    """Trains one attempt of one run; returns the exit code (0 finished or stopped, 1 failed, 3
+    failed because others did).
+    """
     place = _place(run, rank)
     if place is None:
         return launcher.launch(run, attempt, accelerator, module)
@@ -129,7 +138,10 @@ def main(
 
 
 def _place(run: RunDir, rank: int | None) -> Place | None:
-    """Which worker this process is; None when it is to start all of them. Raises AcceleratorError on a wrong cluster."""
+    """Which worker this process is; None when it is to start all of them.
+
+    Raises AcceleratorError on a wrong cluster.
+    """
     try:
         spec = run.spec()
     except SpecError:
@@ -147,7 +159,10 @@ def _cluster_of(spec: RunSpec) -> Any:
 
 
 def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
-    """Tells who trains. A run that a cluster starts may have a spec.json only: then its history begins here."""
+    """Tells who trains.
+
+    A run that a cluster starts may have a spec.json only: then its history begins here.
+    """
     identity = processes.identity(os.getpid()) | {"attempt": attempt}
     if not place.on_cluster:
         run.write_process(identity)
@@ -245,10 +260,12 @@ def _outcome(
 
 
 def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, dict[str, str]]:
-    """The rows to train on, and what the record of the run says of their content; nothing where it need not be told.
+    """The rows to train on, and what the record of the run says of their content; nothing where it
+    need not be told.
 
     Raises:
-        DatasetError: they cannot be had, or are others than those that the run was trained on before.
+        DatasetError: they cannot be had, or are others than those that the run was trained on
+        before.
     """
     home = Home(run.path.parent.parent)
     content = loading.content_of(spec.dataset, home)

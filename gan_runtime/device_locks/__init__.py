@@ -1,11 +1,14 @@
-"""Which device of this host is taken, and by whom, across all homes: a lock per device, held by the processes that train on it.
+"""Which device of this host is taken, and by which run of any home: one lock per device, held by
+the processes that train on it.
 
-A lock lives exactly as long as the trainer: whoever starts one takes the lock and hands it over as an open file, so that the
-system frees it when the last process of the training is gone, in whatever way, and not when a dashboard ends. Beside each lock
-lies a small file that says whose it is. Its words are for people; only the lock decides.
+A lock lives exactly as long as its trainer: the starter takes it and hands it over as an open file.
+So the system frees it when the last process of the training is gone, in whatever way, and not when
+a dashboard ends. A small file next to each lock names its holder. It is for people; only the lock
+decides.
 
-Programs that clean /tmp remove files which look old, and a lock on a file that is gone keeps nobody out. So whoever holds locks
-makes their files look new once in a while, and takes those again whose files are gone all the same.
+Programs that clean /tmp remove old files, and a lock on a removed file keeps nobody out. So holders
+of locks touch their files once in a while, and take those locks again whose files are gone in spite
+of that.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from gan_runtime.device_locks.host_devices import HostDevice
 from gan_runtime.device_locks.locks import Holder, folder
 from gan_runtime.records.reasons import Cause, Reason, cause
 
-# ---- locks that a process was handed, as its environment names them: 4=cpu,5=gpu=shared ------------------------------
+# ---- locks that a process was handed, as its environment names them: 4=cpu,5=gpu=shared ----------
 
 
 HANDED_VARIABLE = "GAN_RUNTIME_HELD_LOCKS"
@@ -48,11 +51,14 @@ class HeldLock:
 
 def for_child(held: list[HeldLock]) -> str:
     """For a child."""
-    return ",".join(one.word for one in held)
+    return ",".join(lock.word for lock in held)
 
 
 def handed(environment: Mapping[str, str]) -> list[HeldLock]:
-    """What this process was handed, kept from every program that it begins itself unless that is told to inherit them."""
+    """The locks of this process.
+
+    Programs that it starts do not inherit them unless `pass_fds` names them.
+    """
     kept = []
     for word in environment.get(HANDED_VARIABLE, "").split(","):
         number, _, rest = word.partition("=")
@@ -66,13 +72,17 @@ def handed(environment: Mapping[str, str]) -> list[HeldLock]:
     return kept
 
 
-# ---- taking devices, and handing them to a trainer -------------------------------------------------------------------
+# ---- taking devices, and handing them to a trainer -----------------------------------------------
 
 
 @dataclass
 class Claim:
-    """`devices`: those that were taken; none where `blockers` have too many of them, or where `unknown` says why nobody knows of any.
-    `beside`: other open files for the child, by the variable that tells it their number. Leaving it lets go of what was not handed over."""
+    """`devices`: those that were taken; none where `blockers` have too many of them, or `unknown`
+    says why none are listed.
+
+    `beside`: other open files for the child, by the environment variable that holds their number.
+    Leaving the claim closes what was not handed over.
+    """
 
     devices: list[HostDevice] = field(default_factory=list)
     held: list[HeldLock] = field(default_factory=list)
@@ -87,18 +97,22 @@ class Claim:
         return bool(self.devices)
 
     def hand_over(self, environment: MutableMapping[str, str]) -> list[int]:
-        """Tells a child by its environment which of its files the locks are; returns what it must inherit (`pass_fds`)."""
+        """Names the locks in the environment of a child; returns the files that it must inherit
+        (`pass_fds`).
+        """
         environment[HANDED_VARIABLE] = for_child(self.held)
         environment.update({variable: str(number) for variable, number in self.beside.items()})
         return self._open_files()
 
     def started(self, pid: int) -> None:
-        """Says who the trainer is."""
+        """Names the trainer."""
         self.holder = self.holder.model_copy(update={"pid": pid})
-        self.tell()
+        self.write_holders()
 
-    def tell(self) -> None:
-        """Says whose the devices are, also where they are parts of another one: who wants that as a whole then knows for whom he waits."""
+    def write_holders(self) -> None:
+        """Names the holder of the devices, and of those that they are parts of: who wants a whole
+        one then sees it.
+        """
         for key in {key for device in self.devices for key in device.locks}:
             locks.write_holder(key, self.holder)
 
@@ -113,7 +127,7 @@ class Claim:
         self.held, self.beside = [], {}
 
     def _open_files(self) -> list[int]:
-        return [*(one.number for one in self.held), *self.beside.values()]
+        return [*(lock.number for lock in self.held), *self.beside.values()]
 
 
 def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
@@ -134,7 +148,7 @@ def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
                 made.blockers.append((device, locks.read_holder(blocker)))
         if len(made.devices) < count:
             made.devices = []
-        made.tell()
+        made.write_holders()
     finally:
         if not made.devices:
             made.__exit__(None, None, None)
@@ -142,8 +156,11 @@ def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
 
 
 def _take(device: HostDevice, held: list[HeldLock]) -> str | None:
-    """Takes the locks of one device, what it is a part of together with the other parts; adds them to those that are `held`, or returns which
-    one somebody else has."""
+    """Takes the locks of one device and adds them to `held`, or returns the key that somebody else
+    has.
+
+    The lock of what it is a part of is shared with the other parts.
+    """
     taken: list[HeldLock] = []
     try:
         for key in device.locks:
@@ -156,11 +173,11 @@ def _take(device: HostDevice, held: list[HeldLock]) -> str | None:
         taken = []
         return None
     finally:
-        for one in taken:
-            os.close(one.number)
+        for lock in taken:
+            os.close(lock.number)
 
 
-# ---- keeping locks where others find them ----------------------------------------------------------------------------
+# ---- keeping locks where others find them --------------------------------------------------------
 
 
 ROUND_SECONDS = 600.0  # cleaners wait for hours or days
@@ -173,9 +190,11 @@ def keep_in_place(held: list[HeldLock]) -> None:
 
 
 def kept_in_place(held: list[HeldLock]) -> list[HeldLock]:
-    """What is held afterwards. A lock that somebody else has taken meanwhile, or another process of the same training, is tried again the
-    next time."""
-    return [_kept_lock(one) for one in held]
+    """The locks that are held afterwards.
+
+    One that somebody else has taken meanwhile is tried again the next time.
+    """
+    return [_kept_lock(lock) for lock in held]
 
 
 def _keep_for_ever(held: list[HeldLock]) -> None:
@@ -184,17 +203,17 @@ def _keep_for_ever(held: list[HeldLock]) -> None:
         held = kept_in_place(held)
 
 
-def _kept_lock(one: HeldLock) -> HeldLock:
+def _kept_lock(lock: HeldLock) -> HeldLock:
     with contextlib.suppress(DeviceLockError, OSError):
-        if not locks.is_in_place(one.number, one.key):
-            number = locks.take(one.key, one.is_shared)
-            return one if number is None else HeldLock(number, one.key, one.is_shared)
-        locks.freshen_lock(one.number)
-        locks.freshen_holder(one.key)
-    return one
+        if not locks.is_in_place(lock.number, lock.key):
+            number = locks.take(lock.key, lock.is_shared)
+            return lock if number is None else HeldLock(number, lock.key, lock.is_shared)
+        locks.freshen_lock(lock.number)
+        locks.freshen_holder(lock.key)
+    return lock
 
 
-# ---- what occupies each device ---------------------------------------------------------------------------------------
+# ---- what occupies each device -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -210,7 +229,9 @@ class Occupancy:
 
 
 def occupancies(patience_s: float = 0.0) -> list[Occupancy]:
-    """The devices of this host, and whatever else somebody has taken. `patience_s`: with the driver of its GPUs.
+    """The devices of this host, and others that somebody has taken.
+
+    `patience_s`: seconds to wait for the driver of its GPUs.
 
     Raises:
         DeviceLockError: locks cannot be kept on this host.
@@ -224,23 +245,28 @@ def occupancies(patience_s: float = 0.0) -> list[Occupancy]:
 
 
 def occupant(key: str) -> Holder | None:
-    """Who has a device now; one of whom nothing is known where nobody has said."""
+    """Who has a device now; an empty holder where no file names one."""
     return (locks.read_holder(key) or Holder()) if locks.is_taken(key) else None
 
 
 def is_free(device: HostDevice) -> bool:
-    """Whether a training could take it now; where locks cannot be kept, its owner says why none starts."""
+    """Whether a training could take it now; where locks cannot be kept, its owner says why none
+    starts.
+    """
     try:
         return not any(map(locks.is_taken, device.locks))
     except DeviceLockError:
         return True
 
 
-# ---- whose a device is, as parts of sentences: who shows text of another home on a page escapes it -------------------
+# ---- whose a device is, as parts of sentences: who shows text of another home on a page escapes it
 
 
 def whose(holder: Holder | None, home: Path) -> str:
-    """Such as "run quick-0007", "run quick-0007 of /data/gan" or "a training of ada". `home`: whose words they are."""
+    """Such as "run quick-0007", "run quick-0007 of /data/gan" or "a training of ada".
+
+    `home`: the home of the reader.
+    """
     if holder is None or not (holder.is_known or holder.user):
         return "another training"
     if not holder.is_known:
@@ -250,16 +276,20 @@ def whose(holder: Holder | None, home: Path) -> str:
 
 
 def taken_elsewhere(claim: Claim, home: Path) -> Cause | None:
-    """Why a run of `home` waits, where another home has what it needs, or nobody knows what there is; None where only its own runs do. Stands
-    in the run's journal, which may be given away, so it names no folder and no user."""
+    """Why a run of `home` waits: another home has its devices, or none are listed yet.
+
+    None where runs of its own have them.
+
+    It goes into the run's journal, which may be given away, so it names no folder and no user.
+    """
     if claim.unknown:
         return cause(Reason.DEVICES_UNKNOWN, message=claim.unknown)
     others = [(device, holder) for device, holder in claim.blockers if not holder or holder.home != str(home)]
-    told = [
+    words = [
         f"{device.label} ({_whose_in_short(holder)}{f', since {holder.since:%Y-%m-%d %H:%M} UTC' if holder and holder.since else ''})"
         for device, holder in others
     ]
-    return cause(Reason.DEVICES_TAKEN, devices=", ".join(told)) if told else None
+    return cause(Reason.DEVICES_TAKEN, devices=", ".join(words)) if words else None
 
 
 def _whose_in_short(holder: Holder | None) -> str:

@@ -1,8 +1,9 @@
 """The devices of this host that a training takes for itself, found without a framework.
 
-The CPU is one device, since a trainer uses all of its cores. Each GPU is one. A TPU is one: its library hands all chips of the
-host to the process that asks first. A TPU elsewhere is one by its address. The driver of the GPUs is asked in the background: one
-that hangs keeps nobody waiting, least of all an owner between two ticks.
+The CPU is one device, since a trainer uses all of its cores. Each GPU is one. A TPU is one: its
+library hands all chips of the host to the process that asks first. A TPU elsewhere is one by its
+address. The driver of the GPUs is asked in the background, so one that hangs does not hold up an
+owner between two ticks.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from dataclasses import dataclass
 
 from gan_runtime.spec import RunSpec
 
-# ---- what the driver says --------------------------------------------------------------------------------------------
+# ---- what the driver says ------------------------------------------------------------------------
 
 
 PROGRAM = "nvidia-smi"
 LOOK_SECONDS = 20.0  # a driver that wakes up takes some
 AGAIN_SECONDS = 10.0  # from an answer that was none to the next question
-SILENT_SECONDS = 3.0  # from then on it is told that it does not answer
+SILENT_SECONDS = 3.0  # from then on pages say that it does not answer
 
 
 @dataclass(frozen=True)
 class DriverAnswer:
-    """`gpus`: a line for each, such as "0, GPU-5a6e…, NVIDIA H200"; `listed`: the same list with the MIG parts of each one below it."""
+    """`gpus`: a line for each, such as "0, GPU-5a6e…, NVIDIA H200"; `listed`: the same list with
+    the MIG parts of each one below it.
+    """
 
     gpus: str
     listed: str
@@ -40,21 +43,24 @@ NOTHING = DriverAnswer("", "")  # there is no driver, or it cannot say
 
 
 class Driver:
-    """Of one process. Every method may be called from any thread. An answer is kept for good, a failure for a while."""
+    """Of one process.
+
+    Every method may be called from any thread. An answer is kept for good, a failure for a while.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._changed = clock, threading.Condition()
-        self._said: DriverAnswer | None = None  # None: it has never ended
+        self._answer: DriverAnswer | None = None  # None: it has never ended
         self._asked_s: float | None = None  # since when it is being asked
         self._failed_s = float("-inf")
 
-    def said(self, patience_s: float = 0.0) -> DriverAnswer | None:
-        """None as long as it has neither answered nor failed. A question that is under way is waited for at most `patience_s` seconds."""
+    def answer(self, patience_s: float = 0.0) -> DriverAnswer | None:
+        """None until it has answered or failed. Waits at most `patience_s` seconds for that."""
         if shutil.which(PROGRAM) is None:
             return NOTHING
         with self._changed:
             if (
-                self._said in (None, NOTHING)
+                self._answer in (None, NOTHING)
                 and self._asked_s is None
                 and self._clock() - self._failed_s >= AGAIN_SECONDS
             ):
@@ -62,14 +68,14 @@ class Driver:
                 # A daemon, as a driver that hangs must not keep a process from ending.
                 threading.Thread(target=self._ask, name="gpu-driver", daemon=True).start()
             self._changed.wait_for(lambda: self._asked_s is None, patience_s)
-            return self._said
+            return self._answer
 
     @property
     def is_silent(self) -> bool:
         """Whether the first answer takes longer than is usual."""
         with self._changed:
             begin = self._asked_s
-            return self._said is None and begin is not None and self._clock() - begin >= SILENT_SECONDS
+            return self._answer is None and begin is not None and self._clock() - begin >= SILENT_SECONDS
 
     def _ask(self) -> None:
         try:
@@ -77,7 +83,7 @@ class Driver:
         except (OSError, subprocess.SubprocessError):
             said = NOTHING
         with self._changed:
-            self._said, self._asked_s = said, None
+            self._answer, self._asked_s = said, None
             if said == NOTHING:
                 self._failed_s = self._clock()
             self._changed.notify_all()
@@ -97,7 +103,7 @@ def _output(*words: str) -> str:
 DRIVER = Driver()
 
 
-# ---- devices ---------------------------------------------------------------------------------------------------------
+# ---- devices -------------------------------------------------------------------------------------
 
 
 NOT_YET_LISTED = "waiting for nvidia-smi, which has not yet said which GPUs this host has"
@@ -105,8 +111,11 @@ NOT_YET_LISTED = "waiting for nvidia-smi, which has not yet said which GPUs this
 
 @dataclass(frozen=True)
 class HostDevice:
-    """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: for people; `visible`: as CUDA_VISIBLE_DEVICES names it; `within`: keys of
-    what it is a part of, which nobody may have as a whole meanwhile."""
+    """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: for people; `visible`: as
+    CUDA_VISIBLE_DEVICES names it.
+
+    `within`: keys of what it is a part of, which nobody may have as a whole meanwhile.
+    """
 
     key: str
     kind: str
@@ -126,8 +135,11 @@ ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # where no driver tells them apart
 
 
 def of_run(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], int]:
-    """Devices that a run may train on, and on how many of them it does; none while the driver has not said which there are. `spec`: None
-    where its options cannot be read."""
+    """Devices that a run may train on, and on how many of them it does; none until the driver has
+    listed them.
+
+    `spec`: None where its options cannot be read.
+    """
     if accelerator == "cpu":
         return [CPU], 1
     if accelerator == "tpu":
@@ -137,18 +149,23 @@ def of_run(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], in
 
 
 def why_unknown(accelerator: str) -> str:
-    """Why nobody knows which devices there are, where that takes longer than is usual; else empty."""
+    """Why no devices are listed yet, where that takes longer than usual; else empty."""
     return NOT_YET_LISTED if accelerator == "gpu" and DRIVER.is_silent else ""
 
 
 def of_host(patience_s: float = 0.0) -> list[HostDevice]:
-    """Those of this host that one can tell of without a framework. `patience_s`: with the driver of its GPUs."""
+    """Those of this host, found without a framework.
+
+    `patience_s`: seconds to wait for the driver of its GPUs.
+    """
     return [CPU, *((_gpus(patience_s) and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))) or ())]
 
 
 def visible_gpus(chosen: str | None) -> tuple[HostDevice, ...]:
-    """The GPUs that a trainer may see; none while the driver has not said. `chosen`: CUDA_VISIBLE_DEVICES, indexes as nvidia-smi counts them,
-    or beginnings of UUIDs."""
+    """The GPUs that a trainer may see; none until the driver has listed them.
+
+    `chosen`: CUDA_VISIBLE_DEVICES, indexes as nvidia-smi counts them, or beginnings of UUIDs.
+    """
     gpus = _gpus()
     if gpus is None:
         return ()
@@ -156,13 +173,13 @@ def visible_gpus(chosen: str | None) -> tuple[HostDevice, ...]:
         return (ANY_GPU,)
     if chosen is None:
         return gpus
-    found: dict[HostDevice, None] = {}  # each once, also where it is named twice
+    visible: dict[HostDevice, None] = {}  # each once, also where it is named twice
     for word in filter(None, (part.strip() for part in chosen.split(","))):
         gpu = _named(word, gpus)
         if gpu is None:
             break  # as CUDA does: what follows a device that is not there is not seen
-        found[gpu] = None
-    return tuple(found) or (ANY_GPU,)
+        visible[gpu] = None
+    return tuple(visible) or (ANY_GPU,)
 
 
 def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
@@ -170,7 +187,7 @@ def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
         return gpus[int(word)] if int(word) < len(gpus) else None
     if not word.startswith("MIG-"):
         return next((gpu for gpu in gpus if gpu.visible.startswith(word)), None)
-    said = DRIVER.said()
+    said = DRIVER.answer()
     uuid, whole = next(
         (
             (part, gpu)
@@ -184,7 +201,7 @@ def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
 
 
 def by_key(key: str) -> HostDevice:
-    """A device by the name of its lock, which another home may have taken on a part of the host that is not seen here."""
+    """A device by the name of its lock, which may be one that only another home can see."""
     named = {device.key: device for device in (*of_host(), TPU, ANY_GPU)}
     if key in named:
         return named[key]
@@ -193,8 +210,8 @@ def by_key(key: str) -> HostDevice:
 
 
 def _gpus(patience_s: float = 0.0) -> tuple[HostDevice, ...] | None:
-    """Empty where the driver cannot say; then it is asked again, as another home may know the GPUs apart. None while it is being asked."""
-    said = DRIVER.said(patience_s)
+    """Empty where the driver fails, which is asked again later; None until it has answered."""
+    said = DRIVER.answer(patience_s)
     return None if said is None else read_gpus(said.gpus)
 
 
@@ -208,8 +225,11 @@ def read_gpus(text: str) -> tuple[HostDevice, ...]:
 
 
 def read_parts(text: str) -> dict[str, str]:
-    """UUID of each MIG part, and that of its GPU, out of lines such as "GPU 0: NVIDIA H200 (UUID: GPU-5a6e…)" and, below it,
-    "  MIG 1g.18gb Device 0: (UUID: MIG-c738…)"."""
+    """UUID of each MIG part, and that of its GPU.
+
+    Out of lines such as "GPU 0: NVIDIA H200 (UUID: GPU-5a6e…)" and, below it, "  MIG 1g.18gb Device
+    0: (UUID: MIG-c738…)".
+    """
     parts, gpu = {}, ""
     for kind, uuid in re.findall(r"^\s*(GPU|MIG)\b.*\(UUID: ([^)]+)\)", text, flags=re.MULTILINE):
         if kind == "GPU":

@@ -1,6 +1,8 @@
-"""The locks of devices: one file each, locked as long as a process holds it open, in one folder for all homes and users.
+"""The locks of devices: one file each, locked as long as a process holds it open, in one folder for
+all homes and users.
 
-Beside a lock lies a file that says in words who holds it, readable by its own user alone; others learn the user and the time.
+A file next to each lock names its holder. Only its own user can read it; others see the user and
+the time.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gan_runtime.base.errors import DeviceLockError
 from gan_runtime.records.columns import UtcTime
 
-# ---- the folder ------------------------------------------------------------------------------------------------------
+# ---- the folder ----------------------------------------------------------------------------------
 
 
 FOLDER_VARIABLE = "GAN_RUNTIME_LOCKS"
 FOLDER_NAME = "gan-runtime-devices"
 FOR_EVERYBODY = 0o1777  # as /tmp: whoever made a file may remove it, and nobody else
-# Not $TMPDIR: two processes of one host may have two of it. /run/lock is emptied by a restart and by nothing else.
+# Not $TMPDIR: two processes of one host may have two of it. /run/lock is emptied by a restart and
+# by nothing else.
 SHARED = Path("/run/lock")
 ELSEWHERE = Path("/tmp")
 
@@ -71,23 +74,26 @@ def _make_for_everybody(path: Path) -> None:
 
 def _folder_unusable(path: Path, why: str) -> DeviceLockError:
     return DeviceLockError(
-        f"the locks of this host's devices cannot be kept in {path} ({why}): look after that folder, or name another one "
+        f"the locks of this host's devices cannot be kept in {path} ({why}): check that folder, or choose another one "
         f"with {FOLDER_VARIABLE}, the same for all dashboards of this host."
     )
 
 
-# ---- one lock --------------------------------------------------------------------------------------------------------
+# ---- one lock ------------------------------------------------------------------------------------
 
 
 SUFFIX = ".lock"
-# Never written, so reading is all that anybody needs; a link or a pipe that somebody has put there is not followed nor awaited.
+# Never written, so it is opened for reading; a link is not followed, a pipe does not block.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READABLE_BY_ALL = 0o444
 
 
 def take(key: str, shared: bool = False) -> int | None:
-    """The number of the open file that holds the lock, closed when a process begins another program; None: somebody has it. `shared`: together
-    with others who share it, and with nobody who has it for himself.
+    """The number of the open file that holds the lock; None: somebody else has it.
+
+    Closed when the process starts a program.
+
+    `shared`: together with others who share it, and with nobody who has it alone.
 
     Raises:
         DeviceLockError: the lock cannot be made or opened.
@@ -96,7 +102,10 @@ def take(key: str, shared: bool = False) -> int | None:
 
 
 def is_taken(key: str) -> bool:
-    """Whether somebody has it for himself right now. Takes it for a moment, together with others who ask, so `take` may have to try again."""
+    """Whether somebody has it alone right now.
+
+    Shares it for a moment, so a `take` at that moment fails.
+    """
     path = folder() / f"{key}{SUFFIX}"
     if not path.exists():
         return False
@@ -113,7 +122,7 @@ def is_in_place(number: int, key: str) -> bool:
 
 
 def freshen_lock(number: int) -> None:
-    """Makes the file of a held lock look new. Raises OSError."""
+    """Touches the file of a held lock. Raises OSError."""
     try:
         os.utime(number)
     except PermissionError:  # another user has made it: reading in it is all that is left
@@ -163,15 +172,17 @@ def _lock_unusable(path: Path, error: OSError) -> DeviceLockError:
     )
 
 
-# ---- who holds a device ----------------------------------------------------------------------------------------------
+# ---- who holds a device --------------------------------------------------------------------------
 
 
 LONGEST_HOLDER = 10_000  # bytes of such a file
 
 
 class Holder(BaseModel):
-    """A training, or only its user where the rest may not be read, and nothing where nobody has said. `home`: its folder; `pid`: of the
-    trainer, once it is there."""
+    """A training; only its user where the rest may not be read; empty where no file names it.
+
+    `home`: its folder; `pid`: of the trainer, once it is there.
+    """
 
     model_config = ConfigDict(frozen=True)
     home: str = Field(default="", max_length=4_096)
@@ -189,7 +200,7 @@ class Holder(BaseModel):
 
 
 def write_holder(key: str, holder: Holder) -> None:
-    """Says whose the device is. Where that cannot be written, the lock holds all the same."""
+    """Names the holder of a device. Where that cannot be written, the lock holds in any case."""
     place = folder()
     with contextlib.suppress(OSError):
         # Of a name that nobody can know beforehand: anybody may put files into this folder.
@@ -203,13 +214,16 @@ def write_holder(key: str, holder: Holder) -> None:
 
 
 def freshen_holder(key: str) -> None:
-    """Makes what this user has said of it look new."""
+    """Touches the file of this user that names the holder."""
     with contextlib.suppress(OSError):
         os.utime(folder() / f"{key}.{os.geteuid()}.json", follow_symlinks=False)
 
 
 def read_holder(key: str) -> Holder | None:
-    """Who took the device last; None where nobody has said. Whether it is still taken, only the lock says."""
+    """Who took the device last; None where no file names one.
+
+    Only the lock says whether it is still taken.
+    """
     newest: tuple[float, Path, int] | None = None
     for path in folder().glob(f"{key}.*.json"):
         with contextlib.suppress(OSError, ValueError):

@@ -1,6 +1,8 @@
-"""Why a run is in its state: a code for decisions, details for the sentence, and the one place that makes sentences of them.
+"""Why a run is in its state: a code for decisions, details for the sentence, and the one place that
+makes sentences of them.
 
-Nothing reads a sentence to decide something. Journals of 0.2.0 hold sentences only: `cause_of` reads the code from them, for
+Nothing reads a sentence to decide something. Journals of 0.2.0 hold sentences only: `cause_of`
+reads the code from them, for
 `StatusChange` alone.
 """
 
@@ -86,7 +88,8 @@ _DATA = "waits for data set {data_set} ({percent} %)"
 # Measured: TensorFlow takes 7 to 9 s, JAX is given 10.
 _SILENCE = "the about 10 s after which a silent worker is given up"
 _SAVED = "after step {step} of {steps}; saved, can be resumed"
-# Square brackets hold what is left out where its detail is empty. A sentence that is one detail alone comes from an error.
+# Square brackets hold what is left out where its detail is empty. A sentence that is one detail
+# alone comes from an error.
 SENTENCES: dict[Reason, str] = {
     Reason.WAITS_FOR_DEVICE: "waiting for the accelerator",
     Reason.DEVICES_TAKEN: "waiting for {devices}",
@@ -211,7 +214,10 @@ def _detail(text: str) -> Detail:
 
 @functools.cache
 def _patterns() -> list[tuple[str, Reason, re.Pattern[str]]]:
-    """Each template as a pattern, with the text that it begins with. Those with the most text of their own come first."""
+    """Each template as a pattern, with the text that it begins with.
+
+    Those with the most text of their own come first.
+    """
     templates = [
         (code, text) for code, text in (*SENTENCES.items(), *_EARLIER) if not text.startswith(("{", "["))
     ]

@@ -1,9 +1,10 @@
 """The bin of a home: deleted runs that can be brought back for 30 days.
 
-runs/.bin/quick-0007/   the folder of the run, whole, and in it deleted.json: when, by whom, how large
+runs/.bin/quick-0007/   the folder of the run, whole, and in it deleted.json: when, by whom, how
+large
 
-A run goes there and comes back by one change of its folder's name, so that at any moment it is either a run or in the bin. The note
-in its folder is written before, and does no harm to a run that was not moved after all.
+One rename of its folder moves a run there and back, so at any moment it is either a run or in the
+bin. The note in its folder is written before the move; in a run that was not moved it does no harm.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ TWICE = "~"  # between the id and a number, where a run of that id is in the bin
 
 @dataclass(frozen=True)
 class BinnedRun:
-    """`key`: its folder in the bin, by which it is asked for; the run's id, unless another run of that id is there already.
+    """`key`: the name of its folder in the bin: its id, or `quick-0007~2` where a run of that id is
+    there already.
 
-    `deleted_at`, `size_bytes` and `days_left` are None, and `asker` empty, where nobody wrote them down: a folder that
-    was put there by hand. It stays until a person removes it.
+    `deleted_at`, `size_bytes` and `days_left` are None, and `asker` is empty, for a folder that was
+    put there by hand. It stays until a person removes it.
     """
 
     key: str
@@ -149,8 +151,8 @@ def remove(home: Home, key: str) -> None:
 def remove_old(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
     """Removes what has been in the bin for 30 days, for good; returns it.
 
-    That long by the clock that nobody can set, and not less by the calendar, unless the calendar says that it was deleted in
-    the future: then one of its two days is wrong, and says nothing.
+    Both count: the clock of the bin, which nobody can set, and the calendar. A calendar that puts
+    the deletion into the future is wrong and is ignored.
     """
     if not _notes(home):
         return []
@@ -164,7 +166,7 @@ def remove_old(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
 
 
 def discard(home: Home, folder: Path) -> None:
-    """Removes a folder of the home for good: at once by its name, then its files, however long that takes."""
+    """Removes a folder of the home for good: first its name, by one rename, then its files."""
     doomed = home.runs / f".deleted-{folder.name}-{secrets.token_hex(4)}"
     folder.rename(doomed)
     shutil.rmtree(doomed, ignore_errors=True)
@@ -183,8 +185,8 @@ def _place(home: Home, key: str) -> Path:
 
 
 def _not_there(home: Home, key: str) -> UnknownRunError:
-    known = ", ".join(run.key for run in listed(home)[:8])
-    there = f"there are {known}" if known else "it is empty"
+    keys = ", ".join(run.key for run in listed(home)[:8])
+    there = f"there are {keys}" if keys else "it is empty"
     return UnknownRunError(f"run {quoted(key)} is not in the bin: {there}.")
 
 
@@ -200,19 +202,19 @@ def _is_key(name: str) -> bool:
 
 
 def _notes(home: Home) -> dict[Path, dict[str, Any]]:
-    """Each folder of the bin, and what its note says: nothing where nobody can read it."""
+    """Each folder of the bin, and the content of its note; empty where that cannot be read."""
     notes: dict[Path, dict[str, Any]] = {}
     for path in sorted(home.bin.glob("*")):
         if path.is_dir() and _is_key(path.name):
-            said: object = None
+            content: object = None
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                said = json.loads(run_files.content(path / NOTE))
-            notes[path] = said if isinstance(said, dict) else {}
+                content = json.loads(run_files.content(path / NOTE))
+            notes[path] = content if isinstance(content, dict) else {}
     return notes
 
 
 def _least(notes: dict[Path, dict[str, Any]]) -> float:
-    """The clock stood there at least, when the last of them was deleted."""
+    """Seconds that the clock had counted at least when the last of them was deleted."""
     counted = (note.get("counted_s") for note in notes.values())
     return max((float(seconds) for seconds in counted if isinstance(seconds, int | float)), default=0.0)
 
@@ -236,14 +238,17 @@ def _binned(key: str, note: dict[str, Any], seconds: float) -> BinnedRun:
 
 def _moment(text: object) -> datetime | None:
     with contextlib.suppress(ValueError, TypeError):
-        found = datetime.fromisoformat(str(text))
-        if found.tzinfo and YEARS[0] <= found.year < YEARS[1]:
-            return found
+        moment = datetime.fromisoformat(str(text))
+        if moment.tzinfo and YEARS[0] <= moment.year < YEARS[1]:
+            return moment
     return None
 
 
 def _name(run: RunDir) -> str:
-    """As lists show it. Of a journal that cannot be read to its end, what is before that: a run that is set aside for it can be deleted."""
+    """Its name in lists.
+
+    Where the journal breaks off, what is before that counts: such a run can be deleted too.
+    """
     name = ""
     with contextlib.suppress(JournalError, FileNotFoundError):
         for _, record in journal.naming(run.supervisor_journal, b'"name"'):

@@ -1,8 +1,10 @@
-"""The clock of a home's bin: seconds that have surely passed, whatever somebody sets the clock of the machine to.
+"""The clock of a home's bin: seconds that have passed for certain, whatever the clock of the
+machine is set to.
 
-As long as the machine runs, the time since it was started counts, which nobody can set. Over a restart the time of day must do, and
-counts for a day at most: it may have been wrong before or after. So a home that is opened daily counts right, one that was left
-alone for a month counts a day, and what has a date of removal is removed late rather than early.
+While the machine runs, the time since its start counts, which nobody can set. Across a restart only
+the time of day is left, which may be wrong: it counts for one day at most. So a home that is opened
+daily counts right, one that is opened after a month counts a day, and runs are removed late rather
+than early.
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ _STATE, _LOCK = ".clock.json", ".clock.lock"
 
 @dataclass(frozen=True)
 class Moment:
-    """`day_s`: the time of day, in seconds since 1970; `boot`: which start of the machine, empty where it does not tell;
-    `up_s`: since then, with the time in which it slept."""
+    """`day_s`: the time of day, in seconds since 1970; `boot`: id of this start of the machine,
+    empty where it has none;
+    `up_s`: since then, with the time in which it slept.
+    """
 
     day_s: float
     boot: str
@@ -60,7 +64,10 @@ class Count:
 
 
 def read(folder: Path, moment: Moment, least: float = 0.0) -> float:
-    """The seconds by now, without writing them down. `least`: what they are known to be at least, should their file be lost."""
+    """The seconds by now, without writing them down.
+
+    `least`: what they are at least, should their file be lost.
+    """
     kept = _kept(folder / _STATE)
     return least if kept is None else max(least, kept.at(moment))
 
@@ -76,10 +83,10 @@ def advance(folder: Path, moment: Moment, least: float = 0.0) -> float:
 def _kept(path: Path) -> Count | None:
     """None where there is none, or one that nobody can read."""
     try:
-        said = json.loads(run_files.content(path))
-        moment = said["moment"]
+        content = json.loads(run_files.content(path))
+        moment = content["moment"]
         return Count(
-            float(said["seconds"]),
+            float(content["seconds"]),
             Moment(float(moment["day_s"]), str(moment["boot"]), float(moment["up_s"])),
         )
     except (OSError, ValueError, TypeError, KeyError, RecursionError):

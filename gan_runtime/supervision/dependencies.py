@@ -1,4 +1,6 @@
-"""What a waiting run waits for besides its turn: another run ("when this ends, start that"), and its data set."""
+"""What a waiting run waits for besides its turn: another run ("when this ends, start that"), and
+its data set.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.states import CUT_SHORT, ENDED
 from gan_runtime.store.store import Store
 
-# ---- what may be asked for -------------------------------------------------------------------------------------------
+# ---- what may be asked for -----------------------------------------------------------------------
 
 
 UNREADABLE = "unreadable"  # instead of the state of a run that was set aside
@@ -36,7 +38,8 @@ class After:
     def cause(self, status: str | None) -> Cause | None:
         """Why the run still waits; None when it need not.
 
-        `status`: of the run before it; None when that is deleted, UNREADABLE when its journals cannot be read.
+        `status`: of the run before it; None when that is deleted, UNREADABLE when its journals
+        cannot be read.
         """
         must_finish, is_over = self.condition == "finished", status in (*ENDED, None)
         if status == UNREADABLE:
@@ -82,7 +85,7 @@ def check(home: Home, waiting: Collection[str], after: After) -> None:
     )
 
 
-# ---- data sets -------------------------------------------------------------------------------------------------------
+# ---- data sets -----------------------------------------------------------------------------------
 
 
 NOTED_STEPS = 10  # of the way: each is a line in the run's journal
@@ -139,7 +142,7 @@ class DataDependencies:
         )
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 Stamp = tuple[int, int]  # bytes of a journal, and the time of its last change in nanoseconds
@@ -156,7 +159,10 @@ class RunDependencies:
         self._has_store = True
 
     def look(self, waiting: Iterable[RunDir], has_store: bool = True) -> None:
-        """Reads what waiting runs wait for, after news. `has_store`: whether the store can be asked just now."""
+        """Reads what waiting runs wait for, after news.
+
+        `has_store`: whether the store can be asked just now.
+        """
         before, self._read, self._states, self._has_store = self._read, {}, {}, has_store
         for run in waiting:
             with contextlib.suppress(OSError, GanRuntimeError):  # `of` raises it too
@@ -164,7 +170,10 @@ class RunDependencies:
         self._note_states()
 
     def of(self, run: RunDir) -> Readiness:
-        """Whether the run before it has ended. Raises OSError, GanRuntimeError while journals cannot be read."""
+        """Whether the run before it has ended.
+
+        Raises OSError, GanRuntimeError while journals cannot be read.
+        """
         if run.run_id not in self._read:
             self._read[run.run_id] = _newest(run, None)
             self._note_states()
@@ -198,7 +207,9 @@ class RunDependencies:
             self._states[run_id] = stored.get(run_id) or otherwise(run_id)
 
     def _in_journals(self, run_id: str) -> str | None:
-        """Only the store says whether a lost run will be resumed automatically; without it a run counts as such."""
+        """Only the store says whether a lost run will be resumed automatically; without it a run
+        counts as such.
+        """
         if self._of_folder(run_id) is None:
             return None
         try:

@@ -1,7 +1,8 @@
-"""A thread of its own keeps a home in order: it measures the space that each part takes, and empties what is old in the bin.
+"""A thread of its own keeps a home in order: it measures the space that each part takes, and
+empties what is old in the bin.
 
-A folder is walked again only when something right in it or right below it has changed, so that a look at thousands of ended runs
-costs a look at each of them, and none at its pictures.
+A folder is walked again only when something right in it or right below it has changed, so that a
+look at thousands of ended runs costs a look at each of them, and none at its pictures.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from gan_runtime.supervision import bin
 log = logging.getLogger("gan_runtime")
 
 
-# ---- disk usage ------------------------------------------------------------------------------------------------------
+# ---- disk usage ----------------------------------------------------------------------------------
 
 
-Entries = tuple[
-    tuple[str, int, int], ...
-]  # name, bytes and time of the last change of all that lies right in a folder
+# Of each entry right in a folder: name, bytes, time of its last change.
+Entries = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,14 @@ class FreeSpace:
 
 @dataclass(frozen=True)
 class Space:
-    """Bytes. `runs`: by the id of each; `data`: prepared data sets; `jobs`: of all background jobs, what they have made for nobody else,
-    and uploads; `spill`: what queries put aside while they run for want of memory; `keras_cache`: what Keras has downloaded, which all
-    homes share; `bin`: with what is being removed; `free`, `low`: what is left on the disk of the home, and below how much that is
-    little; `runs_disk`: the same of runs/ where that is another disk."""
+    """Bytes of a home, by what takes them.
+
+    `runs`: by run id; `data`: prepared data sets; `jobs`: background jobs with their results, and
+    uploads; `spill`: temporary files of queries that need more than their memory; `keras_cache`:
+    downloads of Keras, which all homes share; `bin`: with what is being removed; `free`, `low`:
+    what is left on the disk of the home, and below how much that is little;
+    `runs_disk`: the same of runs/ where that is another disk.
+    """
 
     runs: Mapping[str, int]
     data: int
@@ -80,13 +84,13 @@ class DiskUsage:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._known: dict[Path, tuple[Entries, int]] = {}
+        self._measured: dict[Path, tuple[Entries, int]] = {}
         self.walked = 0  # folders, so far
 
     def space(self) -> Space:
         """As it is now."""
-        home, before = self._home, self._known
-        self._known = {}  # so that what is gone is forgotten
+        home, before = self._home, self._measured
+        self._measured = {}  # so that what is gone is forgotten
         spill = database_file.spill_folder(home.database)
         runs, others = {}, 0
         for path, size in self._each(home.runs, before).items():
@@ -129,22 +133,22 @@ class DiskUsage:
         if path.name == BIN:
             return 0
         seen = _entries(path)
-        known = before.get(path)
-        if known is None or known[0] != seen:
+        measured = before.get(path)
+        if measured is None or measured[0] != seen:
             self.walked += 1
-            known = (seen, disk.used_bytes(path))
-        self._known[path] = known
-        return known[1]
+            measured = (seen, disk.used_bytes(path))
+        self._measured[path] = measured
+        return measured[1]
 
 
 def _entries(folder: Path) -> Entries:
-    found = []
+    listed = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
-                found.append((entry.name, status.st_size, status.st_mtime_ns))
-    return tuple(sorted(found))
+                listed.append((entry.name, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(listed))
 
 
 def _free_space(folder: Path) -> FreeSpace:
@@ -157,19 +161,19 @@ def _file_bytes(path: Path) -> int:
     return 0
 
 
-# ---- the thread ------------------------------------------------------------------------------------------------------
+# ---- the thread ----------------------------------------------------------------------------------
 
 
-FIRST_SECONDS, LOOK_SECONDS = (
-    3.0,
-    30.0,
-)  # until the first look, which would take time from the first page; between two
+FIRST_SECONDS = 3.0  # until the first look, which would take time from the first page
+LOOK_SECONDS = 30.0  # between two looks
 TIDY_SECONDS = 600.0  # between two looks into the bin
 
 
 class Maintenance:
-    """One for each home that is open; who only looks measures, and removes nothing. Nothing waits for it: walking through gigabytes,
-    or removing them, may take a while."""
+    """One for each open home; without ownership it only measures.
+
+    Nothing waits for it: gigabytes take a while.
+    """
 
     def __init__(self, home: Home, is_owned: bool = True, clock: Clock = time.monotonic) -> None:
         self.space: Space | None = None  # None until it was measured

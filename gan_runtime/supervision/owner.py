@@ -1,8 +1,10 @@
-"""Who owns a home: one process at a time holds its lock, supervises its runs and writes results.duckdb.
+"""Who owns a home: one process at a time holds its lock, supervises its runs and writes
+results.duckdb.
 
-The dashboard owns its home as long as it lives, the command line as long as it trains or rebuilds. Beside the lock lies an entry that says who
-holds it; its owner counts up a number in it every few seconds. Locks of a shared folder do not always reach from one host to another, so
-an entry of another host that goes on counting is an owner too, whatever the lock says. No clock is compared.
+The dashboard owns its home as long as it lives, the command line as long as it trains or rebuilds.
+An entry next to the lock names the owner, who counts up a number in it every few seconds. Locks of
+a shared folder do not always reach from one host to another, so an entry of another host that goes
+on counting is an owner too, whatever the lock says. No clock is compared.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ log = logging.getLogger("gan_runtime")
 
 
 class HomeOwner(BaseModel):
-    """What an owner says of itself. `url`: where its pages are, if it has any. `beats`: how often it has said so."""
+    """The entry of an owner.
+
+    `url`: where its pages are, if it has any. `beats`: a number that it counts up.
+    """
 
     host: str = Field(max_length=300)
     pid: Pid
@@ -45,7 +50,7 @@ class HomeOwner(BaseModel):
 
     @property
     def who(self) -> str:
-        """As it stands in a sentence."""
+        """As part of a sentence."""
         since = f"{self.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         where = f", at {self.url}" if self.url else ""
         return f"process {self.pid} on host {self.host} since {since}{where}"
@@ -60,7 +65,7 @@ class HomeOwner(BaseModel):
         return other is not None and (self.host, self.pid, self.since) == (other.host, other.pid, other.since)
 
 
-class Held:
+class Ownership:
     """The home is ours until `release`."""
 
     def __init__(self, home: Home, lock: FileLock, url: str) -> None:
@@ -72,12 +77,14 @@ class Held:
         self._thread.start()
 
     def check(self) -> None:
-        """Raises HomeInUseError when another host has taken the home over, as it has heard nothing of us; HomeError when it is gone."""
+        """Raises HomeInUseError when another host has taken the home over, HomeError when the home
+        is gone.
+        """
         self._home.check_is_there()
-        found = holder(self._home)
-        if found is not None and not self._entry.is_same(found):
+        other = holder(self._home)
+        if other is not None and not self._entry.is_same(other):
             raise HomeInUseError(
-                f"{self._home.path} was taken over by {found.who}, as this process was not heard of: "
+                f"{self._home.path} was taken over by {other.who}, as this process was not heard of: "
                 "use that one, and end this one."
             )
 
@@ -98,14 +105,14 @@ class Held:
                 self._write()
 
     def _write(self) -> None:
-        """In place: a new name would tell everyone who watches the folder of all runs of a change."""
+        """In place: a rename would wake everyone who watches the folder of all runs."""
         path = _path(self._home)
         with contextlib.suppress(OSError), path.open("r+b" if path.exists() else "wb") as file:
             file.write(self._entry.model_dump_json().encode())
             file.truncate()
 
 
-def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sleep) -> Held:
+def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sleep) -> Ownership:
     """Becomes the owner of a prepared home. `url`: where its pages are.
 
     Raises:
@@ -120,13 +127,13 @@ def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sle
         raise HomeInUseError(_in_use(home, holder(home))) from None
     except OSError as error:
         raise HomeError.not_written(home.owner_lock, error) from error
-    found = holder(home)
-    if found is not None and not found.is_here:
-        if _goes_on(home, found, sleep):
+    last = holder(home)
+    if last is not None and not last.is_here:
+        if _goes_on(home, last, sleep):
             lock.release()
-            raise HomeInUseError(_in_use(home, found))
-        log.warning("%s is taken over: its last owner, %s, is silent", home.path, found.who)
-    return Held(home, lock, url)
+            raise HomeInUseError(_in_use(home, last))
+        log.warning("%s is taken over: its last owner, %s, is silent", home.path, last.who)
+    return Ownership(home, lock, url)
 
 
 def is_owned(home: Home) -> bool:
@@ -138,27 +145,27 @@ def is_owned(home: Home) -> bool:
         lock.acquire(blocking=False)
     except Timeout:
         return True
-    except OSError:  # a home that may only be read: what its owner says of itself must do
+    except OSError:  # a home that may only be read: the entry of its owner must do
         return holder(home) is not None
     lock.release()
     return False
 
 
 def holder(home: Home) -> HomeOwner | None:
-    """Who says that the home is theirs; None when nobody does, or the entry cannot be read."""
+    """The entry of the owner; None when there is none, or it cannot be read."""
     with contextlib.suppress(OSError, ValidationError):
         return HomeOwner.model_validate_json(run_files.tail(_path(home), _MOST_BYTES))
     return None
 
 
-def _goes_on(home: Home, found: HomeOwner, sleep: Callable[[float], None]) -> bool:
-    """Whether an owner on another host is heard of while we listen."""
+def _goes_on(home: Home, last: HomeOwner, sleep: Callable[[float], None]) -> bool:
+    """Whether an owner on another host goes on counting while we watch."""
     for _ in range(round(SILENCE_SECONDS)):
         sleep(1.0)
         now = holder(home)
         if now is None and not _path(home).exists():
             return False
-        if now is None or now != found:
+        if now is None or now != last:
             return True
     return False
 
@@ -167,6 +174,6 @@ def _path(home: Home) -> Path:
     return home.owner_lock.with_suffix(".json")
 
 
-def _in_use(home: Home, found: HomeOwner | None) -> str:
-    who = found.who if found is not None else "another process"
+def _in_use(home: Home, other: HomeOwner | None) -> str:
+    who = other.who if other is not None else "another process"
     return f"{home.path} is in use by {who} (a dashboard or a training): use that one, end it, or choose another folder with --home DIR."

@@ -1,4 +1,6 @@
-"""The thread that acts for a home, as its owner or as one of those who only look: a tick each moment."""
+"""The thread that acts for a home, as its owner or as one of those who only look: a tick each
+moment.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import owner, recovery
 from gan_runtime.supervision.maintenance import Maintenance
-from gan_runtime.supervision.owner import Held
+from gan_runtime.supervision.owner import Ownership
 from gan_runtime.supervision.starters import Starter
 from gan_runtime.supervision.store_recovery import Healed, Healing
 from gan_runtime.supervision.supervisor import Supervisor
@@ -28,7 +30,7 @@ from gan_runtime.supervision.supervisor import Supervisor
 log = logging.getLogger("gan_runtime")
 
 
-# ---- the thread ------------------------------------------------------------------------------------------------------
+# ---- the thread ----------------------------------------------------------------------------------
 
 
 TICK_SECONDS = 0.25
@@ -50,7 +52,10 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
 
     def begin(self, at_once: bool = True) -> None:
-        """Acts, and from now on by itself. Not `at_once`: returns though the first tick is not over, if that takes long."""
+        """Acts, and from now on by itself.
+
+        Not `at_once`: does not wait for a first tick that takes long.
+        """
         if at_once:
             self.tick()
         self._thread.start()
@@ -67,7 +72,7 @@ class Heartbeat:
         self._thread.join()
 
     def refresh(self) -> None:
-        """Acts now. A tick that takes long is under way already, and is not waited for."""
+        """Acts now; does not wait for a long tick that is under way."""
         if self._acting.acquire(timeout=WITHIN_SECONDS):
             try:
                 self._tick()
@@ -75,7 +80,9 @@ class Heartbeat:
                 self._acting.release()
 
     def tick(self) -> None:
-        """What goes wrong is kept in `trouble`: a full disk must not end the supervision of all runs."""
+        """What goes wrong is kept in `trouble`: a full disk must not end the supervision of all
+        runs.
+        """
         with self._acting:
             self._tick()
 
@@ -106,7 +113,7 @@ class Heartbeat:
             self.tick()
 
 
-# ---- what it keeps up to date ----------------------------------------------------------------------------------------
+# ---- what it keeps up to date --------------------------------------------------------------------
 
 
 class OpenHome(Protocol):
@@ -120,7 +127,7 @@ class OpenHome(Protocol):
 
     @property
     def healed(self) -> list[Healed]:
-        """What was found of results.duckdb and set aside."""
+        """Old files of results.duckdb that were set aside."""
 
     def end(self) -> None:
         """Closes the store, and gives up the home if it is owned."""
@@ -130,7 +137,7 @@ class OwnedHome:
     """Supervises the runs of a home and writes its results.duckdb. Use `begin`."""
 
     def __init__(
-        self, home: Home, held: Held, grace_seconds: float, starter: Starter | None, clock: Clock
+        self, home: Home, held: Ownership, grace_seconds: float, starter: Starter | None, clock: Clock
     ) -> None:
         self.home, self._held, self._healing = home, held, Healing(home, clock)
         self.is_reading = False
@@ -153,16 +160,16 @@ class OwnedHome:
         """Becomes the owner. Raises as `Runtime.open`."""
         home.prepare()
         held = owner.acquire(home, url)
-        with contextlib.suppress(OSError):  # of a full disk is told where something is lost by it
+        with contextlib.suppress(OSError):  # a full disk is reported where something is lost by it
             recovery.clean_home(home)
         try:
-            upkeep = cls(home, held, grace_seconds, starter, time.monotonic)
+            owned = cls(home, held, grace_seconds, starter, time.monotonic)
         except BaseException:  # or this process would find its own home taken
             held.release()
             raise
-        upkeep.heartbeat.begin(at_once=not upkeep.healed)
-        upkeep.housekeeping.begin()
-        return upkeep
+        owned.heartbeat.begin(at_once=not owned.healed)
+        owned.housekeeping.begin()
+        return owned
 
     @property
     def healed(self) -> list[Healed]:
@@ -190,7 +197,7 @@ class OwnedHome:
         self.store.rest()
 
     def _mend(self) -> Exception | None:
-        """Why the store cannot be asked, if so. Its runs need their supervisor all the same."""
+        """Why the store cannot be asked, if so. The supervisor acts on its runs in any case."""
         try:
             self._is_renewed |= self._healing.mend(self.store)
             self.is_reading |= self._is_renewed
@@ -203,7 +210,9 @@ class OwnedHome:
 
 
 class ViewedHome:
-    """Looks: a store of its own with everything that the journals say, and no file of the home is touched. Use `begin`."""
+    """For viewers: a store of its own with all that the journals say; no file of the home is
+    touched. Use `begin`.
+    """
 
     healed: list[Healed] = []  # noqa: RUF012 (nothing is ever set aside)
     is_reading = False
@@ -217,7 +226,9 @@ class ViewedHome:
 
     @classmethod
     def begin(cls, home: Home) -> ViewedHome:
-        """Reads the journals into a file among the temporary ones: pictures of many runs do not fit into memory."""
+        """Reads the journals into a file among the temporary ones: pictures of many runs do not fit
+        into memory.
+        """
         folder = tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-")
         viewing = cls(home, folder, time.monotonic)
         viewing.heartbeat.begin(at_once=False)
@@ -225,7 +236,7 @@ class ViewedHome:
         return viewing
 
     def end(self) -> None:
-        """Removes the file. Whoever still reads in it may go on: the store ends with the last who holds it."""
+        """Removes the file. Readers may go on: the store ends with the last of them."""
         self.housekeeping.end()
         self.heartbeat.end()
         self._folder.cleanup()

@@ -1,4 +1,6 @@
-"""The runs of a home that wait or train: as the store says or, while that cannot be asked, as their journals say."""
+"""The runs of a home that wait or train: as the store says or, while that cannot be asked, as their
+journals say.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from gan_runtime.store.folder_watcher import folders_changed_ns
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.starters import Attempt
 
-# ---- waiting and training runs ---------------------------------------------------------------------------------------
+# ---- waiting and training runs -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ def of_store(home: Home, store: Store) -> list[LiveRun]:
 
 @dataclass(frozen=True)
 class _JournalState:
-    """What the journals of a run said when they were as `stamps`; `live` is None for one that has ended."""
+    """What the journals of a run said when they were as `stamps`; `live` is None for one that has
+    ended.
+    """
 
     stamps: dict[str, Stamp]
     live: LiveRun | None
@@ -63,8 +67,8 @@ class _JournalState:
 class LiveInJournals:
     """Waiting and training runs while the store cannot be asked.
 
-    Of the runs that had ended before, only those are read whose folders have changed since: new ones, and those that were
-    resumed. Reading all might take minutes.
+    Of the runs that had ended before, only those are read whose folders have changed since: new
+    ones, and those that were resumed. Reading all might take minutes.
     """
 
     def __init__(self, home: Home) -> None:
@@ -72,7 +76,10 @@ class LiveInJournals:
         self._read_states: dict[str, _JournalState] = {}
 
     def look(self, last: Iterable[LiveRun]) -> list[LiveRun]:
-        """In the order of `of_store`. `last`: as of the last look. What cannot be read stays as it was."""
+        """In the order of `of_store`.
+
+        `last`: as of the last look. What cannot be read stays as it was.
+        """
         before, self._changed_ns = self._changed_ns, folders_changed_ns(self._home)
         live = {run.run.run_id: run for run in last}
         changed = {name for name, at in self._changed_ns.items() if before.get(name) != at}
@@ -111,7 +118,7 @@ def _accelerator(run: RunDir) -> str:
     return first.accelerator if isinstance(first, Created) else ""
 
 
-# ---- runs whose trainer never began wait again, in their old place ---------------------------------------------------
+# ---- runs whose trainer never began wait again, in their old place -------------------------------
 
 
 NEXT_OWNER = operator("next owner")
@@ -120,7 +127,9 @@ MOST_REQUEUES = 3
 
 
 def requeue(run: RunDir, attempt: int) -> bool:
-    """Queues it as the next attempt, since an attempt only goes on; False after MOST_REQUEUES times in a row."""
+    """Queues it as the next attempt, since an attempt only goes on; False after MOST_REQUEUES times
+    in a row.
+    """
     waits = [change for _, change in journal.statuses(run.supervisor_journal) if change.status == "queued"]
     newest = waits[-MOST_REQUEUES:]
     if not waits or (len(newest) == MOST_REQUEUES and all(wait.asker == NEXT_OWNER.name for wait in newest)):

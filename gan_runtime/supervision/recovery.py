@@ -1,7 +1,9 @@
-"""After a crash: processes and files that it left, runs that live and do not train, lost runs that go on by themselves.
+"""Recovery from crashes: orphan processes, files left behind, stalled runs, and lost runs that are
+resumed automatically.
 
-A deadlock, a hung accelerator or disk, a frozen process: the process is there, so nobody takes the run for lost. What kills a run
-once, such as a restart of the machine, is no reason to wait for a person; what kills it again and again is.
+A run stalls by a deadlock, a hung accelerator or disk, or a frozen process: its process is there,
+so it is not lost. A lost run waits for no person where its cause happens once, such as a restart of
+the machine. A cause that returns needs one.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from gan_runtime.supervision import next_attempt, queue
 from gan_runtime.supervision.queue import LiveRun
 from gan_runtime.supervision.starters import Attempt, Starter
 
-# ---- orphan processes: the owner that saw a run train ends them, and if it was killed as well, the next one does -----
+# ---- orphan processes: the owner that saw a run train ends them, and if it was killed as well, the next one does
 
 
 def orphans(home: Home, starter: Starter) -> list[LiveRun]:
@@ -47,7 +49,7 @@ def orphans(home: Home, starter: Starter) -> list[LiveRun]:
 
 
 def is_over(attempt: Attempt) -> bool:
-    """Whether it has ended, or a later one has begun. False where nobody can tell."""
+    """Whether it has ended, or a later one has begun. False where that is uncertain."""
     try:
         attempt.run.path.lstat()
         newest = latest_status(attempt.run)
@@ -58,19 +60,19 @@ def is_over(attempt: Attempt) -> bool:
     return newest.attempt > attempt.number or (newest.attempt == attempt.number and newest.status in ENDED)
 
 
-# ---- files: removed where surely nobody uses them any more -----------------------------------------------------------
+# ---- files: removed where surely nobody uses them any more ---------------------------------------
 
 
-IDLE_SECONDS = (
-    3_600.0  # another process may be submitting or importing right now, which takes seconds to minutes
-)
+IDLE_SECONDS = 3_600.0  # another process may submit or import right now, which takes seconds to minutes
 _IN_THE_MAKING = (".new-", ".import-")
 _SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
-_ASIDE = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # see rundir.write_whole
+_ASIDE = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # see run_folder.write_whole
 
 
 def clean_home(home: Home) -> None:
-    """For the owner, when it begins: only an owner makes results.duckdb anew, and nobody needs what was deleted."""
+    """For the owner, when it begins: only an owner rebuilds results.duckdb, and deleted runs are of
+    no use.
+    """
     for path in home.path.glob(f"{home.database.name}.new-*"):
         _remove(path)
     uploads.forget_old(home)
@@ -85,7 +87,7 @@ def clean_home(home: Home) -> None:
 
 
 def _clean_scratch() -> None:
-    """Their temporary folders."""
+    """Temporary folders of dead trainers."""
     for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
         owner = _SCRATCH.fullmatch(path.name)
         if owner and not processes.is_there(int(owner[1])):
@@ -93,7 +95,9 @@ def _clean_scratch() -> None:
 
 
 def _clean_films(home: Home) -> None:
-    """Films of iterations that no record names: a job writes them before the record, and a kill may come between."""
+    """Frames that no record names: a job writes them before the record, and a kill may come
+    between.
+    """
     runs = [run for run in home.run_dirs() if run.flow.is_dir()]
     # Before any record is read: a job that ends meanwhile counts as alive.
     looks = job_queue.looks(home) if runs else []
@@ -149,12 +153,12 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-# ---- stalled runs: nothing new in the journal for much longer than a usual call takes --------------------------------
+# ---- stalled runs: nothing new in the journal for much longer than a usual call takes ------------
 
 
 LEAST_STALL_SECONDS = 120.0
 USUAL_CALLS = 20.0
-# The work at the end of an epoch is no call: a run is not taken for hung while it scores thousands of rows.
+# The work at the end of an epoch is no call: a run that scores thousands of rows has not stalled.
 LONGEST_PROBES = 3.0
 STALLED, GOES_ON = queries.STANDS_STILL, "goes_on"
 _STALL_ACTIONS = {
@@ -169,35 +173,35 @@ class StallDetection:
 
     def __init__(self, store: Store, clock: Clock = time.monotonic) -> None:
         self._store, self._patience = store, Patience(clock)
-        self._told: set[tuple[str, int]] = set()  # run and attempt, as long as it stands still
+        self._stalled: set[tuple[str, int]] = set()  # run and attempt
 
     def news(self, run: RunDir, attempt: int) -> Event | None:
-        """An alarm once a run has stood still for too long, and a word when it goes on after all."""
-        still_s = self._patience.seconds("still", run.run_id, (attempt, _written_bytes(run)))
-        if (run.run_id, attempt) in self._told:
-            if still_s < LEAST_STALL_SECONDS:
-                self._told.discard((run.run_id, attempt))
+        """A warning once a run has stalled, and a note when it goes on after all."""
+        silent_s = self._patience.seconds("still", run.run_id, (attempt, _written_bytes(run)))
+        if (run.run_id, attempt) in self._stalled:
+            if silent_s < LEAST_STALL_SECONDS:
+                self._stalled.discard((run.run_id, attempt))
                 return Event(
                     level="info", topic=GOES_ON, message="It goes on: there is something new in its journal."
                 )
             return None
-        if still_s < LEAST_STALL_SECONDS:
+        if silent_s < LEAST_STALL_SECONDS:
             return None
         usual = queries.usual_seconds(self._store, run.run_id, attempt)
-        if still_s < max(USUAL_CALLS * usual.call, LONGEST_PROBES * usual.longest_probe):
+        if silent_s < max(USUAL_CALLS * usual.call, LONGEST_PROBES * usual.longest_probe):
             return None
-        self._told.add((run.run_id, attempt))
+        self._stalled.add((run.run_id, attempt))
         return Event(
             level="warning",
             topic=STALLED,
-            message=f"It lives and does not train: nothing new for {still_s:.0f} s, where a call of the device takes "
+            message=f"It lives and does not train: nothing new for {silent_s:.0f} s, where a call of the device takes "
             f"{usual.call:.3g} s. {_STALL_ACTIONS[stall_action(run)]}",
         )
 
 
 def stall_action(run: RunDir) -> StillAction:
-    """What its options ask for; runs from before there was a choice are only told of."""
-    with contextlib.suppress(Exception):  # options that cannot be read, which its trainer tells
+    """What its options ask for; runs from before that option are only noted."""
+    with contextlib.suppress(Exception):  # options that cannot be read: its trainer reports them
         return run.spec().still_action
     return "note"
 
@@ -209,7 +213,7 @@ def _written_bytes(run: RunDir) -> int:
     return 0
 
 
-# ---- lost runs -------------------------------------------------------------------------------------------------------
+# ---- lost runs -----------------------------------------------------------------------------------
 
 
 PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third time
@@ -218,15 +222,18 @@ NOT_RESUMED = "automatic_resume"
 
 
 class AutoResume:
-    """Called by the supervisor. What was resumed before stands in the runs' journals, so the next owner goes on counting."""
+    """Called by the supervisor.
+
+    How often a run was resumed is in its journal, so the next owner goes on counting.
+    """
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store, self._patience = home, store, Patience(clock)
         self._lost: list[tuple[RunDir, int]] = []
-        self._given_up: set[tuple[str, int]] = set()  # run and attempt that do not go on by themselves
+        self._given_up: set[tuple[str, int]] = set()  # run and attempt that will not be resumed
 
     def look(self) -> None:
-        """Which lost runs wait for it; to be asked again after news."""
+        """Reads which lost runs are to be resumed; call it again after news."""
         rows = self._store.rows(
             """
             SELECT run_id, attempt FROM ingest.newest JOIN ingest.created USING (run_id)
@@ -254,7 +261,7 @@ class AutoResume:
         return acted
 
     def _resume(self, run: RunDir, attempt: int, times: int) -> bool:
-        """Or says, once, why it does not."""
+        """Or notes, once, why it does not."""
         refusal = (
             f"It was resumed {times} times by itself and is lost again: look at its log before you resume it."
         )
@@ -271,7 +278,7 @@ class AutoResume:
 
 
 def times_resumed(run: RunDir) -> int:
-    """How often it went on by itself since a person last asked for it."""
+    """How often it was resumed automatically since a person last asked for it."""
     times = 0
     for record in journal.read_all(run.supervisor_journal):
         if (
@@ -284,10 +291,9 @@ def times_resumed(run: RunDir) -> int:
 
 
 def _warn_once(run: RunDir, attempt: int, message: str) -> bool:
-    known = journal.read_all(run.supervisor_journal)
     if any(
         isinstance(record, Event) and (record.attempt, record.topic) == (attempt, NOT_RESUMED)
-        for record in known
+        for record in journal.read_all(run.supervisor_journal)
     ):
         return False
     journal.append(

@@ -1,10 +1,12 @@
-"""A results.duckdb that cannot be used is set aside, and its owner reads the journals into a new one.
+"""A results.duckdb that cannot be used is set aside, and its owner reads the journals into a new
+one.
 
-Damage shows when the home is opened, or later in any statement: then the file is opened again, and whoever asked gets the answer of
-the new one. Pages and log report it as a `Healed`. The database holds nothing but what the journals say, so `rebuild` is also the way
-from one schema version to the next. The old file is kept under a name that says what it is and when: with its .wal,
-results.duckdb.damaged-20260101-120000. Of what this program wrote the newest few stay; what another program or a newer version wrote
-is left to the person.
+Damage shows when the home is opened, or later in any statement, which is then answered from the new
+file. Pages and log report it as a `Healed`. The database holds nothing but what the journals say,
+so `rebuild` is also the way from one schema version to the next. The old file is kept under a name
+that says what it is and when: with its .wal, results.duckdb.damaged-20260101-120000. Of files of
+this version and earlier ones the newest few stay; those of a newer version or another program are
+left to the person.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from gan_runtime.supervision import owner
 log = logging.getLogger("gan_runtime")
 
 
-# ---- the old file ----------------------------------------------------------------------------------------------------
+# ---- the old file --------------------------------------------------------------------------------
 
 
 MOST_KEPT = 3
@@ -96,7 +98,7 @@ def _forget_oldest(database: Path) -> None:
             log.warning("%s is one too many and cannot be removed (%s)", path, error.strerror)
 
 
-# ---- recovery of a home that is open ---------------------------------------------------------------------------------
+# ---- recovery of a home that is open -------------------------------------------------------------
 
 
 MOST_IN_AN_HOUR = 4  # files set aside: they lie on a bad disk; and of openings without a pause between them
@@ -106,7 +108,10 @@ HOUR_S = 3_600.0
 
 @dataclass(frozen=True)
 class Healed:
-    """`found`: what was wrong, such as "has schema version 3, …". `old`: where the old file lies. `runs`: read again; None while they are read."""
+    """`found`: what was wrong, such as "has schema version 3, …"; `old`: where the old file is now.
+
+    `runs`: how many were read again; None while they are being read.
+    """
 
     database: Path
     found: str
@@ -135,21 +140,24 @@ class Healed:
 
 
 class Healing:
-    """Of one owner. `open` first, then `mend` before each tick, and `read` after it; by one thread at a time."""
+    """Of one owner.
+
+    `open` first, then `mend` before each tick, and `read` after it; by one thread at a time.
+    """
 
     def __init__(self, home: Home, clock: Clock = time.monotonic) -> None:
         self._home, self._clock = home, clock
         self.told: list[Healed] = []
-        # When it was opened anew, and when a file was set aside, within the last hour.
+        # When it was reopened, and when a file was set aside, within the last hour.
         self._renewed_s: list[float] = []
         self._aside_s: list[float] = []
 
     def open(self) -> Store:
-        """The store of the home, made anew if need be.
+        """The store of the home, rebuilt if need be.
 
         Raises:
-            StoreLockedError, StoreNewerError: the file is another program's just now, or a newer version's.
-            StoreError, HomeError: it can neither be used nor set aside.
+            StoreLockedError, StoreNewerError: the file is another program's just now, or a newer
+            version's. StoreError, HomeError: it can neither be used nor set aside.
         """
         try:
             store = Store(self._home.database)
@@ -160,12 +168,15 @@ class Healing:
         return store
 
     def mend(self, store: Store) -> bool:
-        """Opens the database anew where a statement has met damage; whether it did. Raises StoreError, HomeError if it cannot, or waits."""
+        """Reopens the database where a statement has met damage; returns whether it did.
+
+        Raises StoreError, HomeError: it cannot be used, or waits before it tries again.
+        """
         if store.damage is None:
             return False
         error = store.damage
         self._check_pace(_first(error))
-        log.warning("%s is opened anew: %s", self._home.database, _first(error))
+        log.warning("%s is opened again: %s", self._home.database, _first(error))
         store.renew(lambda: self._make_way(error))
         self._renewed_s.append(self._clock())
         return True
@@ -176,17 +187,17 @@ class Healing:
         self._aside_s = [then for then in self._aside_s if now - then < HOUR_S]
         if len(self._aside_s) >= MOST_IN_AN_HOUR:
             raise StoreError(
-                f"{database} was damaged {len(self._aside_s)} times within an hour ({why}): look after its disk, "
+                f"{database} was damaged {len(self._aside_s)} times within an hour ({why}): check its disk, "
                 "then open the dashboard again."
             )
         if len(self._renewed_s) >= MOST_IN_AN_HOUR and now - self._renewed_s[-1] < PAUSE_SECONDS:
             raise StoreError(
-                f"{database} had to be opened anew {len(self._renewed_s)} times within an hour ({why}), though its file can be read: "
+                f"{database} had to be opened again {len(self._renewed_s)} times within an hour ({why}), though its file can be read: "
                 f"it is opened again within {PAUSE_SECONDS:.0f} s. Look into the log for what goes wrong."
             )
 
     def read(self, store: Store) -> None:
-        """Notes how much is there again, once all journals were read."""
+        """Counts the runs once all journals are read."""
         if any(healed.runs is None for healed in self.told):
             runs = store.rows("SELECT count(*) FROM ingest.created")[0][0]
             self.told = [
@@ -195,8 +206,13 @@ class Healing:
             log.warning("%d runs were read again from their journals", runs)
 
     def _make_way(self, error: BaseException) -> None:
-        """Between closing and opening: a damaged file goes aside, one that DuckDB has only given up stays if all of it can be read. None may
-        be there: somebody removed it, or it is aside since a try that could not open another one."""
+        """Between closing and opening: sets a damaged file aside.
+
+        One that DuckDB has only given up stays if it can be read.
+
+        There may be no file: somebody removed it, or it was set aside before an attempt that
+        failed.
+        """
         if not self._home.database.exists() and not self._home.database.is_symlink():
             wal(self._home.database).unlink(missing_ok=True)  # of a file that is gone
             return
@@ -219,7 +235,7 @@ def _first(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-# ---- python -m gan_runtime rebuild: built aside, put in place at the end, so it is old or new, never half ------------
+# ---- python -m gan_runtime rebuild: built aside, put in place at the end, so it is old or new, never half
 
 
 VIEWS = (
@@ -239,19 +255,23 @@ VIEWS = (
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Rows per view of the new file, and where an unusable old file lies now (None when there was none)."""
+    """Rows per view of the new file, and where an unusable old file lies now (None when there was
+    none).
+    """
 
     rows: dict[str, int]
     damaged: Path | None
 
 
 def rebuild(home: Home) -> Rebuilt:
-    """Makes the file anew while owning the home. An old file that cannot be used is kept under another name.
+    """Rebuilds the file as the owner of the home.
+
+    An old file that cannot be used is kept under another name.
 
     Raises:
-        HomeInUseError, StoreLockedError: another process owns the home or holds the file; nothing is changed.
-        HomeError: the home cannot be written.
-        TargetError: what lies in the file's place is no plain file.
+        HomeInUseError, StoreLockedError: another process owns the home or holds the file; nothing
+        is changed. HomeError: the home cannot be written. TargetError: what lies in the file's
+        place is no plain file.
     """
     home.prepare()
     output_files.check([home.database], overwrite=True)

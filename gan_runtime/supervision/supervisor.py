@@ -1,7 +1,8 @@
-"""Starts waiting runs on free devices, stops runs on request, and notes how those ended whose trainer did not say so.
+"""Starts waiting runs on free devices, stops runs on request, and notes how those ended whose
+trainer did not say so.
 
-Everything it knows is in files and in the store, so a new supervisor takes over where a killed one left off: trainers are
-processes of their own and go on meanwhile.
+Everything it knows is in files and in the store, so a new supervisor takes over where a killed one
+left off: trainers are processes of their own and go on meanwhile.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Supervisor:
         self._noted: dict[
             tuple[str, int], Cause
         ] = {}  # waiting run and attempt → whom it was noted to wait for
-        # Attempts that are over, whose processes must go too. What an earlier owner knew of them died with it.
+        # Attempts that are over, whose processes must go too. What an earlier owner knew of them
+        # died with it.
         self._leaving = {live.key: live for live in recovery.orphans(home, self._starter)}
         self._patience = Patience(clock)
         self._turns_of_jobs: set[str] = set()
@@ -70,15 +72,16 @@ class Supervisor:
     def tick(self, trouble: Exception | None = None) -> None:
         """Ingests the journals, then acts on what they say.
 
-        `trouble`: why the store cannot be asked just now. Then, and when ingesting fails, it acts on what the journals alone
-        say, and raises the trouble at the end.
+        `trouble`: why the store cannot be asked just now. Then, and when ingesting fails, it acts
+        on what the journals alone say, and raises the trouble at the end.
         """
         failed_before, self._failed = self._failed, True
         self._act(failed_before, trouble)
         self._failed = False
 
     def _act(self, look_again: bool, trouble: Exception | None) -> None:
-        # Which trainers are gone is asked before the journals are read: a final event written meanwhile is never missed.
+        # Which trainers are gone is asked before the journals are read: a final event written
+        # meanwhile is never missed.
         gone = {
             live.run.run_id
             for live in self._runs
@@ -110,7 +113,10 @@ class Supervisor:
         return self._without_store is None
 
     def _take_in(self, is_to_look: bool, trouble: Exception | None) -> Exception | None:
-        """Ingests what the journals say. Returns why the store cannot be asked, if so: runs do not wait for it."""
+        """Ingests what the journals say.
+
+        Returns why the store cannot be asked, if so: runs do not wait for it.
+        """
         if trouble is None:
             try:
                 if self._ingestor.catch_up_news() or is_to_look:
@@ -128,7 +134,10 @@ class Supervisor:
         return trouble
 
     def _set_runs(self, runs: list[LiveRun]) -> None:
-        """Which runs wait and train. One that was set aside while it trained stays under supervision."""
+        """Which runs wait and train.
+
+        One that was set aside while it trained stays under supervision.
+        """
         keys = {live.key for live in runs}
         gone = [live for live in self._runs if live.status in ACTIVE and live.key not in keys]
         set_aside = [live for live in gone if not recovery.is_over(live.as_attempt)]
@@ -139,7 +148,10 @@ class Supervisor:
         return [live.run for live in self._runs if live.status == "queued"]
 
     def _act_on(self, live: LiveRun, busy: set[str], is_gone: bool) -> bool:
-        """Does what one run needs; adds its accelerator to the busy ones. Returns whether its journal has news."""
+        """Does what one run needs; adds its accelerator to the busy ones.
+
+        Returns whether its journal has news.
+        """
         if live.status == "queued":
             return self._act_on_waiting(live, busy)
         if is_gone:
@@ -155,7 +167,9 @@ class Supervisor:
         return live.status == "running" and self._has_store and self._act_on_stall(live)
 
     def _act_on_stall(self, live: LiveRun) -> bool:
-        """Notes that a run lives and does not train; stops or ends it where its options ask for that."""
+        """Notes that a run lives and does not train; stops or ends it where its options ask for
+        that.
+        """
         news = self._stalls.news(live.run, live.attempt)
         if news is None:
             return False
@@ -169,7 +183,9 @@ class Supervisor:
         return True
 
     def _act_on_waiting(self, live: LiveRun, busy: set[str]) -> bool:
-        """A run whose data set is in preparation, or that starts after another one, waits and holds up nobody."""
+        """A run whose data set is in preparation, or that starts after another one, waits and holds
+        up nobody.
+        """
         if live.run.stop_file.exists():
             self._note(live, "stopped", cause(Reason.TAKEN_FROM_QUEUE))
             return True
@@ -212,7 +228,10 @@ class Supervisor:
         return True
 
     def _end_leaving(self) -> None:
-        """Processes of a run that has ended go by themselves, or with their launcher. The rest have lost it."""
+        """Processes of a run that has ended go by themselves, or with their launcher.
+
+        The rest have lost it.
+        """
         for key, live in list(self._leaving.items()):
             if self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key) > LEAVING_SECONDS:
                 del self._leaving[key]

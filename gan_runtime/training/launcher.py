@@ -1,7 +1,9 @@
-"""Several workers on this host, in the process group of this process: starts them, and sees to it that none outlives another.
+"""Several workers on this host, in the process group of this process: starts them, and sees to it
+that none outlives another.
 
-It lives as long as they do and needs no dashboard. An all-reduce needs every worker, so when one ends in any way but
-well, the others are ended too, and the journal of the launcher names the one that was first.
+It lives as long as they do and needs no dashboard. An all-reduce needs every worker, so when one
+ends in any way but well, the others are ended too, and the journal of the launcher names the one
+that was first.
 """
 
 from __future__ import annotations
@@ -45,9 +47,11 @@ class _Worker:
 
 
 def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
-    """Starts the workers of one attempt, each as `module`, and waits for their end; returns 0 when all ended well."""
-    # Meant for the workers, which get it too, as the whole group does. Ignored, not handled: a worker that is still
-    # loading inherits that and does not die of it before it can listen.
+    """Starts the workers of one attempt, each as `module`, and waits for their end; returns 0 when
+    all ended well.
+    """
+    # Meant for the workers, which get it too, as the whole group does. Ignored, not handled: a
+    # worker that is still loading inherits that and does not die of it before it can listen.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     workers = _start(run, attempt, accelerator, module)
     started = [processes.identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers]
@@ -70,7 +74,8 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_Wo
     spec = run.spec()
     addresses = cluster.free_addresses(spec.workers)
     command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
-    # Handed on, since a worker that outlives this process still has its device and is of this start.
+    # Handed on, since a worker that outlives this process still has its device and is of this
+    # start.
     locks = [*(one.number for one in handed(os.environ)), *start_lock.handed(os.environ)]
     return [
         _Worker(
@@ -88,10 +93,13 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_Wo
 def environment(
     spec: RunSpec, accelerator: str, addresses: list[str], rank: int, given: dict[str, str]
 ) -> dict[str, str]:
-    """What worker `rank` finds in its environment: the others' addresses, and its own share of the cores or GPUs."""
+    """What worker `rank` finds in its environment: the others' addresses, and its own share of the
+    cores or GPUs.
+    """
     own = {**given, "TF_CONFIG": cluster.tf_config(addresses, rank)}
     if accelerator == "cpu":
-        # Each worker would take all cores. Measured with 2 workers on 2 cores: a step takes 7 to 13 % less time this way.
+        # Each worker would take all cores. Measured with 2 workers on 2 cores: a step takes 7 to 13
+        # % less time this way.
         own.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // spec.workers)))
     if accelerator == "gpu":
         visible = given.get("CUDA_VISIBLE_DEVICES") or ",".join(
@@ -103,7 +111,10 @@ def environment(
 
 
 def _first_to_end_badly(workers: list[_Worker]) -> _Worker | None:
-    """Waits; None when all ended well. Once the first worker has ended well, the run has: whoever still lingers is ended."""
+    """Waits; None when all ended well.
+
+    Once the first worker has ended well, the run has: whoever still lingers is ended.
+    """
 
     def bad() -> list[_Worker]:
         return [worker for worker in workers if worker.process.poll() not in (None, 0)]
@@ -118,7 +129,9 @@ def _first_to_end_badly(workers: list[_Worker]) -> _Worker | None:
 
 
 def _guilty(first: _Worker, workers: list[_Worker]) -> _Worker:
-    """Of those that have ended, the one whose end was no consequence: killed before failed, failed before cut off."""
+    """Of those that have ended, the one whose end was no consequence: killed before failed, failed
+    before cut off.
+    """
     bad = [worker for worker in workers if worker.process.poll() not in (None, 0)]
     killed = [worker for worker in bad if worker.process.returncode == -signal.SIGKILL]
     failed = [worker for worker in bad if worker.process.returncode not in (CUT_OFF, -signal.SIGABRT)]
@@ -139,7 +152,10 @@ def _kill(workers: list[_Worker]) -> None:
 
 
 def _reason(run: RunDir, attempt: int, guilty: _Worker) -> StatusChange | None:
-    """Why the run ended, with the worker's name. Said again when the worker has said it: another may have spoken last."""
+    """Why the run ended, with the worker's name.
+
+    Said again when the worker has said it: another may have spoken last.
+    """
     code, worker = guilty.process.returncode, guilty.in_words
     if code < 0:
         name = signal.Signals(-code).name

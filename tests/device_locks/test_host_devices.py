@@ -64,12 +64,12 @@ def test_a_driver_that_did_not_answer_is_asked_again_after_a_while(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     asked = Driver(clock)
     monkeypatch.setattr(host_devices, "DRIVER", asked)
-    assert asked.said(PATIENCE_SECONDS) == host_devices.NOTHING
+    assert asked.answer(PATIENCE_SECONDS) == host_devices.NOTHING
     assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
     program.write_text(SMI, encoding="utf-8")
-    assert asked.said(PATIENCE_SECONDS) == host_devices.NOTHING, "it is not asked at each tick"
+    assert asked.answer(PATIENCE_SECONDS) == host_devices.NOTHING, "it is not asked at each tick"
     clock.now = host_devices.AGAIN_SECONDS
-    asked.said(PATIENCE_SECONDS)
+    asked.answer(PATIENCE_SECONDS)
     assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
 
 
@@ -104,7 +104,7 @@ def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPa
     four = host_devices.DriverAnswer(
         "\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)), ""
     )
-    monkeypatch.setattr(Driver, "said", lambda *_: four)
+    monkeypatch.setattr(Driver, "answer", lambda *_: four)
 
     def visible(chosen: str | None) -> list[str]:
         return [gpu.visible for gpu in host_devices.visible_gpus(chosen)]
@@ -128,7 +128,7 @@ def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said = host_devices.DriverAnswer("0, GPU-aaaa, NVIDIA A100\n1, GPU-bbbb, NVIDIA A100\n", LISTED)
-    monkeypatch.setattr(Driver, "said", lambda *_: said)
+    monkeypatch.setattr(Driver, "answer", lambda *_: said)
     [first] = host_devices.visible_gpus("MIG-11")
     [second] = host_devices.visible_gpus("MIG-2222")
     whole, other = host_devices.visible_gpus(None)

@@ -103,7 +103,7 @@ def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_ofte
         assert runtime.store.rows("SELECT count(*) FROM runs") == [(2,)]
     runtime.store.damage = GIVEN_UP
     wait_until(lambda: runtime.refresh() or runtime.trouble, "it is told that it happens again and again")
-    assert runtime.trouble.startswith(f"{home.database} had to be opened anew 3 times within an hour (FATAL")
+    assert runtime.trouble.startswith(f"{home.database} had to be opened again 3 times within an hour (FATAL")
     monkeypatch.setattr(store_recovery, "PAUSE_SECONDS", 0.0)  # it is over
     wait_until(lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew")
     wait_until(lambda: runtime.refresh() or not runtime.trouble, "all is well")
@@ -203,7 +203,7 @@ def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
     runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
     wait_until(lambda: runtime.refresh() or runtime.trouble, "it is told of")
     assert f"{home.database} was damaged 2 times within an hour" in runtime.trouble
-    assert "look after its disk" in runtime.trouble
+    assert "check its disk" in runtime.trouble
     assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 2
     assert len(runtime.healed) == 2
     assert store_recovery.MOST_KEPT == 3

@@ -1,4 +1,7 @@
-"""Trainers as processes of this host, each in a session of its own. Runs that a cluster has started are watched by their journals."""
+"""Trainers as processes of this host, each in a session of its own.
+
+Runs on a cluster are watched by their journals.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ from gan_runtime.records import journal, processes, run_files, start_lock
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision.starters import Attempt
 
-# Until a started trainer has written process.json, where no process that could be it is to be seen: its state is told within
-# 15 s of an owner's look (docs/guarantees.md).
+# Until a started trainer has written process.json, where no process that could be it is to be seen:
+# its state is told within 15 s of an owner's look (docs/guarantees.md).
 INTRODUCTION_SECONDS = 10.0
 SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes cannot be looked at from here
 
@@ -45,7 +48,7 @@ class LocalStarter:
         """`module`: what a trainer is started as."""
         self._patience, self._module = patience, module
         self._children: dict[str, _Child] = {}
-        self._beside_others: set[tuple[str, int]] = set()  # attempts known to have GPUs of their own
+        self._with_own_gpus: set[tuple[str, int]] = set()
 
     def claim(self, attempt: Attempt) -> Claim:
         """See Starter."""
@@ -75,9 +78,9 @@ class LocalStarter:
     def is_alone(self, attempt: Attempt) -> bool:
         """See Starter. Runs on GPUs whose locks they hold leave the other GPUs alone."""
         key = (attempt.run.run_id, attempt.number)
-        if attempt.accelerator == "gpu" and key not in self._beside_others and _has_own_gpus(attempt):
-            self._beside_others.add(key)
-        return key not in self._beside_others
+        if attempt.accelerator == "gpu" and key not in self._with_own_gpus and _has_own_gpus(attempt):
+            self._with_own_gpus.add(key)
+        return key not in self._with_own_gpus
 
     def start(self, attempt: Attempt, claim: Claim) -> None:
         """See Starter."""
@@ -88,7 +91,7 @@ class LocalStarter:
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
         elif chosen := [device.visible for device in claim.devices if device.visible]:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
-            self._beside_others.add((run.run_id, attempt.number))
+            self._with_own_gpus.add((run.run_id, attempt.number))
         inherited = claim.hand_over(environment)
         command = [
             sys.executable,
@@ -99,7 +102,8 @@ class LocalStarter:
             attempt.accelerator,
         ]
         with os.fdopen(run_files.appending(run.log), "ab") as log:
-            # A session of its own: closing the terminal or the dashboard does not reach the trainer.
+            # A session of its own: closing the terminal or the dashboard does not reach the
+            # trainer.
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -118,7 +122,7 @@ class LocalStarter:
         child = self._children.get(run.run_id)
         if child is not None:
             return child.process.poll() is None
-        identity = _introduced(attempt)
+        identity = _identity(attempt)
         if identity is None:
             if self.never_began(attempt):
                 return False
@@ -133,7 +137,7 @@ class LocalStarter:
         return _process(identity) is not None
 
     def never_began(self, attempt: Attempt) -> bool:
-        """See Starter. What a cluster has started has no lock of a start, and so cannot be known."""
+        """See Starter. A start on a cluster has no lock, so it is uncertain."""
         if attempt.run.run_id in self._children:
             return False
         is_free = start_lock.is_without_trace(attempt.run, attempt.number, processes.boot())
@@ -145,7 +149,7 @@ class LocalStarter:
             self.end(attempt)
             return True
         process = _trainer(attempt)
-        if process is not None:  # one that has not introduced itself reads the file STOP once it is up
+        if process is not None:  # before process.json exists, the trainer reads STOP once it is up
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
         return False
@@ -161,13 +165,13 @@ class LocalStarter:
     def clean_up(self, attempt: Attempt) -> str:
         """See Starter."""
         child = self._children.pop(attempt.run.run_id, None)
-        # The launcher is gone, so nobody else ends its workers; they hold the accelerator. One that was killed before it could
-        # name them has left them in the table of processes only.
+        # The launcher is gone, so nobody else ends its workers; they hold the accelerator. One that
+        # was killed before it could name them has left them in the table of processes only.
         processes.kill([*_workers(attempt), *_in_process_table(attempt)])
         code = child.process.returncode if child else None
         if not code:
             return ""
-        return f"killed by signal {-code}" if code < 0 else _last_words(code, attempt.run)
+        return f"killed by signal {-code}" if code < 0 else _log_end(code, attempt.run)
 
     def present(self, runs: Path) -> list[Attempt]:
         """See Starter."""
@@ -191,7 +195,7 @@ class LocalStarter:
 
 
 def _has_own_gpus(attempt: Attempt) -> bool:
-    """Whether this attempt holds locks of GPUs by their names."""
+    """Whether this attempt holds locks of single GPUs."""
     who = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
     try:
         found = device_locks.occupancies()
@@ -206,38 +210,42 @@ def _has_own_gpus(attempt: Attempt) -> bool:
 
 
 def _trainer(attempt: Attempt) -> psutil.Process | None:
-    """The living trainer of this attempt, or the launcher of its workers; None when it is gone or elsewhere."""
-    identity = _introduced(attempt)
+    """The living trainer of this attempt, or the launcher of its workers; None when it is gone or
+    elsewhere.
+    """
+    identity = _identity(attempt)
     return None if identity is None or _is_elsewhere(identity) else _process(identity)
 
 
 def _workers(attempt: Attempt) -> list[psutil.Process]:
     """Those of several workers on this host that still live."""
-    known = [_process(worker) for worker in (_introduced(attempt) or {}).get("workers", [])]
+    known = [_process(worker) for worker in (_identity(attempt) or {}).get("workers", [])]
     return [process for process in known if process is not None]
 
 
 def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
-    """Whatever was started on this host for this attempt, introduced or not."""
-    if _is_elsewhere(_introduced(attempt) or {}):
+    """All processes on this host that were started for this attempt."""
+    if _is_elsewhere(_identity(attempt) or {}):
         return []
     return processes.started_for(str(attempt.run.path), str(attempt.number), attempt.accelerator)
 
 
-def _last_words(code: int, run: RunDir) -> str:
-    """Of a trainer that ended by itself and could not write down why, such as on a full disk."""
+def _log_end(code: int, run: RunDir) -> str:
+    """Of a trainer that exited and could not note why, such as on a full disk."""
     line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
     return f"it ended with code {code}; its log ends: {line}" if line else f"it ended with code {code}"
 
 
-def _introduced(attempt: Attempt) -> dict[str, Any] | None:
-    """What the trainer of this attempt has told of itself; None before it has."""
+def _identity(attempt: Attempt) -> dict[str, Any] | None:
+    """What the trainer of this attempt wrote into process.json; None before."""
     identity = attempt.run.process()
     return identity if identity is not None and identity["attempt"] == attempt.number else None
 
 
 def _is_elsewhere(identity: dict[str, Any]) -> bool:
-    """Whether a cluster has started it: its pid means nothing here, and another container may have our name."""
+    """Whether a cluster has started it: its pid means nothing here, and another container may have
+    our name.
+    """
     return "cluster_host" in identity
 
 

@@ -183,7 +183,7 @@ def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     monkeypatch.setenv(PACE_VARIABLE, "0.05")
     first = Runtime.open(home, starter=toys())
-    run = first.submit(RunSpec.parse({**LONG, "batch_size_global": 8}))
+    run = first.commands.submit(RunSpec.parse({**LONG, "batch_size_global": 8}))
     try:
         trains(first, run, 2, wait_until)
     finally:
