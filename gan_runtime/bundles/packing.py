@@ -138,10 +138,6 @@ def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> byte
     if isinstance(record, bytes):
         return record
     public = privacy.record(record)
-    if (
-        public.get("kind") == "marked"
-    ):  # tags and notes go along; what is pinned or hidden is the home's own matter
-        public |= {"pinned": None, "hidden": None}
     if isinstance(public.get("study"), dict):
         public["study"]["study_id"] = f"{prefix}{public['study']['study_id']}"
     return json.dumps(public, separators=(",", ":")).encode()

@@ -1,7 +1,11 @@
-"""What a run tells of its owner is left out of a bundle: names of hosts and folders, and the address of a TPU."""
+"""What a run tells of its owner is left out of a bundle: names of hosts and folders, and the address of a TPU.
+
+Which fields that concerns is declared with them (records/columns.py, `Sharing` and `Private`).
+"""
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -11,26 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.records import lines
+from gan_runtime.records.columns import Private, Sharing
 from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records.kinds import RECORDS
+from gan_runtime.records.record import Record
 from gan_runtime.records.run_folder import RunDir
 
 # A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
 _FOLDERS = re.compile(r"(?:file://|(?<![\w:/]))/(?=\S)(?:[^/\n:;,]+/)+")
 _HOST_OF_URL = re.compile(r"(\w+://)[^/\s:\"']+")
-_NUMBERS_ONLY = (
-    b'"kind":"scalars"',
-    b'"kind":"histogram"',
-    b'"kind":"physics"',
-    b'"kind":"flow"',
-)  # most of the bytes
-_PRIVATE_FACTS = ("hostname",)
 _WORDS_NOBODY_OWNS = ("", "localhost")
 
 
 class Privacy:
     """What must not be told of one run, gathered from its journals."""
 
-    def __init__(self, run: RunDir, records: Iterable[dict[str, Any]]) -> None:
+    def __init__(
+        self, run: RunDir, records: Iterable[dict[str, Any]], kinds: tuple[type[Record], ...] = RECORDS
+    ) -> None:
+        self._kinds = kinds
         facts = [record["facts"] for record in records if isinstance(record.get("facts"), dict)]
         hosts = {str(fact.get("hostname", "")) for fact in facts} - set(_WORDS_NOBODY_OWNS)
         origins = {str(Path(str(fact.get("data_origin", ""))).parent) for fact in facts} - {".", "/"}
@@ -49,22 +52,26 @@ class Privacy:
 
     def record(self, record: dict[str, Any]) -> dict[str, Any]:
         """A journal's record as others may read it."""
-        public: dict[str, Any] = {name: self._without_folders(value) for name, value in record.items()}
-        if isinstance(public.get("spec"), dict):
-            public["spec"] = self.spec(public["spec"])
-        if isinstance(public.get("facts"), dict):
-            public["facts"] = {
-                name: value for name, value in public["facts"].items() if name not in _PRIVATE_FACTS
-            }
-        for name in public.keys() & {
-            "details",
-            "facts",
-            "message",
-            "reason",
-            "remark",
-        }:  # not "kind" and the like: a host may be called so
-            public[name] = _mapped(self._without_hosts, public[name])
+        marks = _marks(self._kinds).get(str(record.get("kind")))
+        public = {name: self._without_folders(value) for name, value in record.items()}
+        for name in public.keys() - {"kind", "attempt", "at"}:
+            # Nothing is known of the fields of another version's record.
+            for mark in (Sharing.PROSE,) if marks is None else marks.get(name, ()):
+                public[name] = self._shared(public[name], mark)
         return public
+
+    def _shared(self, value: Any, mark: Sharing | Private) -> Any:
+        """What may go to others of a marked field."""
+        match mark:
+            case Sharing.HOME:
+                return None
+            case Sharing.PROSE:
+                return _mapped(self._without_hosts, value)
+            case Sharing.OPTIONS if isinstance(value, dict):
+                return self.spec(value)
+            case Private() if isinstance(value, dict):
+                return {name: entry for name, entry in value.items() if name != mark.name}
+        return value
 
     def _without_folders(self, value: Any) -> Any:
         return _mapped(self._cut, value)
@@ -80,15 +87,37 @@ class Privacy:
         return _HOST_OF_URL.sub(r"\1host", text)
 
 
-def records_of(path: Path) -> Iterator[bytes | dict[str, Any]]:
+def records_of(path: Path, kinds: tuple[type[Record], ...] = RECORDS) -> Iterator[bytes | dict[str, Any]]:
     """The lines of a journal: as they are where they hold numbers only, else as objects. What is no object is left out. Raises JournalError."""
-    bad = lines.BadLines(path)
+    bad, numbers_only = lines.BadLines(path), _numbers_only(kinds)
     for line in itertools.chain.from_iterable(map(io.BytesIO, lines.pieces(path))):
         record = _object(line)
         if record is None:
             bad.count()
         else:
-            yield line.rstrip() if any(kind in line for kind in _NUMBERS_ONLY) else record
+            yield line.rstrip() if any(kind in line for kind in numbers_only) else record
+
+
+@functools.cache
+def _marks(kinds: tuple[type[Record], ...]) -> dict[str, dict[str, tuple[Sharing | Private, ...]]]:
+    """Kind → field → what its declaration says of bundles."""
+    return {
+        _name(kind): {
+            name: tuple(mark for mark in field.metadata if isinstance(mark, Sharing | Private))
+            for name, field in kind.model_fields.items()
+        }
+        for kind in kinds
+    }
+
+
+@functools.cache
+def _numbers_only(kinds: tuple[type[Record], ...]) -> tuple[bytes, ...]:
+    """How lines of kinds begin that tell of no host and no person."""
+    return tuple(f'"kind":"{_name(kind)}"'.encode() for kind in kinds if kind.is_numbers_only)
+
+
+def _name(kind: type[Record]) -> str:
+    return str(kind.model_fields["kind"].default)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -25,8 +25,8 @@ from gan_runtime.data.contract import Progress
 from gan_runtime.data.preparations import PREPARATIONS, maker_of
 from gan_runtime.data.prepared import FieldRecord, Manifest, Stored
 from gan_runtime.data.survey import Survey
-from gan_runtime.records.entry import now
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import now
 
 
 @dataclass(frozen=True)

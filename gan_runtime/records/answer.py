@@ -8,7 +8,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.records.columns import MAX_METRICS, Count, Document, Name, Rank, Step
-from gan_runtime.records.entry import Entry, agree
+from gan_runtime.records.record import Column, Record, RowTable, agree
+from gan_runtime.records.standing import answer_place
 
 ArrayPath = Annotated[str, Field(pattern=r"^[a-z_]{1,40}/[A-Za-z0-9._-]{1,160}\.npz$")]
 
@@ -75,7 +76,11 @@ class ArrayFile(BaseModel):
         return self
 
 
-class Answer(Entry):
+_KEY, _MODEL = ("evaluation", "key"), ("epoch", "step", "checkpoint")
+_PLACE = Column("place", lambda _, origin: answer_place(origin.journal, origin.place), "BIGINT")
+
+
+class Answer(Record):
     """What one evaluation found of one checkpoint.
 
     `evaluation`: its name in the catalog. `key`: of answers with equal run, evaluation and key the last one counts. `epoch`,
@@ -85,6 +90,43 @@ class Answer(Entry):
     because they cannot be compared with those of other runs. `precedence`: of several answers that give an epoch the same
     number, the highest counts, then the newest.
     """
+
+    tables = (
+        RowTable(
+            "evaluations",
+            (*_KEY, Column("measured_at", "at"), *_MODEL, "facts", "metric_prefix", "precedence", _PLACE),
+        ),
+        RowTable(
+            "evaluation_scores",
+            (
+                *(
+                    *_KEY,
+                    Column("score", "name"),
+                    "value",
+                    "error",
+                    "low",
+                    "high",
+                    "floor",
+                    "floor_error",
+                    "ceiling",
+                ),
+                *("baselines", "samples", _PLACE),
+            ),
+            each="scores",
+        ),
+        RowTable(
+            "evaluation_curves",
+            (*_KEY, Column("curve", "name"), "number", "x", "y", "series", "facts", _PLACE),
+            each="curves",
+        ),
+        RowTable(
+            "evaluation_arrays",
+            (*_KEY, "name", "number", "file", "places", Column("value", "values"), "facts", _PLACE),
+            each="arrays",
+        ),
+    )
+    views = ("evaluations", "evaluation_scores", "evaluation_curves", "evaluation_arrays")
+    is_numbers_only = True
 
     kind: Literal["answer"] = "answer"
     evaluation: Name

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
@@ -81,6 +83,21 @@ def _tags(tags: list[str]) -> list[str]:
     return list(dict.fromkeys(tags))
 
 
+class Sharing(Enum):
+    """Marks of fields: what a bundle, which goes to others, leaves out of them. Names of folders go from every text."""
+
+    PROSE = "texts without names of hosts and addresses"
+    OPTIONS = "options without the address of a TPU"
+    HOME = "nothing of it: it is a matter of this home"
+
+
+@dataclass(frozen=True)
+class Private:
+    """Marks a document: without the entry of this name in a bundle."""
+
+    name: str
+
+
 UtcTime = Annotated[datetime, AfterValidator(_utc)]
 Attempt = Annotated[int, Field(ge=1, le=1_000_000)]
 Rank = Annotated[int, Field(ge=0, le=1_000_000)]  # of a worker, a variant, a repeat, a color
@@ -89,12 +106,12 @@ Count = Annotated[int, Field(ge=0, le=10**15)]  # images, operations, values of 
 Bytes = Annotated[int, Field(ge=0, le=2**60)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]  # of a metric, a network, a phase
 Label = Annotated[str, _cut_at(MAX_NAME)]  # in words
-Text = Annotated[str, _cut_at(MAX_TEXT)]  # sentences
-Details = Annotated[dict[Name, Text | int | float], Field(max_length=20)]  # of a reason
+Text = Annotated[str, _cut_at(MAX_TEXT), Sharing.PROSE]  # sentences
+Details = Annotated[dict[Name, Text | int | float], Field(max_length=20), Sharing.PROSE]  # of a reason
 PictureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]  # files are called by it
 Kind = Annotated[str, Field(pattern=r"^(cpu|gpu|tpu)$")]
 Tag = Annotated[str, Field(pattern=TAG)]
 Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_tags)]
-Remark = Annotated[str, Field(max_length=MAX_REMARK), AfterValidator(_remark)]
+Remark = Annotated[str, Field(max_length=MAX_REMARK), AfterValidator(_remark), Sharing.PROSE]
 Document = Annotated[dict[str, Any], AfterValidator(_document)]
-Options = Annotated[dict[str, Any], AfterValidator(_options)]
+Options = Annotated[dict[str, Any], AfterValidator(_options), Sharing.OPTIONS]

@@ -21,8 +21,10 @@ from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
 from gan_runtime.records.flow import KEPT, Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.measured import Surface
 from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsShower
+from gan_runtime.records.record import Record
 
 Earlier = Physics | Flow | Surface
+EARLIER: tuple[type[Record], ...] = (Physics, Flow, Surface)
 _FLOW_FACTS = (
     *(
         "iteration",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.engines.tiling.stopwatch import Blend, Way
 from gan_runtime.records.columns import Count, Name, Rank, Step
-from gan_runtime.records.entry import Entry, agree
+from gan_runtime.records.record import Record, agree
 
 MOST_STEPS = 10_000
 KEPT = "epoch "  # begins the name of weights that a run has kept after an epoch; no checkpoint is called so
@@ -61,7 +61,7 @@ class FlowStage(BaseModel):
     median_s: float
 
 
-class Flow(Entry):
+class Flow(Record):
     """A checkpoint's model, iterated `steps` times in one way.
 
     `checkpoint`: which it was, such as "best", or "epoch 3" where it was weights that the run has kept. `cores`: that shared the tiles. `tile`, `overlap`: pixels; `tiles`: how many cover
@@ -72,6 +72,8 @@ class Flow(Entry):
     words, such as "Re 140, width 14", and `obstacle_width` of it, in cells; "" and None in records of version 0.2.0. `replay`: the nearest training film, and
     from which frame on; "" without. `frames`: the file of truth and prediction in the run's folder, "" without.
     """
+
+    is_numbers_only = True
 
     kind: Literal["flow"] = "flow"
     iteration: Name

@@ -6,29 +6,30 @@ tore stays invisible until it is ended, and is then skipped and counted.
 
 from __future__ import annotations
 
+import functools
 import io
+import operator
 import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from gan_runtime.base.errors import HomeError
 from gan_runtime.records import lines
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.entry import now
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.kinds import (
+    RECORDS,
     Changed,
     Condition,
     Created,
     Event,
     Level,
     Marked,
-    Record,
     Renamed,
     StatusChange,
     StudyPlace,
@@ -51,6 +52,7 @@ from gan_runtime.records.measured import (
     WorkerTimes,
 )
 from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
+from gan_runtime.records.record import Record, now
 from gan_runtime.records.standing import Standing, answer_place, is_journal, rank, source, standing
 from gan_runtime.records.states import ACTIVE, ENDED, Status
 
@@ -84,6 +86,7 @@ __all__ = [
     "PhysicsShower",
     "Plan",
     "Profile",
+    "Reader",
     "Record",
     "Renamed",
     "Sample",
@@ -107,12 +110,22 @@ __all__ = [
     "rank",
     "read",
     "read_all",
+    "reader_of",
     "source",
     "standing",
     "statuses",
 ]
 
-_READER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+Reader = TypeAdapter[Record]
+
+
+def reader_of(kinds: tuple[type[Record], ...]) -> Reader:
+    """It reads lines that hold records of these kinds."""
+    any_of: Any = functools.reduce(operator.or_, kinds)
+    return TypeAdapter(Annotated[any_of, Field(discriminator="kind")])
+
+
+READER = reader_of(RECORDS)
 
 
 class JournalWriter:
@@ -198,7 +211,9 @@ class Chunk:
     skipped: tuple[Skipped, ...]
 
 
-def chunks(path: Path, offset: int = 0, max_bytes: int = lines.PIECE_BYTES) -> Iterator[Chunk]:
+def chunks(
+    path: Path, offset: int = 0, max_bytes: int = lines.PIECE_BYTES, reader: Reader = READER
+) -> Iterator[Chunk]:
     """The whole records after byte `offset`, piece by piece. A last line without its newline is left for the next time.
 
     Raises:
@@ -210,7 +225,7 @@ def chunks(path: Path, offset: int = 0, max_bytes: int = lines.PIECE_BYTES) -> I
         places: list[int] = []
         skipped: list[Skipped] = []
         for line in io.BytesIO(piece):
-            read_line = _record(line)
+            read_line = _record(line, reader)
             if isinstance(read_line, Skipped):
                 bad.count()
                 if line.strip():
@@ -261,11 +276,11 @@ def statuses(path: Path) -> list[tuple[int, StatusChange]]:
     return [(place, record) for place, record in named if isinstance(record, StatusChange)]
 
 
-def _record(line: bytes) -> Record | Skipped:
+def _record(line: bytes, reader: Reader = READER) -> Record | Skipped:
     if not line.strip():  # there is nothing to say of it
         return Skipped(line, 0)
     try:
-        return _READER.validate_json(line)
+        return reader.validate_json(line)
     except ValidationError as error:
         return Skipped(line, 0, _reason(error))
 

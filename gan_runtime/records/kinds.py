@@ -1,38 +1,35 @@
-"""What stands in the journals: one kind of record for each thing that a run, its trainer or its owner tells. Times are UTC.
+"""The kinds of records: RECORDS lists them all. Here is what is decided about a run, in DECIDED; what its trainer measures is in measured.py.
 
-A record checks itself when it is made or read: what the store or a page could not take never gets past here. Here is what is
-decided about a run; what its trainer measures stands in measured.py.
+A record checks itself when it is made or read: what the store or a page could not take never gets past here. Times are UTC.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.columns import Count, Details, Kind, Label, Name, Options, Rank, Remark, Tags, Text
-from gan_runtime.records.entry import Entry, now
-from gan_runtime.records.flow import Flow
-from gan_runtime.records.measured import (
-    AttemptStart,
-    EpochDone,
-    EpochScores,
-    Histogram,
-    HostFacts,
-    Kernels,
-    Memory,
-    Phase,
-    Plan,
-    Profile,
-    Sample,
-    Scalars,
-    Surface,
-    WorkerTimes,
+from gan_runtime.records.columns import (
+    Count,
+    Details,
+    Kind,
+    Label,
+    Name,
+    Options,
+    Rank,
+    Remark,
+    Sharing,
+    Tags,
+    Text,
 )
-from gan_runtime.records.physics import Physics
+from gan_runtime.records.earlier_kinds import EARLIER
+from gan_runtime.records.measured import MEASURED
 from gan_runtime.records.reasons import Cause, Reason, cause_of
-from gan_runtime.records.states import Status
+from gan_runtime.records.record import Author, Column, Record, RowTable, now
+from gan_runtime.records.standing import source
+from gan_runtime.records.states import STAGES, Status
+from gan_runtime.spec import nesting
 
 Level = Literal["info", "warning", "error"]
 Condition = Literal["ended", "finished"]
@@ -54,13 +51,33 @@ class StudyPlace(BaseModel):
     repeat: Rank
 
 
-class Created(Entry):
+class Created(Record):
     """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty.
 
     `images_per_step`: real images of one step; None in a run from before it was written. `asker`: who asked for it, such as
     "dashboard"; empty where nobody wrote it down, here and below.
     """
 
+    author = Author.SUBMISSION
+    tables = (
+        RowTable(
+            "created",
+            (
+                *(
+                    Column("created_at", "at"),
+                    Column("spec", lambda created, _: _flat(created.spec), "JSON"),
+                    "accelerator",
+                    "color",
+                    "preset",
+                ),
+                *(
+                    Column("study", lambda created, _: _study(created.study), "JSON"),
+                    Column("images_per_step", lambda created, _: _images(created), "BIGINT"),
+                ),
+            ),
+        ),
+    )
+    views = ("runs",)
     kind: Literal["created"] = "created"
     spec: Options
     accelerator: Kind
@@ -71,7 +88,7 @@ class Created(Entry):
     asker: Label = ""
 
 
-class StatusChange(Entry):
+class StatusChange(Record):
     """The run passed into another state. `code` with `details`: why, for decisions; `reason`: the same in words, for people. A journal of
     0.2.0 has the words only, and a later version may have a code that is not in this one: then `code` is what the words mean, if anything.
 
@@ -79,6 +96,24 @@ class StatusChange(Entry):
     `after`: the run that must have ended before a waiting run starts, or finished, as `after_if` says; `asker`: of a resume or a change of
     the queue."""
 
+    tables = (
+        RowTable(
+            "statuses",
+            (
+                *(
+                    "attempt",
+                    Column("changed_at", "at"),
+                    "status",
+                    "reason",
+                    Column("code", lambda change, _: change.code and change.code.value, "VARCHAR"),
+                ),
+                "queue_rank",
+                Column("stage", lambda change, _: STAGES[change.status], "INTEGER"),
+                Column("source", lambda _, origin: source(origin.journal), "INTEGER"),
+                "place",
+            ),
+        ),
+    )
     kind: Literal["status"] = "status"
     status: Status
     reason: Text = ""
@@ -119,64 +154,65 @@ class StatusChange(Entry):
         return self.model_copy(update={**words, "at": now(), **fields})
 
 
-class Changed(Entry):
+class Changed(Record):
     """A person resumed the run with other values of some options: from this attempt on it has the options in `spec`."""
 
+    tables = (
+        RowTable("changes", ("attempt", Column("spec", lambda changed, _: _flat(changed.spec), "JSON"))),
+    )
     kind: Literal["changed"] = "changed"
     spec: Options
 
 
-class Renamed(Entry):
+class Renamed(Record):
     """A person gave the run another name."""
 
+    tables = (RowTable("names", (Column("renamed_at", "at"), "name", "place")),)
     kind: Literal["renamed"] = "renamed"
     name: Name
     asker: Label = ""
 
 
-class Marked(Entry):
+class Marked(Record):
     """A person put the run in order: what is not None is so from now on. `remark`: a note of theirs, may be empty; `pinned`: first in
     lists, and not to be deleted; `hidden`: not in lists."""
 
+    author = Author.SUPERVISOR
+    tables = (RowTable("marks", ("tags", "remark", "pinned", "hidden", "place")),)
     kind: Literal["marked"] = "marked"
     tags: Tags | None = None
     remark: Remark | None = None
-    pinned: bool | None = None
-    hidden: bool | None = None
+    pinned: Annotated[bool | None, Sharing.HOME] = None
+    hidden: Annotated[bool | None, Sharing.HOME] = None
     asker: Label = ""
 
 
-class Event(Entry):
+class Event(Record):
     """Something worth telling a person."""
 
+    tables = (
+        RowTable(
+            "events", ("attempt", Column("logged_at", "at"), "level", Column("kind", "topic"), "message")
+        ),
+    )
+    views = ("events",)
     kind: Literal["event"] = "event"
     level: Level
     topic: Name
     message: Text
 
 
-Record = (
-    Created
-    | StatusChange
-    | Changed
-    | Renamed
-    | Marked
-    | HostFacts
-    | AttemptStart
-    | Plan
-    | Scalars
-    | WorkerTimes
-    | EpochDone
-    | EpochScores
-    | Histogram
-    | Sample
-    | Profile
-    | Memory
-    | Phase
-    | Kernels
-    | Answer
-    | Surface
-    | Physics
-    | Flow
-    | Event
-)
+def _flat(spec: dict[str, Any]) -> dict[str, Any]:
+    return nesting.flat(spec)
+
+
+def _study(place: StudyPlace | None) -> dict[str, Any] | None:
+    return place.model_dump() if place else None
+
+
+def _images(created: Created) -> int | None:
+    return created.images_per_step or nesting.images_per_step(created.spec)
+
+
+DECIDED: tuple[type[Record], ...] = (Created, StatusChange, Changed, Renamed, Marked, Event)
+RECORDS: tuple[type[Record], ...] = (*DECIDED, *MEASURED, Answer, *EARLIER)

@@ -1,7 +1,10 @@
-"""What a trainer writes down of an attempt: its host, its plan, and everything that it measures."""
+"""What a trainer writes down of an attempt: its host, its plan, and everything that it measures. MEASURED lists the kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -14,34 +17,59 @@ from gan_runtime.records.columns import (
     Label,
     Name,
     PictureName,
+    Private,
     Rank,
+    Sharing,
     Step,
 )
-from gan_runtime.records.entry import Entry, agree
+from gan_runtime.records.record import (
+    Author,
+    Column,
+    Origin,
+    Part,
+    Record,
+    Row,
+    RowTable,
+    Series,
+    agree,
+)
 
 MAX_STEPS = 10_000  # of one host call, as `steps_per_loop` allows
+SCALARS = RowTable(
+    "scalars",
+    (
+        *("attempt", Column("step", "", "BIGINT"), "epoch", Column("metric", "", "VARCHAR")),
+        *(Column("value", "", "DOUBLE"), Column("wall_s", "", "DOUBLE")),
+    ),
+    series=Series("metric"),
+    is_public=True,
+    is_exported=True,
+)
 
 
-class HostFacts(Entry):
+class HostFacts(Record):
     """The machine and software of an attempt."""
 
+    tables = (RowTable("hosts"),)
     kind: Literal["host"] = "host"
-    facts: Document
+    facts: Annotated[Document, Sharing.PROSE, Private("hostname")]
 
 
-class AttemptStart(Entry):
+class AttemptStart(Record):
     """An attempt goes on after `resume_step`; what earlier attempts measured beyond it is void."""
 
+    author = Author.WORKER
     kind: Literal["attempt"] = "attempt"
     resume_step: Step
 
 
-class Plan(Entry):
+class Plan(Record):
     """What the attempt will do: images in the set, steps in an epoch, epochs.
 
     `images_per_step`: real ones that a step takes; `updates`: how often it changes each network. Old journals do not say: 0, {}.
     """
 
+    tables = (RowTable("plans", ("attempt", "images", "steps_per_epoch", "epochs")),)
     kind: Literal["plan"] = "plan"
     images: Count
     steps_per_epoch: Step
@@ -50,9 +78,19 @@ class Plan(Entry):
     updates: dict[Name, Count] = Field(default_factory=dict, max_length=MAX_METRICS)
 
 
-class Scalars(Entry):
+class Scalars(Record):
     """Per-step numbers of one host call. Step numbers start at 1; `wall_s`: training seconds at the end of each step."""
 
+    author = Author.FIRST_WORKER
+    tables = (
+        replace(SCALARS, parts=lambda call, origin: _parts_of_call(call, origin)),
+        RowTable(
+            "arrivals",
+            ("attempt", Column("step", lambda call, _: call.last_step, "BIGINT"), Column("written_at", "at")),
+            series=Series(),
+        ),
+    )
+    is_numbers_only = True
     kind: Literal["scalars"] = "scalars"
     epoch: Step
     first_step: Step
@@ -64,13 +102,50 @@ class Scalars(Entry):
         agree(self.wall_s, *self.values.values())
         return self
 
+    @property
+    def last_step(self) -> int:
+        """Of the call."""
+        return self.first_step + len(self.wall_s) - 1
 
-class WorkerTimes(Entry):
+
+def _parts_of_call(call: Scalars, origin: Origin) -> Iterable[Part]:
+    """One a metric."""
+    return [(metric, call.last_step, partial(_steps, call, origin.run_id, metric)) for metric in call.values]
+
+
+def _steps(call: Scalars, run_id: str, metric: str, newest: int) -> list[Row]:
+    """The numbers of one metric after step `newest`."""
+    attempt, epoch, begin = call.attempt, call.epoch, call.first_step
+    first = max(0, newest - begin + 1)
+    numbers = zip(call.values[metric], call.wall_s, strict=True)
+    return [
+        (run_id, attempt, begin + index, epoch, metric, value, wall_s)
+        for index, (value, wall_s) in enumerate(numbers)
+        if index >= first
+    ]
+
+
+class WorkerTimes(Record):
     """How one of several workers spent a host call, in seconds per step: own work, and time inside collectives.
 
     The first call of an attempt, which holds the compiling, is left out.
     """
 
+    tables = (
+        RowTable(
+            "worker_times",
+            (
+                *(
+                    "attempt",
+                    "rank",
+                    Column("step", lambda call, _: call.first_step + call.steps - 1, "BIGINT"),
+                ),
+                *("epoch", "steps", "step_s", "compute_s", "wait_s"),
+            ),
+            series=Series(is_of_worker=True),
+            is_public=True,
+        ),
+    )
     kind: Literal["worker_times"] = "worker_times"
     rank: Rank
     epoch: Step
@@ -81,9 +156,11 @@ class WorkerTimes(Entry):
     wait_s: float
 
 
-class EpochDone(Entry):
+class EpochDone(Record):
     """One pass over the data. `seconds`: its training calls alone, without probes and checkpoints."""
 
+    author = Author.FIRST_WORKER
+    tables = (RowTable("epochs", series=Series(), is_public=True, is_exported=True),)
     kind: Literal["epoch"] = "epoch"
     epoch: Step
     step: Step
@@ -92,9 +169,11 @@ class EpochDone(Entry):
     images_per_s: float
 
 
-class EpochScores(Entry):
+class EpochScores(Record):
     """Numbers that are measured once an epoch (docs/metrics.md); they are stored beside the per-step ones."""
 
+    author = Author.FIRST_WORKER
+    tables = (replace(SCALARS, parts=lambda scores, origin: _parts_of_scores(scores, origin)),)
     kind: Literal["epoch_scores"] = "epoch_scores"
     epoch: Step
     step: Step
@@ -102,12 +181,28 @@ class EpochScores(Entry):
     values: dict[Name, float] = Field(max_length=MAX_METRICS)
 
 
-class Histogram(Entry):
+def _parts_of_scores(scores: EpochScores, origin: Origin) -> Iterable[Part]:
+    """One a metric."""
+    head, wall_s = (origin.run_id, scores.attempt, scores.step, scores.epoch), scores.wall_s
+    return [
+        (metric, scores.step, partial(_kept, [(*head, metric, value, wall_s)]))
+        for metric, value in scores.values.items()
+    ]
+
+
+def _kept(rows: list[Row], _newest: int) -> list[Row]:
+    return rows
+
+
+class Histogram(Record):
     """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge of the last bin."""
 
+    author = Author.FIRST_WORKER
+    tables = (RowTable("histograms", series=Series("name"), is_public=True, is_exported=True),)
+    is_numbers_only = True
     kind: Literal["histogram"] = "histogram"
-    epoch: Step
     step: Step
+    epoch: Step
     name: Name
     bin_left: list[float]
     bin_right: float
@@ -119,10 +214,27 @@ class Histogram(Entry):
         return self
 
 
-class Sample(Entry):
+class Sample(Record):
     """A picture after an epoch. `sample_kind`: the name of its catalog entry, or fixed_latents in older runs; `file` is relative to
     the run's folder."""
 
+    author = Author.FIRST_WORKER
+    tables = (
+        RowTable(
+            "samples",
+            (
+                *("attempt", "step", "epoch", Column("kind", "sample_kind")),
+                Column(
+                    "png",
+                    lambda sample, origin: origin.picture(sample),
+                    "BLOB USING COMPRESSION uncompressed",
+                ),
+                "meta",
+            ),
+            series=Series("kind"),
+            is_public=True,
+        ),
+    )
     kind: Literal["sample"] = "sample"
     epoch: Step
     step: Step
@@ -142,9 +254,20 @@ class TimeShare(BaseModel):
     phase: Name = ""
 
 
-class Profile(Entry):
+class Profile(Record):
     """Where the time of `steps` steps went that ran under the profiler, up to and with `step`; the shares add up to 1."""
 
+    author = Author.FIRST_WORKER
+    tables = (
+        RowTable(
+            "profiles",
+            ("attempt", "step", "steps", "phase", "network", "category", "seconds", "share"),
+            each="shares",
+            series=Series(),
+            is_public=True,
+            is_exported=True,
+        ),
+    )
     kind: Literal["profile"] = "profile"
     step: Step
     steps: Annotated[Step, Field(ge=1)]
@@ -152,33 +275,37 @@ class Profile(Entry):
     shares: list[TimeShare] = Field(max_length=MAX_METRICS)
 
 
-class Memory(Entry):
+class Memory(Record):
     """Resident bytes of the trainer's process, and bytes on its fullest device (None where unknown): now, and at most so far."""
 
+    author = Author.FIRST_WORKER
+    tables = (RowTable("memory", series=Series(), is_public=True, is_exported=True),)
     kind: Literal["memory"] = "memory"
-    epoch: Step
     step: Step
+    epoch: Step
     process_bytes: Bytes
     process_peak_bytes: Bytes
     device_bytes: Bytes | None
     device_peak_bytes: Bytes | None
 
 
-class Phase(Entry):
+class Phase(Record):
     """Seconds that one part of the attempt took: build, trace, first_call, compile, steady_step, …"""
 
+    tables = (RowTable("phases", is_public=True, is_exported=True),)
     kind: Literal["phase"] = "phase"
     phase: Name
     seconds: float
 
 
-class Kernels(Entry):
+class Kernels(Record):
     """What one training step is made of, counted once an attempt (docs/metrics.md).
 
     `operations`: of the traced graph. The other three are None where XLA compiles nothing: HLO instructions that do work
     before and after XLA's optimizing, and how many of the latter are fusions.
     """
 
+    tables = (RowTable("kernels", is_public=True, is_exported=True),)
     kind: Literal["kernels"] = "kernels"
     operations: Count
     kernels_before: Count | None
@@ -186,7 +313,7 @@ class Kernels(Entry):
     fusions: Count | None
 
 
-class Surface(Entry):
+class Surface(Record):
     """The loss of a network in nats on the plane of its weights' path (evaluation/descent_plane.py), and the path itself.
 
     `loss`: row after row, `x` fastest, on the grid of `x` and `y`; `path_loss`: at the points of the path, as they lie in the
@@ -212,3 +339,21 @@ class Surface(Entry):
             raise ValueError("loss must have a number for each point of the grid")
         agree(self.path_epoch, self.path_x, self.path_y, self.path_loss)
         return self
+
+
+MEASURED: tuple[type[Record], ...] = (
+    *(
+        HostFacts,
+        AttemptStart,
+        Plan,
+        Scalars,
+        WorkerTimes,
+        EpochDone,
+        EpochScores,
+        Histogram,
+        Sample,
+        Profile,
+        Memory,
+    ),
+    *(Phase, Kernels),
+)

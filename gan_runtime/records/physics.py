@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.records.columns import Count, Name, Step
-from gan_runtime.records.entry import Entry, agree
+from gan_runtime.records.record import Record, agree
 
 MOST_CELLS = 10_000_000  # of a grid, so that no page makes room for more than it has
 Side = Literal["real", "generated"]
@@ -68,9 +68,11 @@ class PhysicsShower(BaseModel):
         return self
 
 
-class Physics(Entry):
+class Physics(Record):
     """One checkpoint of a run, measured. `grid`: cells along x, y and z; `periodic`: axes that close on themselves; `checkpoint`: which
     it was, such as "best"; `showers`: how many were compared."""
+
+    is_numbers_only = True
 
     kind: Literal["physics"] = "physics"
     epoch: Step

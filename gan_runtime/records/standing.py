@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from gan_runtime.records.kinds import StatusChange
 from gan_runtime.records.states import STAGES
+
+if TYPE_CHECKING:
+    from gan_runtime.records.kinds import StatusChange
 
 # The owner, who only sees that a process is gone, comes after every worker, those after the first one, and all after the launcher,
 # which has heard them out.

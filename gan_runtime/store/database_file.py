@@ -28,6 +28,7 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.records.home import command_line
 from gan_runtime.store import metric_table
+from gan_runtime.store.record_tables import TABLES, RecordTables
 
 SCHEMA_VERSION = 13
 MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
@@ -62,7 +63,7 @@ def is_invalidated(error: BaseException) -> bool:
     )
 
 
-def connected(path: Path | None) -> duckdb.DuckDBPyConnection:
+def connected(path: Path | None, tables: RecordTables = TABLES) -> duckdb.DuckDBPyConnection:
     """Opens or creates the file; without a path, a database in memory.
 
     Raises:
@@ -73,7 +74,7 @@ def connected(path: Path | None) -> duckdb.DuckDBPyConnection:
     """
     connection = _connect(path)
     try:
-        _create(connection, path)
+        _create(connection, path, tables)
     except duckdb.Error as error:
         connection.close()
         raise _for_now(path, error) or _damaged(path, error) from None
@@ -155,37 +156,41 @@ def _for_now(path: Path | None, error: duckdb.Error) -> StoreError | HomeError |
     return None
 
 
-def _create(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
+def _create(connection: duckdb.DuckDBPyConnection, path: Path | None, tables: RecordTables) -> None:
     layout = _layout(connection)
     if layout:
         _check_version(connection, path)
     elif _others(connection):
         raise _unusable(path, "is a database of another program (it has other tables)", StoreKind.FOREIGN)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    if layout and _is_as_left(connection, layout):
+    if layout and _is_as_left(connection, layout, tables):
         return
     if layout:
-        _check_layout(layout, _wanted_layout(connection), path)
-    make(connection)
+        _check_layout(layout, _wanted_layout(connection, tables), path)
+    make(connection, tables)
     if not layout:
         connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
     connection.execute(
-        f"COMMENT ON TABLE ingest.version IS '{_fingerprint(connection, _layout(connection))}'"
+        f"COMMENT ON TABLE ingest.version IS '{_fingerprint(connection, _layout(connection), tables)}'"
     )
     connection.execute("CHECKPOINT")
 
 
-def _is_as_left(connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]]) -> bool:
+def _is_as_left(
+    connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]], tables: RecordTables
+) -> bool:
     """Whether the file has the tables and views that this version gave it: else they are compared and made anew, which takes 0.2 s."""
     left = connection.execute(
         "SELECT comment FROM duckdb_tables() WHERE schema_name = 'ingest' AND table_name = 'version'"
     ).fetchall()
-    return left == [(_fingerprint(connection, layout),)]
+    return left == [(_fingerprint(connection, layout, tables),)]
 
 
-def _fingerprint(connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]]) -> str:
+def _fingerprint(
+    connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]], tables: RecordTables
+) -> str:
     """Of the tables and views that are there, and of the statements that make those of this version."""
-    made = [sorted(layout.items()), sorted(_views(connection).items()), *statements()]
+    made = [sorted(layout.items()), sorted(_views(connection).items()), *statements(tables)]
     return hashlib.sha256(json.dumps(made).encode()).hexdigest()
 
 
@@ -239,27 +244,28 @@ def _others(connection: duckdb.DuckDBPyConnection) -> bool:
     return connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]
 
 
-def _wanted_layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+def _wanted_layout(connection: duckdb.DuckDBPyConnection, tables: RecordTables) -> dict[str, list[str]]:
     """Of a new file, made beside this one within the same DuckDB, which takes less time than another one."""
     connection.execute(f"ATTACH '{MEMORY}' AS {_ASIDE}")
     try:
         with connection.cursor() as cursor:
             cursor.execute(f"USE {_ASIDE}")
-            make(cursor)
+            make(cursor, tables)
             return _layout(cursor)
     finally:
         connection.execute(f"DETACH {_ASIDE}")
 
 
-def make(connection: duckdb.DuckDBPyConnection) -> None:
+def make(connection: duckdb.DuckDBPyConnection, tables: RecordTables = TABLES) -> None:
     """What is not there yet of tables and views."""
-    for statement in statements():
+    for statement in statements(tables):
         connection.execute(statement)
 
 
-def statements() -> list[str]:
+def statements(tables: RecordTables = TABLES) -> list[str]:
     """They make the tables and views of this version."""
-    return [metric_table.view(), *(path.read_text(encoding="utf-8") for path in (_SCHEMA, *_domain_views()))]
+    files = (path.read_text(encoding="utf-8") for path in (_SCHEMA, *_domain_views()))
+    return ["CREATE SCHEMA IF NOT EXISTS ingest", metric_table.view(), *tables.statements(), *files]
 
 
 def domain_views() -> list[str]:

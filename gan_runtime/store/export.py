@@ -19,25 +19,12 @@ from gan_runtime.base import output_files
 from gan_runtime.base.errors import ExportError
 from gan_runtime.store import database_file, queries
 from gan_runtime.store.queries.samples import OLD_KIND
+from gan_runtime.store.record_tables import TABLES
 from gan_runtime.store.store import Store
 
-VIEWS = (
-    "runs",
-    "scalars",
-    "epochs",
-    "histograms",
-    "profiles",
-    "memory",
-    "phases",
-    "kernels",
-    "surfaces",
-    "evaluations",
-    "evaluation_scores",
-    "evaluation_curves",
-    "evaluation_arrays",
-    *database_file.domain_views(),
-    "events",
-)
+# Views that show rows of several kinds of records.
+OTHER_VIEWS = ("surfaces", *database_file.domain_views())
+VIEWS = (*TABLES.exported, *OTHER_VIEWS)  # of the records of this program
 Format = Literal["csv", "parquet"]
 Writer = Callable[[Path], None]  # writes one file to the path that it is given
 
@@ -74,7 +61,10 @@ def export(
 
 
 def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> dict[Path, Writer]:
-    return {folder / f"{view}.{form}": partial(store.copy_view, view, run_ids) for view in VIEWS}
+    return {
+        folder / f"{view}.{form}": partial(store.copy_view, view, run_ids)
+        for view in (*store.tables.exported, *OTHER_VIEWS)
+    }
 
 
 def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:

@@ -18,7 +18,7 @@ from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store import reasons
 from gan_runtime.store.folder_watcher import Clock, Watch
-from gan_runtime.store.ingest_batch import TABLES, Intake, NewestSteps, write_rows
+from gan_runtime.store.ingest_batch import OTHER_TABLES, Intake, NewestSteps, write_rows
 from gan_runtime.store.job_intake import JobIntake
 from gan_runtime.store.store import Store, is_trouble_of_the_store, may_be_of_one_run
 
@@ -34,6 +34,7 @@ class Ingestor:
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store, self._clock = home, store, clock
+        self._reader = journal.reader_of(store.tables.kinds)
         self.recall()
 
     def recall(self) -> None:
@@ -85,7 +86,7 @@ class Ingestor:
     def forget(self, run_id: str) -> None:
         """Removes every row of a run."""
         with self._store.transaction() as writer:
-            for table in TABLES:
+            for table in (*self._store.tables.by_name, *OTHER_TABLES):
                 writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ?", [run_id])
         for known in (self._offsets, self._created, self._newest, self._newest_steps, self._stamps):
             known.pop(run_id, None)  # type: ignore[attr-defined]
@@ -155,7 +156,8 @@ class Ingestor:
             return 0
         news, intake = 0, self._intake(run)
         for path in longer:
-            for chunk in journal.chunks(path, self._offsets.get(run.run_id, {}).get(path.name, 0)):
+            offset = self._offsets.get(run.run_id, {}).get(path.name, 0)
+            for chunk in journal.chunks(path, offset, reader=self._reader):
                 intake.take(path.name, chunk)
                 if intake.size >= BATCH_ROWS:
                     self._waiting.append(intake)
@@ -173,7 +175,8 @@ class Ingestor:
             self._newest_steps[run.run_id] = (
                 NewestSteps({}) if is_new else NewestSteps.stored(self._store, run.run_id)
             )
-        return Intake(run, self._newest_steps[run.run_id], is_new, self._created.get(run.run_id))
+        steps, created_at = self._newest_steps[run.run_id], self._created.get(run.run_id)
+        return Intake(run, self._store.tables, steps, is_new, created_at)
 
     def _is_replaced(self, run: RunDir, stamps: dict[str, Stamp]) -> bool:
         """Whether the rows come from other journals than those: the folder was made anew, or put back from a copy."""

@@ -11,52 +11,18 @@ from gan_runtime.records import journal
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.columns import YEARS
 from gan_runtime.records.earlier_kinds import answer_of
-from gan_runtime.records.journal import Record
+from gan_runtime.records.record import Author, Origin, Record, Row
 from gan_runtime.records.run_folder import RunDir, Stamp
-from gan_runtime.store import rows
-from gan_runtime.store.rows import Row
+from gan_runtime.store.record_tables import RecordTable, RecordTables
 from gan_runtime.store.store import Store, Writer
 
-# Tables whose rows are void beyond the step from which a later attempt goes on, with the column that holds the step.
-STEPPED = {
-    "scalars": 2,
-    "arrivals": 2,
-    "epochs": 3,
-    "histograms": 2,
-    "samples": 2,
-    "profiles": 2,
-    "memory": 2,
-}
-# All that hold rows of runs.
-TABLES = (
-    *(
-        "offsets",
-        "created",
-        "statuses",
-        "changes",
-        "names",
-        "marks",
-        "hosts",
-        "plans",
-        "last_scalars",
-        "phases",
-        "kernels",
-        "events",
-        "worker_times",
-        "evaluations",
-        "evaluation_scores",
-        "evaluation_curves",
-        "evaluation_arrays",
-    ),
-    *STEPPED,
-)
-_METRIC = 4  # column of scalars
 MAX_TOLD = 20  # lines of a piece of a journal that are told one by one when they cannot be read
 _LAST_SCALARS = """
     INSERT INTO ingest.last_scalars SELECT * FROM ingest.scalars WHERE run_id = ?
     QUALIFY step = max(step) OVER (PARTITION BY metric)
 """
-_ONLY_FIRST_WORKER = "only the first worker measures this"
+OTHER_TABLES = ("offsets", "last_scalars")  # they hold rows of runs too
+_METRIC = 4  # column of scalars
 
 
 class NewestSteps:
@@ -68,26 +34,24 @@ class NewestSteps:
     @classmethod
     def stored(cls, store: Store, run_id: str) -> NewestSteps:
         """As the tables have them."""
-        names = {"scalars": "metric", "histograms": "name", "samples": "kind"}
         shorter = {"scalars": "last_scalars"}
         selects = (
-            f"SELECT '{table}', {names.get(table, chr(39) * 2)}, max(step) FROM ingest.{shorter.get(table, table)} "
+            f"SELECT '{table.name}', {series.name or chr(39) * 2}, max(step) FROM ingest.{shorter.get(table.name, table.name)} "
             "WHERE run_id = $run GROUP BY ALL"
-            for table in STEPPED
+            for table in store.tables.in_steps
+            if (series := table.series) and not series.is_of_worker
         )
         found = store.rows(" UNION ALL ".join(selects), {"run": run_id})
         return cls({(table, name): step for table, name, step in found if step is not None})
 
-    def newest(self, table: str, name: str = "") -> int:
-        """-1 before the first."""
-        return self._newest.get((table, name), -1)
-
-    def advance(self, table: str, name: str, step: int) -> bool:
-        """Notes a step; False when the series has come as far already."""
-        if step <= self.newest(table, name):
-            return False
-        self._newest[(table, name)] = step
-        return True
+    def advance(self, table: str, name: str, step: int) -> int | None:
+        """Notes a step; returns the one before, -1 before the first. None: the series has come as far already."""
+        series = (table, name)
+        before = self._newest.get(series, -1)
+        if step <= before:
+            return None
+        self._newest[series] = step
+        return before
 
     def go_back(self, step: int) -> None:
         """What lies beyond the step is measured again."""
@@ -98,8 +62,14 @@ class Intake:
     """Of one run. `is_new`: the tables hold nothing of it yet; `created_at`: of its submission, if that is stored."""
 
     def __init__(
-        self, run: RunDir, newest_steps: NewestSteps, is_new: bool, created_at: datetime | None
+        self,
+        run: RunDir,
+        tables: RecordTables,
+        newest_steps: NewestSteps,
+        is_new: bool,
+        created_at: datetime | None,
     ) -> None:
+        self._tables = tables
         self.run, self.newest_steps, self.is_new, self.created_at = run, newest_steps, is_new, created_at
         self.rows: dict[str, list[Row]] = {}
         self.offsets: dict[str, int] = {}
@@ -116,8 +86,9 @@ class Intake:
 
     def take(self, name: str, chunk: journal.Chunk) -> None:
         """Adds what was read from the journal `name`."""
+        authors = self._authors(name)
         for record, place in zip(chunk.records, chunk.places, strict=True):
-            reason = self._take(name, record, place)
+            reason = self._take(name, authors, record, place)
             if reason:
                 self._tell(record.at, f"A line of {name} was skipped: {reason}.")
         for line in chunk.skipped:
@@ -134,12 +105,12 @@ class Intake:
         """Removes what became void, and notes the offsets; the rows themselves are added by `write_rows`."""
         run_id = self.run.run_id
         for rank, step in self._kept_steps.items():
-            for table in STEPPED if rank == 0 else ():
-                writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ? AND step > ?", [run_id, step])
-            writer.execute(
-                "DELETE FROM ingest.worker_times WHERE run_id = ? AND rank = ? AND step > ?",
-                [run_id, rank, step],
-            )
+            for table in self._void_by(rank):
+                of_worker = f" AND rank = {rank:d}" if table.rank_place else ""
+                writer.execute(
+                    f"DELETE FROM ingest.{table.name} WHERE run_id = ? AND step > ?{of_worker}",
+                    [run_id, step],
+                )
         self._write_last_scalars(writer)
         if not self.is_new:
             writer.execute(
@@ -161,82 +132,48 @@ class Intake:
             )
         self.rows["last_scalars"] = list(newest.values())
 
-    def _take(self, name: str, record: Record, place: int) -> str:
+    def _take(self, name: str, authors: tuple[Author, ...], record: Record, place: int) -> str:
         """Adds the rows of one record; returns why it was left out, or nothing."""
-        run_id, worker = self.run.run_id, journal.rank(name)
+        if record.author not in authors and (
+            place > 0 or record.author is not Author.SUBMISSION or Author.SUPERVISOR not in authors
+        ):
+            return record.author.value
         match record:
             case journal.Created():
-                if name != self.run.supervisor_journal.name or place > 0:
-                    return "a run is submitted once, in the first line of its supervisor's journal"
                 self.created_at = record.at
             case journal.AttemptStart():
-                if worker is None:
-                    return "only a worker's journal tells of an attempt"
-                self._void(worker, record.resume_step)
-                return ""
+                self._void(journal.rank(name) or 0, record.resume_step)
             case journal.StatusChange():
                 standing = journal.standing(record, name, place)
                 self.newest = max(self.newest or (standing, record.status), (standing, record.status))
-                self._add("statuses", rows.status(run_id, record, standing))
-                return ""
-            case journal.Renamed():
-                self._add("names", rows.name(run_id, record, place))
-                return ""
-            case journal.Marked():
-                if name != self.run.supervisor_journal.name:
-                    return "only the supervisor's journal tells what a person thinks of a run"
-                self._add("marks", rows.marks(run_id, record, place))
-                return ""
-            case journal.Answer():
-                self._take_answer(name, record, place)
-                return ""
             case journal.Surface() | journal.Physics() | journal.Flow():
-                self._take_answer(name, answer_of(record), place)
-                return ""
-            case journal.Scalars() | journal.EpochScores() | journal.Sample():
-                return _ONLY_FIRST_WORKER if worker != 0 else self._take_measured(record)
-            case journal.EpochDone() | journal.Histogram() | journal.Profile() | journal.Memory():
-                if worker != 0:
-                    return _ONLY_FIRST_WORKER
-                table, series = _series(record)
-                if not self.newest_steps.advance(table, series, record.step):
-                    return f"step {record.step} is stored already"
-        for table, row in rows.rows(run_id, record):
-            self._add(table, row)
-        return ""
-
-    def _take_answer(self, name: str, answer: journal.Answer, place: int) -> None:
-        found = rows.answer(self.run.run_id, answer, journal.answer_place(name, place))
-        for table, lines in found.items():
-            self.rows.setdefault(table, []).extend(lines)
-
-    def _take_measured(self, record: journal.Scalars | journal.EpochScores | journal.Sample) -> str:
-        run_id, added = self.run.run_id, 0
-        match record:
-            case journal.Scalars():
-                last = record.first_step + len(record.wall_s) - 1
-                for metric in record.values:
-                    first = max(0, self.newest_steps.newest("scalars", metric) - record.first_step + 1)
-                    if self.newest_steps.advance("scalars", metric, last):
-                        self.rows.setdefault("scalars", []).extend(rows.steps(run_id, record, metric, first))
-                        added += 1
-                if self.newest_steps.advance("arrivals", "", last):
-                    self._add("arrivals", rows.arrival(run_id, record))
-            case journal.EpochScores():
-                last = record.step
-                for metric in record.values:
-                    if self.newest_steps.advance("scalars", metric, last):
-                        self._add("scalars", rows.score(run_id, record, metric))
-                        added += 1
-            case journal.Sample():
-                last = record.step
-                if self.newest_steps.advance("samples", record.sample_kind, last):
-                    self._add("samples", rows.sample(run_id, record, self._png(record)))
+                record = answer_of(record)
+        origin = Origin(self.run.run_id, name, place, self._png)
+        tables = self._tables.of[type(record)]
+        last, added, repeats = 0, 0, 0
+        for table in tables:
+            if table.series is None or table.series.is_of_worker:
+                self._add(table.name, table.rows(record, origin))
+                continue
+            for series, last, rows_after in table.parts(record, origin):
+                newest = self.newest_steps.advance(table.name, series, last)
+                if newest is not None:
+                    self._add(table.name, rows_after(newest))
                     added += 1
-        is_repeat = added == 0 and not (
-            isinstance(record, journal.Scalars | journal.EpochScores) and not record.values
-        )
-        return f"step {last} is stored already" if is_repeat else ""
+                else:
+                    repeats += table is tables[0]
+        return f"step {last} is stored already" if repeats and not added else ""
+
+    def _authors(self, name: str) -> tuple[Author, ...]:
+        """Whose records the journal of this name may hold, but for the submission in its first line."""
+        worker = journal.rank(name)
+        held = {
+            Author.ANYONE: True,
+            Author.SUPERVISOR: name == self.run.supervisor_journal.name,
+            Author.WORKER: worker is not None,
+            Author.FIRST_WORKER: worker == 0,
+        }
+        return tuple(author for author, is_held in held.items() if is_held)
 
     def _png(self, grid: journal.Sample) -> bytes | None:
         try:
@@ -252,20 +189,26 @@ class Intake:
             self._kept_steps[rank] = min(resume_step, self._kept_steps.get(rank, resume_step))
         if rank == 0:
             self.newest_steps.go_back(resume_step)
-            for table, column in STEPPED.items():
-                if table in self.rows:
-                    self.rows[table] = [row for row in self.rows[table] if row[column] <= resume_step]
-        times = self.rows.get("worker_times", [])
-        self.rows["worker_times"] = [row for row in times if row[2] != rank or row[3] <= resume_step]
+        for table in self._void_by(rank):
+            of_worker, step = table.rank_place, table.step_place or 0
+            self.rows[table.name] = [
+                row
+                for row in self.rows.get(table.name, ())
+                if row[step] <= resume_step or (of_worker and row[of_worker] != rank)
+            ]
 
-    def _add(self, table: str, row: Row) -> None:
-        self.rows.setdefault(table, []).append(row)
+    def _void_by(self, rank: int) -> list[RecordTable]:
+        """The tables of rows that a new attempt of a worker makes void: those of a run follow its first one."""
+        return [table for table in self._tables.in_steps if rank == 0 or table.rank_place]
+
+    def _add(self, table: str, rows: list[Row]) -> None:
+        self.rows.setdefault(table, []).extend(rows)
 
     def _tell(self, at: datetime | None, message: str) -> None:
         """As an event of the run. A file of something else has too many bad lines to tell of each."""
         self._told += 1
         if self._told <= MAX_TOLD:
-            self._add("events", (self.run.run_id, 1, at, "warning", "journal", message))
+            self._add("events", [(self.run.run_id, 1, at, "warning", "journal", message)])
 
 
 def write_rows(writer: Writer, intakes: list[Intake]) -> None:
@@ -276,21 +219,6 @@ def write_rows(writer: Writer, intakes: list[Intake]) -> None:
     writer.append(
         "offsets", [(intake.run.run_id, *item) for intake in intakes for item in intake.offsets.items()]
     )
-
-
-def _series(
-    record: journal.EpochDone | journal.Histogram | journal.Profile | journal.Memory,
-) -> tuple[str, str]:
-    """Table, and the name under which steps come in it in order."""
-    match record:
-        case journal.EpochDone():
-            return ("epochs", "")
-        case journal.Histogram():
-            return ("histograms", record.name)
-        case journal.Profile():
-            return ("profiles", "")
-        case journal.Memory():
-            return ("memory", "")
 
 
 def _written_at(line: bytes) -> datetime | None:

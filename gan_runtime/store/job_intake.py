@@ -12,9 +12,9 @@ from gan_runtime.base.deadlines import Patience
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import Row
 from gan_runtime.store import reasons
 from gan_runtime.store.folder_watcher import SETTLING_SECONDS, Clock
-from gan_runtime.store.rows import Row
 from gan_runtime.store.store import Store, is_trouble_of_the_store
 
 _ENDED_AT = 7  # column

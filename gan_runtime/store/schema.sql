@@ -1,77 +1,11 @@
--- Tables hold what the journals say; the views in schema main are the public, stable SQL (docs/schema.md).
+-- Tables hold what the journals say. Those of records, and views with the columns of one of them, follow from the records
+-- (records/record.py, store/record_tables.py); here are the others. The views in schema main are the public, stable SQL (docs/schema.md).
 -- No primary keys and no indexes: rows come exactly once because they are committed together with their journal offset.
-CREATE SCHEMA IF NOT EXISTS ingest;
-
 CREATE TABLE IF NOT EXISTS ingest.version (schema_version INTEGER);
 CREATE TABLE IF NOT EXISTS ingest.offsets (run_id VARCHAR, journal VARCHAR, next_byte BIGINT);
-CREATE TABLE IF NOT EXISTS ingest.created (
-    run_id VARCHAR, created_at TIMESTAMPTZ, spec JSON, accelerator VARCHAR, color INTEGER, preset VARCHAR, study JSON,
-    images_per_step BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.statuses (
-    run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, code VARCHAR, queue_rank DOUBLE,
-    stage INTEGER, source INTEGER, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.changes (run_id VARCHAR, attempt INTEGER, spec JSON);
-CREATE TABLE IF NOT EXISTS ingest.names (run_id VARCHAR, renamed_at TIMESTAMPTZ, name VARCHAR, place BIGINT);
-CREATE TABLE IF NOT EXISTS ingest.marks (
-    run_id VARCHAR, tags VARCHAR[], remark VARCHAR, pinned BOOLEAN, hidden BOOLEAN, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.hosts (run_id VARCHAR, attempt INTEGER, facts JSON);
-CREATE TABLE IF NOT EXISTS ingest.plans (
-    run_id VARCHAR, attempt INTEGER, images BIGINT, steps_per_epoch BIGINT, epochs BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.scalars (
-    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
-);
 -- Of each run and metric the last row of scalars: what a run came to is read without the rest of them.
 CREATE TABLE IF NOT EXISTS ingest.last_scalars (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
-);
-CREATE TABLE IF NOT EXISTS ingest.worker_times (
-    run_id VARCHAR, attempt INTEGER, rank INTEGER, step BIGINT, epoch BIGINT, steps INTEGER, step_s DOUBLE, compute_s DOUBLE, wait_s DOUBLE
-);
-CREATE TABLE IF NOT EXISTS ingest.arrivals (run_id VARCHAR, attempt INTEGER, step BIGINT, written_at TIMESTAMPTZ);
-CREATE TABLE IF NOT EXISTS ingest.epochs (
-    run_id VARCHAR, attempt INTEGER, epoch BIGINT, step BIGINT, seconds DOUBLE, images BIGINT, images_per_s DOUBLE
-);
-CREATE TABLE IF NOT EXISTS ingest.histograms (
-    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, name VARCHAR, bin_left DOUBLE[], bin_right DOUBLE, count BIGINT[]
-);
-CREATE TABLE IF NOT EXISTS ingest.samples (
-    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, kind VARCHAR, png BLOB USING COMPRESSION uncompressed, meta JSON
-);
-CREATE TABLE IF NOT EXISTS ingest.profiles (
-    run_id VARCHAR, attempt INTEGER, step BIGINT, steps BIGINT, phase VARCHAR, network VARCHAR, category VARCHAR,
-    seconds DOUBLE, share DOUBLE
-);
-CREATE TABLE IF NOT EXISTS ingest.memory (
-    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, process_bytes BIGINT, process_peak_bytes BIGINT,
-    device_bytes BIGINT, device_peak_bytes BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.phases (run_id VARCHAR, attempt INTEGER, phase VARCHAR, seconds DOUBLE);
-CREATE TABLE IF NOT EXISTS ingest.kernels (
-    run_id VARCHAR, attempt INTEGER, operations BIGINT, kernels_before BIGINT, kernels_after BIGINT, fusions BIGINT
-);
--- Answers of evaluations. `place`: of the answer among those of its run; of those with equal run, evaluation and key the last one counts.
-CREATE TABLE IF NOT EXISTS ingest.evaluations (
-    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, facts JSON,
-    metric_prefix VARCHAR, precedence INTEGER, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.evaluation_scores (
-    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, score VARCHAR, value DOUBLE, error DOUBLE, low DOUBLE, high DOUBLE, floor DOUBLE,
-    floor_error DOUBLE, ceiling DOUBLE, baselines MAP(VARCHAR, DOUBLE), samples BIGINT, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.evaluation_curves (
-    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, curve VARCHAR, number BIGINT, x DOUBLE[], y DOUBLE[],
-    series STRUCT(name VARCHAR, value DOUBLE[], error DOUBLE[])[], facts JSON, place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.evaluation_arrays (
-    run_id VARCHAR, evaluation VARCHAR, key VARCHAR, name VARCHAR, number BIGINT, file VARCHAR, places BIGINT[], value DOUBLE[], facts JSON,
-    place BIGINT
-);
-CREATE TABLE IF NOT EXISTS ingest.events (
-    run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
 );
 
 -- Background jobs that have a folder, as it says (store/job_intake.py).
@@ -169,20 +103,6 @@ SELECT c.run_id,
 FROM created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN marked USING (run_id)
 LEFT JOIN hosted USING (run_id);
 
-CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;
-CREATE OR REPLACE VIEW worker_times AS
-    SELECT run_id, attempt, rank, step, epoch, steps, step_s, compute_s, wait_s FROM ingest.worker_times;
-CREATE OR REPLACE VIEW epochs AS SELECT run_id, attempt, epoch, step, seconds, images, images_per_s FROM ingest.epochs;
-CREATE OR REPLACE VIEW histograms AS
-    SELECT run_id, attempt, step, epoch, name, bin_left, bin_right, count FROM ingest.histograms;
-CREATE OR REPLACE VIEW samples AS SELECT run_id, attempt, step, epoch, kind, png, meta FROM ingest.samples;
-CREATE OR REPLACE VIEW profiles AS
-    SELECT run_id, attempt, step, steps, phase, network, category, seconds, share FROM ingest.profiles;
-CREATE OR REPLACE VIEW memory AS
-    SELECT run_id, attempt, step, epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM ingest.memory;
-CREATE OR REPLACE VIEW phases AS SELECT run_id, attempt, phase, seconds FROM ingest.phases;
-CREATE OR REPLACE VIEW kernels AS
-    SELECT run_id, attempt, operations, kernels_before, kernels_after, fusions FROM ingest.kernels;
 -- The newest answer of each key.
 CREATE OR REPLACE VIEW ingest.newest_evaluations AS
     SELECT * FROM ingest.evaluations QUALIFY place = max(place) OVER (PARTITION BY run_id, evaluation, key);
@@ -192,7 +112,7 @@ CREATE OR REPLACE VIEW evaluation_scores AS
     SELECT run_id, evaluation, key, epoch, step, score, value, error, low, high, floor, floor_error, ceiling, baselines, samples
     FROM ingest.evaluation_scores JOIN ingest.newest_evaluations USING (run_id, evaluation, key, place);
 CREATE OR REPLACE VIEW evaluation_curves AS
-    SELECT run_id, evaluation, key, epoch, step, curve, number, series.name AS series, x, y, series.value AS value, series.error AS error,
+    SELECT run_id, evaluation, key, epoch, step, curve, number, series.name AS series, x, y, series."values" AS value, series.error AS error,
            facts
     FROM (
         SELECT run_id, evaluation, key, e.epoch, e.step, c.curve, c.number, c.x, c.y, unnest(c.series) AS series, c.facts
@@ -203,9 +123,9 @@ CREATE OR REPLACE VIEW evaluation_arrays AS
     FROM ingest.evaluation_arrays a JOIN ingest.newest_evaluations e USING (run_id, evaluation, key, place);
 CREATE OR REPLACE VIEW surfaces AS
     SELECT run_id, e.measured_at AS computed_at, key AS network,
-           g.x[1:columns] AS x, g.y[1:len(g.y):greatest(1, columns)] AS y, g.series[1].value AS loss,
-           TRY_CAST(list_filter(p.series, lambda s: s.name = 'epoch')[1].value AS BIGINT[]) AS path_epoch, p.x AS path_x, p.y AS path_y,
-           list_filter(p.series, lambda s: s.name = 'loss')[1].value AS path_loss,
+           g.x[1:columns] AS x, g.y[1:len(g.y):greatest(1, columns)] AS y, g.series[1]."values" AS loss,
+           TRY_CAST(list_filter(p.series, lambda s: s.name = 'epoch')[1]."values" AS BIGINT[]) AS path_epoch, p.x AS path_x, p.y AS path_y,
+           list_filter(p.series, lambda s: s.name = 'loss')[1]."values" AS path_loss,
            TRY_CAST(e.facts->>'share_x' AS DOUBLE) AS share_x, TRY_CAST(e.facts->>'share_y' AS DOUBLE) AS share_y,
            TRY_CAST(e.facts->>'images' AS BIGINT) AS images
     FROM (SELECT * FROM ingest.newest_evaluations WHERE evaluation = 'loss_surface') e

@@ -20,6 +20,7 @@ from gan_runtime.base.errors import QueryError, StoreDamagedError
 from gan_runtime.base.output_files import FORMULA_BEGINNINGS
 from gan_runtime.store import database_file, user_sql
 from gan_runtime.store.query_cache import Made, Memo
+from gan_runtime.store.record_tables import TABLES, RecordTables
 from gan_runtime.store.reopen_barrier import Gate
 from gan_runtime.store.user_sql import Answer, Limits
 
@@ -65,15 +66,15 @@ def may_be_of_one_run(error: BaseException) -> bool:
 class Store:
     """Opened once per process and handed to whoever asks; safe to use from several threads."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        """Opens or creates the file; without a path, a store in memory.
+    def __init__(self, path: Path | None = None, tables: RecordTables = TABLES) -> None:
+        """Opens or creates the file; without a path, a store in memory. `tables`: of the records that it takes in.
 
         Raises as `opening.connected`.
         """
-        self.path, self.gate = path, Gate()
+        self.path, self.tables, self.gate = path, tables, Gate()
         self.damage: duckdb.Error | None = None  # that a statement has met, and the next one would meet again
         self._renewals, self._left_bytes = 0, 0
-        self._connection = database_file.connected(path)
+        self._connection = database_file.connected(path, tables)
         self._memo = Memo(*database_file.tables_and_views(self._connection))
         self._writing = threading.Lock()
 
@@ -91,7 +92,7 @@ class Store:
         with self.gate.shut():
             self._let_go()
             between()
-            self._connection = database_file.connected(self.path)
+            self._connection = database_file.connected(self.path, self.tables)
             self._memo.changed()
             self.damage, self._renewals = None, self._renewals + 1
 

@@ -15,10 +15,11 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal, lines
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Sample, StatusChange
+from gan_runtime.records.record import Origin
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import ingest, memory, queries, rows
+from gan_runtime.store import ingest, memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.store_recovery import rebuild
@@ -200,15 +201,16 @@ def test_an_unforeseen_error_with_one_run_sets_aside_that_one_only(
     """What the checks of records should have kept out, but did not: the tables refuse it, or reading it fails."""
     bad, worse = new_run("quick-0002", seconds=1), new_run("quick-0003", seconds=2)
 
-    def spoiled(run_id: str, *given: Any) -> Any:
-        if run_id == worse.run_id:
+    def spoiled(record: journal.Record, origin: Origin) -> Any:
+        if origin.run_id == worse.run_id:
             raise KeyError("nobody thought of this")
-        row = status(run_id, *given)
-        return row if run_id == good.run_id else (*row[:1], HUGE, *row[2:])
+        rows = made(record, origin)
+        return rows if origin.run_id == good.run_id else [(*row[:1], HUGE, *row[2:]) for row in rows]
 
-    status = rows.status
-    monkeypatch.setattr(rows, "status", spoiled)
     store = Store()
+    statuses = store.tables.by_name["statuses"]
+    made = statuses.rows
+    monkeypatch.setattr(statuses, "rows", spoiled)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]

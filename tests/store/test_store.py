@@ -75,7 +75,9 @@ def test_a_version_that_makes_its_views_otherwise_makes_them_anew(
     Store(path).close()
     statements = database_file.statements()
     monkeypatch.setattr(
-        database_file, "statements", lambda: [*statements, "CREATE OR REPLACE VIEW one AS SELECT 1 AS number"]
+        database_file,
+        "statements",
+        lambda _: [*statements, "CREATE OR REPLACE VIEW one AS SELECT 1 AS number"],
     )
     again = Store(path)
     assert again.rows("SELECT number FROM one") == [(1,)]

@@ -32,7 +32,7 @@ def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
     )
     write_json(run.process_file, {"pid": os.getpid(), "started": 1.0, "attempt": 1})
     owner = Owner(home)
-    monkeypatch.setattr("gan_runtime.records.entry.now", lambda: NOON)
+    monkeypatch.setattr("gan_runtime.records.record.now", lambda: NOON)
     for _ in range(3):
         owner.tick()
     states = [(change.at, change.status) for _, change in journal.statuses(run.supervisor_journal)]

@@ -17,7 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from gan_runtime.records import entry
+from gan_runtime.records import record
 
 VARIABLE = "GAN_FAULTS_INJECT"
 _CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
@@ -131,5 +131,5 @@ def _limit_next_write(descriptor: int, ends: bool) -> None:
 
 def _shift(seconds: float) -> None:
     """All that this process writes down is dated so much later, or earlier."""
-    real = entry.now
-    entry.now = lambda: real() + timedelta(seconds=seconds)
+    real = record.now
+    record.now = lambda: real() + timedelta(seconds=seconds)

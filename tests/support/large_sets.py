@@ -8,8 +8,8 @@ from gan_runtime.base.fields import IMAGES
 from gan_runtime.data import loading, prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import row_bytes, shard_file
-from gan_runtime.records.entry import now
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import now
 
 NAME = "many-digits"
 

@@ -15,8 +15,8 @@ from gan_runtime.domains.flows.fields import (
     REYNOLDS,
     flow_fields,
 )
-from gan_runtime.records.entry import now
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import now
 
 HEIGHT, WIDTH, PERIOD, SOLVER_STEPS = 32, 48, 12, 24
 TRAINED, HELD_OUT = {100.0: 3}, {120.0: 40, 200.0: 6}

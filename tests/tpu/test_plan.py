@@ -13,8 +13,8 @@ from gan_runtime.base.errors import AcceleratorError, DatasetError, SpecError
 from gan_runtime.base.fields import IMAGES, LABELS, Field, Fields, labels, pictures
 from gan_runtime.data import prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
-from gan_runtime.records.entry import now
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import now
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Reading

@@ -20,19 +20,19 @@ CREATE OR REPLACE VIEW flow_scores AS
     FROM ingest.newest_flow JOIN ingest.evaluation_scores USING (run_id, evaluation, key, place);
 CREATE OR REPLACE VIEW flow_steps AS
     SELECT run_id, iteration, way, score, TRY_CAST(unnest(x) AS BIGINT) AS step,
-           unnest(list_filter(series, lambda s: s.name = 'prediction')[1].value) AS value,
-           unnest(list_filter(series, lambda s: s.name = 'persistence')[1].value) AS persistence,
-           unnest(list_filter(series, lambda s: s.name = 'truth')[1].value) AS truth,
-           unnest(list_filter(series, lambda s: s.name = 'replay')[1].value) AS replay
+           unnest(list_filter(series, lambda s: s.name = 'prediction')[1]."values") AS value,
+           unnest(list_filter(series, lambda s: s.name = 'persistence')[1]."values") AS persistence,
+           unnest(list_filter(series, lambda s: s.name = 'truth')[1]."values") AS truth,
+           unnest(list_filter(series, lambda s: s.name = 'replay')[1]."values") AS replay
     FROM (
         SELECT run_id, f.iteration, f.way, c.curve AS score, c.x, c.series
         FROM ingest.newest_flow f JOIN ingest.evaluation_curves c USING (run_id, evaluation, key, place) WHERE c.curve <> 'stages'
     );
 CREATE OR REPLACE VIEW flow_stages AS
     SELECT run_id, iteration, way, unnest(TRY_CAST(facts->'names' AS VARCHAR[])) AS stage, TRY_CAST(unnest(x) AS BIGINT) AS number,
-           unnest(list_filter(series, lambda s: s.name = 'seconds')[1].value) AS seconds,
-           TRY_CAST(unnest(list_filter(series, lambda s: s.name = 'times')[1].value) AS BIGINT) AS times,
-           unnest(list_filter(series, lambda s: s.name = 'median_s')[1].value) AS median_s
+           unnest(list_filter(series, lambda s: s.name = 'seconds')[1]."values") AS seconds,
+           TRY_CAST(unnest(list_filter(series, lambda s: s.name = 'times')[1]."values") AS BIGINT) AS times,
+           unnest(list_filter(series, lambda s: s.name = 'median_s')[1]."values") AS median_s
     FROM (
         SELECT run_id, f.iteration, f.way, c.facts, c.x, c.series
         FROM ingest.newest_flow f JOIN ingest.evaluation_curves c USING (run_id, evaluation, key, place) WHERE c.curve = 'stages'

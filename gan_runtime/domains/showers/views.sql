@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW physics_curves AS
     SELECT run_id, epoch, step, curve,
            TRY_CAST(limits[1] AS DOUBLE) AS energy_low, TRY_CAST(limits[2] AS DOUBLE) AS energy_high,
            TRY_CAST(limits[3] AS DOUBLE) AS angle_low, TRY_CAST(limits[4] AS DOUBLE) AS angle_high,
-           x, y, own.value AS real, own.error AS real_error, other.value AS generated, other.error AS generated_error
+           x, y, own."values" AS real, own.error AS real_error, other."values" AS generated, other.error AS generated_error
     FROM (
         SELECT run_id, e.epoch, e.step, c.curve, c.x, c.y,
                json_extract_string(c.facts, ['$.energy[0]', '$.energy[1]', '$.angle[0]', '$.angle[1]']) AS limits,

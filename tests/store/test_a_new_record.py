@@ -1,0 +1,218 @@
+"""A kind of record is declared once: a new class alone gives line, table, rows, view, export and what bundles leave out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import duckdb
+import pytest
+from pydantic import BaseModel, Field
+
+from gan_runtime.bundles.privacy import Privacy, records_of
+from gan_runtime.records import journal
+from gan_runtime.records.columns import (
+    MAX_NAME,
+    Bytes,
+    Count,
+    Document,
+    Name,
+    Private,
+    Rank,
+    Sharing,
+    Step,
+    Text,
+)
+from gan_runtime.records.home import Home
+from gan_runtime.records.kinds import RECORDS
+from gan_runtime.records.measured import Phase
+from gan_runtime.records.record import Author, Column, Record, RowTable, Series
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store.export import export
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.record_tables import RecordTables, sql_type
+from gan_runtime.store.store import Store
+
+NewRun = Callable[..., RunDir]
+
+
+class Heat(BaseModel):
+    """Of one device, in degrees."""
+
+    device: Name
+    celsius: float
+
+
+class Temperatures(Record):
+    """What devices were at in a step; the whole declaration."""
+
+    author = Author.FIRST_WORKER
+    tables = (
+        RowTable(
+            "temperatures",
+            (
+                "attempt",
+                "step",
+                "device",
+                "celsius",
+                "number",
+                Column("hottest", lambda record, _: record.hottest, "DOUBLE"),
+            ),
+            each="devices",
+            series=Series(),
+            is_public=True,
+            is_exported=True,
+        ),
+        RowTable("coolings", ("attempt", Column("told", "message"), "facts", "place")),
+    )
+
+    kind: Literal["temperatures"] = "temperatures"
+    step: Step
+    devices: list[Heat]
+    message: Text = ""
+    facts: Annotated[Document, Sharing.PROSE, Private("serial")] = Field(default_factory=dict)
+    owner: Annotated[str | None, Sharing.HOME] = None
+
+    @property
+    def hottest(self) -> float:
+        """Of all devices."""
+        return max(device.celsius for device in self.devices)
+
+
+KINDS = (*RECORDS, Temperatures)
+
+
+def heat(step: int, *celsius: float) -> Temperatures:
+    devices = [Heat(device=f"cpu:{number}", celsius=value) for number, value in enumerate(celsius)]
+    return Temperatures(
+        step=step,
+        devices=devices,
+        message="the fan of lab-7 is loud",
+        facts={"serial": "X1", "fan": "lab-7", "folder": "/home/ada/run"},
+        owner="Ada",
+    )
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store(tables=RecordTables(KINDS))
+
+
+def test_its_lines_become_rows_of_tables_whose_columns_follow_from_its_fields(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, heat(4, 50.0, 60.0), heat(8, 70.0))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    assert store.rows("SELECT * FROM temperatures ORDER BY step, number") == [
+        ("quick-0001", 1, 4, "cpu:0", 50.0, 0, 60.0),
+        ("quick-0001", 1, 4, "cpu:1", 60.0, 1, 60.0),
+        ("quick-0001", 1, 8, "cpu:0", 70.0, 0, 70.0),
+    ]
+    assert store.rows("SELECT column_name, column_type FROM (DESCRIBE ingest.coolings)") == [
+        ("run_id", "VARCHAR"),
+        ("attempt", "INTEGER"),
+        ("told", "VARCHAR"),
+        ("facts", "JSON"),
+        ("place", "BIGINT"),
+    ]
+    assert store.rows("SELECT facts->>'fan', place > 0 FROM ingest.coolings LIMIT 1 OFFSET 1") == [
+        ("lab-7", True)
+    ]
+    ingestor.forget("quick-0001")
+    assert store.rows("SELECT * FROM temperatures") == []
+
+
+def test_its_rows_beyond_the_step_of_a_resume_are_void_and_a_line_written_twice_counts_once(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
+    path = new_run("quick-0001").trainer_journal()
+    journal.append(path, 1, heat(4, 50.0), heat(4, 51.0), heat(8, 70.0))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    journal.append(path, 2, journal.AttemptStart(resume_step=4), heat(8, 40.0))
+    ingestor.catch_up()
+    assert store.rows("SELECT attempt, step, celsius FROM temperatures ORDER BY step") == [
+        (1, 4, 50.0),
+        (2, 8, 40.0),
+    ]
+    [(message,)] = store.rows("SELECT message FROM events WHERE kind = 'journal'")
+    assert message == "A line of journal-0.jsonl was skipped: step 4 is stored already."
+
+
+def test_it_is_taken_from_no_other_journal_than_its_authors(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
+    journal.append(new_run("quick-0001").supervisor_journal, 1, heat(4, 50.0))
+    Ingestor(home, store).catch_up()
+    assert store.rows("SELECT * FROM temperatures") == []
+    [(message,)] = store.rows("SELECT message FROM events WHERE kind = 'journal'")
+    assert message.endswith("was skipped: only the first worker measures this.")
+
+
+def test_its_public_view_is_exported(home: Home, store: Store, new_run: NewRun, tmp_path: Path) -> None:
+    journal.append(new_run("quick-0001").trainer_journal(), 1, heat(4, 50.0))
+    Ingestor(home, store).catch_up()
+    files = export(store, ["quick-0001"], tmp_path, "parquet")
+    assert tmp_path / "temperatures.parquet" in files
+    rows = duckdb.sql(f"SELECT step, celsius FROM '{tmp_path}/temperatures.parquet'").fetchall()
+    assert rows == [(4, 50.0)]
+
+
+def test_a_bundle_leaves_out_what_it_marks_as_private(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0))
+    lines = [record for record in records_of(run.trainer_journal(), KINDS) if isinstance(record, dict)]
+    public = Privacy(run, lines, KINDS).record(lines[1])
+    assert public["message"] == "the fan of host is loud"
+    assert public["facts"] == {"fan": "host", "folder": "run"}
+    assert public["owner"] is None
+    assert "lab-7" not in json.dumps(public)
+    assert public["devices"] == [{"device": "cpu:0", "celsius": 50.0}]
+
+
+def test_without_its_declaration_a_bundle_takes_every_text_of_it_for_prose(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0))
+    lines = [record for record in records_of(run.trainer_journal()) if isinstance(record, dict)]
+    assert "lab-7" not in json.dumps(Privacy(run, lines).record(lines[1]))
+
+
+@pytest.mark.parametrize(
+    ("hint", "sql"),
+    [
+        (Rank, "INTEGER"),
+        (Bytes | None, "BIGINT"),
+        (list[Count], "BIGINT[]"),
+        (dict[Name, float], "MAP(VARCHAR, DOUBLE)"),
+        (Document, "JSON"),
+        (bool, "BOOLEAN"),
+        (Literal["cpu", "gpu"], "VARCHAR"),
+        (list[Heat], 'STRUCT("device" VARCHAR, "celsius" DOUBLE)[]'),
+    ],
+)
+def test_a_column_has_the_type_of_its_field(hint: object, sql: str) -> None:
+    assert sql_type(hint) == sql
+
+
+def test_two_kinds_with_one_table_must_agree_on_its_columns() -> None:
+    class Stage(Phase):
+        tables = (RowTable("phases", ("attempt", "seconds")),)
+
+    with pytest.raises(ValueError, match="two kinds of records declare other columns of phases"):
+        RecordTables((Phase, Stage))
+
+
+def test_the_limits_of_its_fields_keep_a_line_out(home: Home, store: Store, new_run: NewRun) -> None:
+    path = new_run("quick-0001").trainer_journal()
+    whole = heat(4, 50.0).model_dump_json()
+    journal.append(path, 1, heat(1, 40.0))
+    with path.open("a") as file:
+        file.write(whole.replace("cpu:0", "c" * (MAX_NAME + 1)) + "\n")
+    Ingestor(home, store).catch_up()
+    assert store.rows("SELECT step FROM temperatures") == [(1,)]
+    [(message,)] = store.rows("SELECT message FROM events WHERE kind = 'journal'")
+    assert "devices.0.device" in message
