@@ -77,8 +77,11 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "xla": {},
         "precision": {},
         "paper": {},
-        "physics": {"runs": some},
-        "flow": {"runs": compared(runs)[0]},
+        "run/evaluation": {
+            "run": compared(runs)[0],
+            "tab": "evaluation",
+            "with": ",".join(compared(runs)[1:4]),
+        },
         "tpu": {},
     }
 

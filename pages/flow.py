@@ -1,11 +1,6 @@
-"""A model of frames fed with its own frames, next to the flow itself: an evaluation drawn from its stored answers."""
-
-import streamlit as st
+"""An address of version 0.2.0: leads to the tab Evaluation of a run."""
 
 from dashboard.evaluation import view
 from dashboard.frame import session
-from gan_runtime.evaluation.catalog import evaluations
 
-st.title("Flow")
-st.caption(evaluations()["rollout"].summary)
-view.page(session.runtime(), "rollout")
+view.lead_to_run(session.runtime(), "rollout")

@@ -1,11 +1,6 @@
-"""Showers that runs generate next to simulated ones: an evaluation drawn from its stored answers."""
-
-import streamlit as st
+"""An address of version 0.2.0: leads to the tab Evaluation of a run."""
 
 from dashboard.evaluation import view
 from dashboard.frame import session
-from gan_runtime.evaluation.catalog import evaluations
 
-st.title("Physics")
-st.caption(evaluations()["physics"].summary)
-view.page(session.runtime(), "physics")
+view.lead_to_run(session.runtime(), "physics")

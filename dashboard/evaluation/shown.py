@@ -103,8 +103,8 @@ class DomainPage:
     others of its run besides the epoch. `usual`: of the answers of a run, the newest first, those that the page begins with.
     `baselines`: simpler predictions by name, in words, the one that counts most first. `read`: a score as the page needs it, from a
     stored one. `value_words`: a value as it is read, where it is more than a number; `below`: what is below its figure, "" for its
-    floor or baselines. `choices(home, run)`: by option, for the form. `literature`: draws tables of others. `no_run`, `no_answer`:
-    sentences for a page without a run or an answer.
+    floor or baselines. `choices(home, run)`: by option, for the form. `literature`: draws tables of others. `no_answer`: a
+    sentence for a run of which nothing is measured.
     """
 
     tabs: tuple[DomainTab, ...]
@@ -113,7 +113,6 @@ class DomainPage:
     over_epochs: tuple[str, ...]
     best_rule: str = "By the first of these scores"
     real: str = "held-out rows"
-    no_run: str = "No run here can be evaluated so."
     no_answer: str = "Nothing is measured of this run yet: what is measured appears here, and stays."
     subject: Callable[[EvaluationRow], str] = lambda row: f"epoch {row.epoch} ({row.checkpoint} checkpoint)"
     about: Callable[[EvaluationRow], dict[str, str]] = lambda _: {}

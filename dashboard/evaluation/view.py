@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 
@@ -24,17 +23,17 @@ from dashboard.evaluation.shown import (
     stored_answers,
     stored_scores,
 )
-from dashboard.frame import places
+from dashboard.frame import address, places
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import requests
 from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 
 MOST_RUNS, COMPARE_WIDTH = 4, 560
+TAB = "evaluation"  # of the page of a run
 VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare with
 Draw = Callable[[Runtime, Shown], None]
 
@@ -108,61 +107,20 @@ def _compare_with(own: RunRow, others: list[RunRow]) -> list[RunRow]:
     return [known[run_id] for run_id in picked]
 
 
-def page(runtime: Runtime, name: str) -> None:
-    """A page of one evaluation, for `?runs=a,b`: the runs to choose from, and what was measured of those that are picked."""
-    rows = pick(runtime, name)
-    if not rows:
-        st.info("Pick a run above: what was measured of it appears here.")
-        return
-    evaluation(runtime, evaluations()[name], rows, st.container())
+def lead_to_run(runtime: Runtime, name: str) -> None:
+    """From an address of version 0.2.0, `?runs=a,b`: to the evaluation of the first run, compared with the others.
 
-
-def pick(runtime: Runtime, name: str) -> list[RunRow]:
-    """Those of `?runs=a,b`, else the newest that was evaluated; ends the page where no run can be. The first is what figures are about."""
-    evaluated = queries.evaluated_runs(runtime.store, name)
-    named = widgets.named_runs()
-    known = {row.run_id: row for row in listed.offered(_candidates(runtime, name, evaluated), named)}
-    if not known:
-        st.info(page_of(name).no_run)
-        st.page_link(places.DATA, label="Go to Data", icon=":material/photo_library:")
-        st.stop()
-    asked = [run_id for run_id in named if run_id in known][:MOST_RUNS]
-    usual = asked or [run_id for run_id in evaluated if run_id in known][:1] or [next(iter(known))]
-    picked = st.multiselect(
-        "Runs",
-        list(known),
-        default=usual,
-        format_func=lambda run_id: widgets.title(known[run_id]),
-        max_selections=MOST_RUNS,
-        placeholder="Pick runs to look at",
-        key=f"evaluation.runs.{name}",
-        label_visibility="collapsed",
-    )
-    if set(picked) != set(usual):
-        st.query_params["runs"] = ",".join(picked)
-    return [known[run_id] for run_id in picked]
-
-
-def _candidates(runtime: Runtime, name: str, evaluated: list[str]) -> list[RunRow]:
-    """Runs of one workload with the same options of its own on one data set are asked once whether it applies."""
-    there = {run.run_id for run in runtime.home.run_dirs()}
-    apply: dict[tuple[str, ...], bool] = {}
-    rows = []
-    for row in queries.runs(runtime.store):
-        kind = _kind(row)
-        if row.run_id not in evaluated and row.run_id in there and kind not in apply:
-            run = runtime.home.run_dir(row.run_id)
-            apply[kind] = not requests.why_never(runtime.home, run, evaluations()[name])
-        if row.run_id in evaluated or (row.run_id in there and apply[kind]):
-            rows.append(row)
-    return rows
-
-
-def _kind(row: RunRow) -> tuple[str, ...]:
-    """All that decides what a run reads."""
-    given = nesting.flat(json.loads(row.spec))
-    own = {name: given[name] for name in nesting.own_options(row.workload) if name in given}
-    return row.workload, row.dataset, json.dumps(own, sort_keys=True)
+    Without runs to that of the newest run that was evaluated so; a sentence where there is none.
+    """
+    known = {row.run_id for row in queries.runs(runtime.store)}
+    named = [run_id for run_id in dict.fromkeys(widgets.named_runs()) if run_id in known]
+    run_ids = named or queries.evaluated_runs(runtime.store, name)[:1]
+    if run_ids:
+        others = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
+        query = {address.RUN: run_ids[0], address.TAB: TAB, **others}
+        st.switch_page(places.RUN, query_params=query)
+    st.info("No run is evaluated yet. The page of a run that can be has a tab Evaluation.")
+    st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
 def page_of(name: str) -> DomainPage:

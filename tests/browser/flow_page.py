@@ -29,7 +29,7 @@ def with_an_iteration(run: RunDir) -> RunDir:
 
 def played(page: Page, address: str, run: RunDir) -> None:
     """The film is drawn, plays by itself, follows the slider, keeps its step with another quantity, and comes as a file."""
-    page.goto(f"{address}/flow?runs={run.run_id}")
+    page.goto(f"{address}/run?run={run.run_id}&tab=evaluation")
     settled(page)
     charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True).locator("svg, canvas")
     for tab, count in DRAWN.items():

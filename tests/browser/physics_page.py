@@ -28,7 +28,7 @@ def with_measured_epochs(run: RunDir) -> RunDir:
 
 def looked_through(page: Page, address: str, run: RunDir) -> None:
     """Each tab draws when it is opened and follows epoch and energy; another epoch becomes the best checkpoint."""
-    page.goto(f"{address}/physics?runs={run.run_id}")
+    page.goto(f"{address}/run?run={run.run_id}&tab=evaluation")
     settled(page)
     expect(page.get_by_text("epoch 2: 150 generated showers")).to_be_visible()
     charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True).locator("svg, canvas")

@@ -73,7 +73,12 @@ def main() -> None:
             photograph(browser, dashboard, "finished", f"run?run={first}", ("light", "dark"))
             photograph(browser, dashboard, "pictures", f"run?run={labelled}", ("light", "dark"))
             photograph(
-                browser, dashboard, "physics", f"physics?runs={simulated}", ("light", "dark"), height=TALLER
+                browser,
+                dashboard,
+                "physics",
+                f"run?run={simulated}&tab=evaluation",
+                ("light", "dark"),
+                height=LONG,
             )
             photograph(browser, dashboard, "data", "data", ("light", "dark"))
             photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
@@ -111,7 +116,7 @@ def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) ->
     """Waits for the end of a run, has its showers measured after each epoch and some made of one energy, and waits for that."""
     finished(browser, dashboard, run_id)
     ask(home, actor=ASKER).measure_physics(requests.Wanted(run_id, "every", showers=300))
-    page = open_page(browser, f"{dashboard.address}/physics?runs={run_id}")
+    page = open_page(browser, f"{dashboard.address}/run?run={run_id}&tab=evaluation")
     expect(page.get_by_text("All scores")).to_be_visible(timeout=TRAINING_MS)
     page.get_by_role("tab", name="Any energy").click()
     page.get_by_role("button", name="Generate showers").click()
@@ -140,7 +145,7 @@ def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
     photograph(browser, dashboard, "studies", "studies", both)
     photograph(browser, dashboard, "paper", "paper", both, height=TALL)
     flowing = next(run for run in runs if "-karman-" in run)
-    photograph(browser, dashboard, "flow", f"flow?runs={flowing}", both, height=LONG)
+    photograph(browser, dashboard, "flow", f"run?run={flowing}&tab=evaluation", both, height=LONG)
     photograph(browser, dashboard, "xla", f"xla?run={compiled}", both)
     photograph(browser, dashboard, "precision", f"precision?run={precise}", both)
 

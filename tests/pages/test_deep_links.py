@@ -15,10 +15,8 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.studies.design import StudyDesign
 from tests.hostile.cases import kinds
 from tests.pages import whole_page
-from tests.pages.test_flow_page import iterated
 from tests.pages.test_hostile_names import ESCAPED, shown
 from tests.support.asking import ask
-from tests.support.measured_showers import measured
 from tests.support.sources import ROOT, python_files
 
 Show = Callable[..., AppTest]
@@ -38,8 +36,6 @@ READ = [
     ("studies", "study"),
     ("compare", "runs"),
     ("compare", "tab"),
-    ("physics", "runs"),
-    ("flow", "runs"),
 ]
 BOUND = ("x", "smoothing", "y", "by")  # to the controls of Compare
 PAIR = "quick-0001,quick-0002"
@@ -86,31 +82,24 @@ def test_a_page_opened_by_a_hostile_address_shows_text(
 
 def picker_of(page: str) -> None:
     """A page that is slow to draw, as far as it reads the address."""
-    from dashboard.evaluation import view as evaluation_view
     from dashboard.frame import session
     from dashboard.variants import view as variants_view
 
     runtime = session.runtime()
-    if page == "xla":
-        variants_view.pick_set(runtime.store, "xla")
-    else:
-        evaluation_view.pick(runtime, {"physics": "physics", "flow": "rollout"}[page])
+    variants_view.pick_set(runtime.store, page)
 
 
-@pytest.mark.parametrize("page", ["xla", "physics", "flow"])
+@pytest.mark.parametrize("page", ["xla"])
 def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
     show: Show, trained: Make, page: str
 ) -> None:
     for number, xla in ((1, "off"), (2, "jit")):
         run = trained(f"quick-000{number}", seconds=number, xla=xla)
         journal.append(run.trainer_journal(), 1, journal.Phase(phase="steady_step", seconds=0.1))
-        measured(run, 2)
-        iterated(run)
     show("runs")
     app = AppTest.from_function(picker_of, args=(page,))
-    open_with_all(app, "run" if page == "xla" else "runs")
-    picked = app.selectbox if page == "xla" else app.multiselect
-    assert picked[0].value
+    open_with_all(app, "run")
+    assert app.selectbox[0].value
 
 
 def test_a_control_in_a_hostile_address_stands_where_it_usually_does(show: Show, trained: Make) -> None:

@@ -155,6 +155,18 @@ def test_a_hostile_address_of_an_evaluation_shows_text(show: Show, trained: Make
     assert app.metric, "the usual tab of the run alone"
 
 
+def test_the_addresses_of_version_0_2_0_lead_to_the_evaluation_of_a_run(show: Show, trained: Make) -> None:
+    measured(trained("quick-0001"), 2)
+    measured(trained("quick-0002", seconds=10), 2)
+    trained("quick-0003", seconds=20)
+    newest = show("physics")
+    assert not newest.exception
+    assert (newest.title[0].value, newest.query_params["tab"]) == ("quick-0002", "evaluation")
+    two = show("physics", runs="gone,quick-0001,quick-0002")
+    assert list(two.dataframe[0].value.columns)[1:3] == ["quick-0001", "quick-0002"]
+    assert "No run is evaluated yet" in texts(show("flow"))
+
+
 def test_a_run_that_nothing_applies_to_has_no_evaluation(show: Show, trained: Make) -> None:
     trained("quick-0001")
     show("runs")

@@ -23,7 +23,10 @@ VISITS = {
     "histograms": ("run", {"run": "quick-0001", "tab": "histograms"}),
     "results": ("compare", {"runs": "quick-0001,quick-0002"}),
     "curves": ("compare", {"runs": "quick-0001,quick-0002", "tab": "curves"}),
-    "physics": ("physics", {"runs": "quick-0001,quick-0002"}),
+    "evaluation": (
+        "run",
+        {"run": "quick-0001", "tab": "evaluation", "with": "quick-0002", "view": "Distributions"},
+    ),
 }
 
 
@@ -72,7 +75,7 @@ def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
     assert found == []
 
 
-def test_physics_asks_the_store_nothing_twice(
+def test_an_evaluation_asks_the_store_nothing_twice(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two_runs(trained)
@@ -81,12 +84,11 @@ def test_physics_asks_the_store_nothing_twice(
     def note(_: Store, sql: str, parameters: object = None) -> None:
         asked[f"{sql} {parameters}"] += 1
 
-    app = show("physics", **VISITS["physics"][1])  # takes the runs in, which asks on its own
+    app = show("run", **VISITS["evaluation"][1])  # takes the runs in, which asks on its own
     for name in ("rows", "frame"):
         spied(monkeypatch, Store, name, note)
     app.run()
     assert not app.exception
-    assert (
-        len([question for question in asked if "FROM physics_curves" in question]) == 4
-    )  # bins, and two runs
-    assert {question: times for question, times in asked.items() if times > 1} == {}
+    own = {question: times for question, times in asked.items() if "FROM evaluation_" in question}
+    assert len(own) == 5, "scores, and of both runs which curves there are and the points of some"
+    assert {question: times for question, times in own.items() if times > 1} == {}

@@ -25,7 +25,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.tpu import plan as planning
 from gan_runtime.training import checkpoints, snapshots
-from tests.pages.reading import open_tab, texts
+from tests.pages.reading import evaluation, open_tab, texts
 from tests.pages.test_physics_page import charts
 from tests.support.measured_flows import frames, iteration
 from tests.support.stored_films import stored_flows
@@ -50,21 +50,12 @@ def film(app: AppTest) -> dict[str, object]:
     return dict(json.loads(mounted.proto.json))  # type: ignore[union-attr]
 
 
-def test_without_a_run_that_makes_frames_the_page_says_what_to_do(show: Show, trained: Make) -> None:
-    trained("quick-0001")
-    app = show("flow")
-    assert not app.exception
-    assert "No run here makes frames of a flow" in texts(app)
-    assert not app.get("vega_lite_chart")
-
-
 def test_the_summary_compares_with_replay_copied_frame_and_solver(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     for way in WAYS:
         iterated(run, way)
-    app = show("flow", runs="gone,quick-0001,,quick-0001")
+    app = evaluation(show, "quick-0001", "gone", "", "quick-0001")
     assert not app.exception
-    assert app.multiselect(key="evaluation.runs.rollout").value == ["quick-0001"]
     assert {metric.label: (metric.value, metric.delta) for metric in app.metric} == {
         "RMSE over a period": ("0.0500", "replay 0.1500"),
         "Replay horizon (steps)": ("7", ""),
@@ -86,7 +77,7 @@ def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> N
         iterated(run, way)
     plan = planning.make({"batch_size_global": 32, "epochs": 2}, "v3:2x2", sweep=False, home=home)
     keep_all(home, plan)
-    app = show("flow", view="Errors")
+    app = evaluation(show, view="Errors")
     drawn = ["Root mean square error", "SSIM", "Enstrophy", "Divergence", "Seams"]
     assert charts(app) == drawn
     assert "Replay: Re 100 from frame 7 of the training films" in texts(app)
@@ -105,7 +96,7 @@ def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> N
 
 def test_the_film_shows_another_quantity_at_the_same_steps(show: Show, trained: Make) -> None:
     iterated(trained("quick-0001"))
-    app = show("flow", view="Film")
+    app = evaluation(show, view="Film")
     vorticity = film(app)
     assert [panel["title"] for panel in vorticity["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
     assert len(vorticity["steps"]) == STEPS + 1
@@ -122,7 +113,7 @@ def test_a_rollout_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_
 ) -> None:
     run, record = trained("quick-0001"), iteration(2, steps=STEPS, error=0.02, is_replayed=False)
     journal.append(run.flow_journal, 1, record)
-    app = show("flow")
+    app = evaluation(show)
     assert not app.exception
     known = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert known["RMSE over a period"] == ("0.0500", "copied frame 0.2500")
@@ -143,7 +134,7 @@ def test_what_could_not_be_measured_is_a_dash(show: Show, trained: Make) -> None
         for score in record.scores
     ]
     journal.append(trained("quick-0001").flow_journal, 1, record.model_copy(update={"scores": scores}))
-    app = show("flow")
+    app = evaluation(show)
     assert not app.exception
     shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert shown["Error of the Strouhal number"] == ("–", "")
@@ -156,7 +147,7 @@ def test_an_mp4_that_cannot_be_made_says_why(
     """A machine without ffmpeg."""
     monkeypatch.setattr(movie, "missing_encoder", lambda: movie.NO_ENCODER)
     iterated(trained("quick-0001"))
-    gif, mp4 = (button.proto for button in show("flow", view="Film").get("download_button"))
+    gif, mp4 = (button.proto for button in evaluation(show, view="Film").get("download_button"))
     assert (gif.disabled, mp4.disabled) == (False, True)
     assert mp4.help == movie.NO_ENCODER
 
@@ -184,7 +175,7 @@ def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_
     iterated(newest, error=0.01)
     for file in newest.flow.iterdir():
         file.write_bytes(b"torn")
-    app = show("flow", runs="quick-0002,quick-0001", view="Errors")
+    app = evaluation(show, "quick-0002", "quick-0001", view="Errors")
     assert not app.exception
     assert sorted(legend(app, 0)) == sorted(
         ["quick-0001", "quick-0002", flow_charts.COPIED, flow_charts.REPLAYED]
@@ -203,13 +194,13 @@ def test_charts_call_runs_by_their_names_and_by_their_ids_only_where_names_are_t
 ) -> None:
     for run_id, name in (("quick-0001", "seed 1"), ("quick-0002", "seed 2"), ("quick-0003", "seed 2")):
         iterated(trained(run_id, name=name))
-    two = show("flow", runs="quick-0001,quick-0002", view="Errors")
+    two = evaluation(show, "quick-0001", "quick-0002", view="Errors")
     assert not two.exception
     assert {"seed 1", "seed 2"} < set(legend(two, 0))
     assert {"seed 1, an epoch", "seed 2, an epoch"} < set(
         open_tab(two, "Speed and literature").dataframe[-1].value["What"]
     )
-    three = show("flow", runs="quick-0001,quick-0002,quick-0003", view="Errors")
+    three = evaluation(show, "quick-0001", "quick-0002", "quick-0003", view="Errors")
     assert {"seed 1", "seed 2 (quick-0002)", "seed 2 (quick-0003)"} < set(legend(three, 0))
 
 
@@ -219,30 +210,30 @@ def legend(app: AppTest, number: int) -> list[str]:
     return list(spec["layer"][-1]["encoding"]["color"]["scale"]["domain"])
 
 
-def test_a_run_whose_folder_was_deleted_by_hand_leaves_the_page_to_the_others(
+def test_a_run_whose_folder_was_deleted_by_hand_has_no_evaluation_any_more(
     show: Show, home: Home, trained: Make
 ) -> None:
     stored_flows(home)
-    for run_id in ("flow-0001", "flow-0002"):
-        trained(run_id, workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
-    app = show("flow")
-    assert app.multiselect(key="evaluation.runs.rollout").options == ["flow-0001", "flow-0002"]
+    trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
+    app = evaluation(show)
+    assert rollouts.NOTHING_YET in texts(app)
     shutil.rmtree(home.run_dir("flow-0001").path)
     app.run()
     assert not app.exception
-    assert app.multiselect(key="evaluation.runs.rollout").options == ["flow-0002"]
+    assert rollouts.NOTHING_YET not in texts(app)
 
 
 def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_set(
     show: Show, home: Home, trained: Make
 ) -> None:
-    """The newest run's tile does not fit into the frames any more."""
+    """The second run's tile does not fit into the frames."""
     stored_flows(home)
     trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     trained("flow-0002", seconds=10, workload="pix2pix", dataset="street", **{"pix2pix.tile": 64})
-    app = show("flow")
-    assert not app.exception
-    assert app.multiselect(key="evaluation.runs.rollout").options == ["flow-0001"]
+    assert rollouts.NOTHING_YET in texts(evaluation(show, "flow-0001"))
+    other = evaluation(show, "flow-0002")
+    assert not other.exception
+    assert rollouts.NOTHING_YET not in texts(other)
 
 
 @pytest.mark.usefixtures("held")
@@ -256,7 +247,7 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     job.path.mkdir(parents=True)
     job.write_asked(Asked(kind="iterate", options=asdict(Wanted("flow-0001")), asker="a test"))
     job.write_end(End(state="failed", reason="the disk is full."))
-    app = show("flow")
+    app = evaluation(show)
     assert not app.exception
     assert rollouts.NOTHING_YET in texts(app)
     assert "Not measured: the disk is full." in texts(app)
@@ -282,7 +273,7 @@ def test_the_form_offers_the_epochs_whose_weights_were_kept(show: Show, home: Ho
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
     for epoch in (0, 1, 2):
         snapshots.save(run.snapshots, {"weights": np.zeros(3, np.float32)}, epoch)
-    app = show("flow")
+    app = evaluation(show)
     (state,) = [one for one in app.selectbox if one.label == "Of"]
     assert state.options == ["Newest checkpoint", "Epoch 2", "Epoch 1", "Untrained (epoch 0)"]
     app = state.select("epoch 1").run()
@@ -298,7 +289,7 @@ def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> 
     kept = iteration(1, steps=STEPS, number=2).model_copy(update={"checkpoint": "epoch 1"})
     file = flow_frames.write(run, "iterate-0002-map_reduce", frames(STEPS))
     journal.append(run.flow_journal, 1, kept.model_copy(update={"frames": file}))
-    app = show("flow", view="Film")
+    app = evaluation(show, view="Film")
     assert not app.exception
     picker = app.multiselect(key="evaluation.answers.quick-0001")
     assert any("· epoch 1 · kept weights ·" in option for option in picker.options)

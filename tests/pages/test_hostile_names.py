@@ -24,6 +24,7 @@ from tests.support.measured_flows import iteration
 
 Show = Callable[..., AppTest]
 OF_RUN, OF_SEVERAL = {"run": "quick-0002"}, {"runs": "quick-0001,quick-0002,quick-0003"}
+EVALUATED = {"run": "quick-0005", "tab": "evaluation", "with": "quick-0001,quick-0002"}
 PAGES = {
     "home": {},
     "run": OF_RUN,
@@ -38,7 +39,9 @@ PAGES = {
     "launch": {},
     "data": {},
     "tpu": {},
-    "flow": {"runs": "quick-0001,quick-0002"},
+    **{
+        f"run evaluation {view}": EVALUATED | {"view": view} for view in ("Summary", "Film", "Errors", "Time")
+    },
 }
 NAMES = (
     "![x](http://evil.example/a.png)<img src=//evil.example/b>",
@@ -139,10 +142,11 @@ def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: di
 
 
 @pytest.mark.usefixtures("hostile")
-@pytest.mark.parametrize("page", ["runs", "compare", "flow", "studies"])
+@pytest.mark.parametrize("page", ["runs", "compare", "run", "studies"])
 def test_no_table_and_no_chart_holds_what_a_spreadsheet_takes_for_a_formula(show: Show, page: str) -> None:
     """Both can be copied and downloaded as CSV, by Streamlit's own bar above them."""
-    app = show(page, runs="quick-0005,quick-0001")
+    query = EVALUATED if page == "run" else {"runs": "quick-0005,quick-0001"}
+    app = show(page, **query)
     assert not app.exception
     cells = [cell for table in tables_of(whole_page.tree(app)) for cell in cells_of(table)]
     assert any("HYPERLINK" in cell for cell in cells), "this looks in the wrong place"

@@ -23,6 +23,7 @@ from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import bin
 from gan_runtime.supervision.bin import BinnedRun
+from tests.pages.reading import evaluation
 from tests.pages.test_flow_page import iterated
 from tests.studies.hand_written import from_now, train
 from tests.support.asking import ask
@@ -151,22 +152,22 @@ def hide(*run_ids: str) -> None:
     session.runtime().commands.mark(run_ids, hidden=True)
 
 
-@pytest.mark.parametrize("page", ["physics", "flow"])
-def test_a_hidden_run_is_offered_for_physics_and_flow_only_where_it_is_asked_for(
-    show: Show, trained: Make, page: str
+@pytest.mark.parametrize("kind", ["physics", "rollout"])
+def test_an_evaluation_is_compared_with_a_hidden_run_only_where_it_is_asked_for(
+    show: Show, trained: Make, kind: str
 ) -> None:
-    for number in (1, 2):
+    for number in (1, 2, 3):
         run = trained(f"quick-000{number}", seconds=number)
-        measured(run, 2) if page == "physics" else iterated(run)
+        measured(run, 2) if kind == "physics" else iterated(run)
     show("runs")
     hide("quick-0002")
-    app = show(page)
+    key = "evaluation.with.quick-0001"
+    app = evaluation(show, "quick-0001")
     assert not app.exception
-    assert app.multiselect(key=f"{page}.runs").options == ["quick-0001"]
-    assert app.multiselect(key=f"{page}.runs").value == ["quick-0001"]
-    assert show(page, runs="quick-0002").multiselect(key=f"{page}.runs").value == ["quick-0002"]
+    assert app.multiselect(key=key).options == ["quick-0003"]
+    assert evaluation(show, "quick-0001", "quick-0002").multiselect(key=key).value == ["quick-0002"]
     app.session_state[listed.SHOW_HIDDEN] = True
-    assert app.run().multiselect(key=f"{page}.runs").options == ["quick-0002", "quick-0001"]
+    assert app.run().multiselect(key=key).options == ["quick-0003", "quick-0002"]
 
 
 def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(show: Show, trained: Make) -> None:

@@ -18,7 +18,7 @@ from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.earlier_kinds import answer_of, rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from tests.pages.reading import texts
+from tests.pages.reading import evaluation, texts
 from tests.support.measured_flows import frames, iteration
 
 Show = Callable[..., AppTest]
@@ -50,7 +50,7 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     assert [path.name for path in flow_frames.named(small)] == ["iterate-0002-map_reduce.npz"]
     bundles.pack([small], tmp_path / "flows.zip", "example-")
     bundles.unpack(tmp_path / "flows.zip", Home(page_home.parent.parent))
-    app = show("flow", runs="example-karman-0001", view="Film")
+    app = evaluation(show, "example-karman-0001", view="Film")
     assert not app.exception
     assert app.get("bidi_component"), "the film of the first iteration"
     assert rollouts.NO_FRAMES not in texts(app)

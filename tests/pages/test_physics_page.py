@@ -24,7 +24,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
-from tests.pages.reading import open_tab, texts
+from tests.pages.reading import evaluation, open_tab, texts
 from tests.support.measured_showers import measured, measurement, showers
 
 Show = Callable[..., AppTest]
@@ -42,19 +42,11 @@ def spaces(app: AppTest) -> list[str]:
     return [json.loads(chart.proto.spec)["layout"]["title"]["text"] for chart in app.get("plotly_chart")]  # type: ignore[union-attr]
 
 
-def test_without_a_run_that_makes_showers_the_page_says_what_to_do(show: Show, trained: Make) -> None:
-    trained("quick-0001")
-    app = show("physics")
-    assert not app.exception
-    assert "No run here makes showers" in texts(app)
-    assert not app.get("vega_lite_chart")
-
-
 def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
     show: Show, trained: Make
 ) -> None:
     measured(trained("quick-0001"), 2)
-    app = show("physics")
+    app = evaluation(show)
     assert not app.exception
     first = ("sampling_fraction", "profile_z", "challenge_fpd", "auc_high", "ms_batch")
     assert [metric.label for metric in app.metric] == [score.title for score in SCORES if score.name in first]
@@ -71,7 +63,7 @@ def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
 
 def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
-    app = show("physics", view="Distributions")
+    app = evaluation(show, view="Distributions")
     plain = [curve.title for curve in CURVES if curve.kind not in ("matrix", "map") and not curve.judged]
     assert charts(app) == [
         *plain[:6],
@@ -96,7 +88,7 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
 
 def test_energy_and_angle_are_chosen_by_hand(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
-    app = show("physics", view="Distributions")
+    app = evaluation(show, view="Distributions")
     energies, angles = app.selectbox(key="showers.energy"), app.selectbox(key="showers.angle")
     assert (len(energies.options), len(angles.options)) == (6, 4)
     assert energies.options[0] == "All energies"
@@ -127,7 +119,7 @@ def test_a_measurement_of_an_earlier_version_shows_the_fpd_that_it_has(show: Sho
     record = measurement(2)
     scores = [score for score in record.scores if not score.name.startswith("challenge_")]
     journal.append(trained("quick-0001").physics_journal, 1, record.model_copy(update={"scores": scores}))
-    app = show("physics")
+    app = evaluation(show)
     assert not app.exception
     assert "FPD × 10³, layer features" in [metric.label for metric in app.metric]
 
@@ -139,7 +131,7 @@ def test_the_table_says_how_many_showers_an_fpd_needs(show: Show, trained: Make)
         for score in record.scores
     ]
     journal.append(trained("quick-0001").physics_journal, 1, record.model_copy(update={"scores": scores}))
-    table = show("physics").dataframe[0].value
+    table = evaluation(show).dataframe[0].value
     row = table[table["Score"] == "FPD × 10³, layer features"]
     assert row["quick-0001"].item() == "needs at least 244 showers", (
         "four for each of 61 features of 12 layers"
@@ -149,7 +141,7 @@ def test_the_table_says_how_many_showers_an_fpd_needs(show: Show, trained: Make)
 def test_one_slider_moves_all_runs_through_their_epochs(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 1, 2)
-    app = show("physics", runs="quick-0002,quick-0001")
+    app = evaluation(show, "quick-0002", "quick-0001")
     assert not app.exception
     assert "Figures are those of **quick-0002**, epoch 2" in texts(app), "the first that is picked"
     app = app.select_slider(key="evaluation.epoch.1.2").set_value(1).run()
@@ -165,7 +157,7 @@ def test_one_slider_moves_all_runs_through_their_epochs(show: Show, trained: Mak
 def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 1, 2)
-    app = show("physics", runs="quick-0001,quick-0002", view="Epochs")
+    app = evaluation(show, "quick-0001", "quick-0002", view="Epochs")
     assert not app.exception
     drawn = ["Error of the sampling fraction", "Profile along z (KS)", "FPD × 10³, CaloChallenge"]
     assert charts(app) == drawn
@@ -177,7 +169,7 @@ def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, train
 
 def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
-    app = show("physics", view="Measure again")
+    app = evaluation(show, view="Measure again")
     assert not app.exception
     (button,) = [button for button in app.button if button.label == "Measure showers"]
     assert button.disabled
@@ -199,13 +191,13 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
 ) -> None:
     run = trained("quick-0001")
     measured(run, 2)
-    app = show("physics", view="Any energy")
+    app = evaluation(show, view="Any energy")
     assert not [one for one in app.number_input if one.key.startswith("showers.chosen")], (
         "there is no checkpoint"
     )
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
     made_of(home, 1, Chosen("quick-0001", 120.0, 80.0))
-    app = show("physics", view="Any energy")
+    app = evaluation(show, view="Any energy")
     assert not app.exception
     energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))
     assert (energy.min, energy.max) == (21.0, 199.0), "as in the data"
@@ -227,7 +219,7 @@ def test_showers_that_were_made_before_stay_while_their_wish_stands(
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
     for number, energy_gev in enumerate((120.0, 60.0), start=1):
         made_of(home, number, Chosen("quick-0001", energy_gev, None))
-    app = show("physics", view="Any energy")
+    app = evaluation(show, view="Any energy")
     assert "**60 GeV" in texts(app), "the newest, as nothing was made of this wish"
     energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))
     app = energy.set_value(120.0).run()
@@ -239,15 +231,15 @@ def test_showers_that_were_made_before_stay_while_their_wish_stands(
     assert "**60 GeV" not in texts(app)
 
 
-def test_an_address_with_more_runs_than_can_be_picked_shows_the_first_of_them(
+def test_an_address_with_more_runs_than_can_be_drawn_shows_the_first_of_them(
     show: Show, trained: Make
 ) -> None:
     ids = [f"quick-000{number}" for number in range(1, 6)]
     for seconds, run_id in enumerate(ids):
         measured(trained(run_id, seconds=10 * seconds), 2)
-    app = show("physics", runs=",".join(["quick-0005", "quick-0005", "gone", *ids]))
+    app = evaluation(show, "quick-0005", "quick-0005", "gone", *ids)
     assert not app.exception
-    assert app.multiselect(key="evaluation.runs.physics").value == ["quick-0005", *ids[:3]]
+    assert app.multiselect(key="evaluation.with.quick-0005").value == ids[:3]
 
 
 def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for_the_others() -> None:
@@ -310,10 +302,10 @@ def test_the_speed_of_a_run_is_beside_its_own_epoch_and_score_whatever_it_is_cal
     other = trained("quick-0003")
     journal.append(other.physics_journal, 1, record.model_copy(update={"scores": without}))
     view = {"view": "Speed and literature"}
-    table = show("physics", runs="quick-0001,quick-0002", **view).dataframe[0].value
+    table = evaluation(show, "quick-0001", "quick-0002", **view).dataframe[0].value
     assert table["Run"].tolist() == ["quick-0001 (quick-0001)", "quick-0001 (quick-0002)"]
     assert table["Epoch"].tolist() == [1, 2]
     assert table.iloc[:, -1].tolist() == ["300.00\u2009% ± 30.00\u2009%", "150.00\u2009% ± 15.00\u2009%"]
-    table = show("physics", runs="quick-0003", **view).dataframe[0].value
+    table = evaluation(show, "quick-0003", **view).dataframe[0].value
     assert table.iloc[:, -1].tolist() == ["–"]
     assert table["Showers/s in training"].tolist() == ["120"], "it is known without that score"

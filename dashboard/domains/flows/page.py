@@ -102,7 +102,6 @@ PAGE = DomainPage(
     below=_below,
     literature=literature.draw,
     choices=_choices,
-    no_run=rollouts.NO_RUN,
     no_answer=rollouts.NOTHING_YET,
     best_rule="By the root mean square error over the first shedding period",
 )

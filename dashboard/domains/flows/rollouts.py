@@ -130,18 +130,9 @@ def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return rows.assign(stage=titles, place=places.astype(int))[["bar", "stage", "place", "amount"]]
 
 
-NO_RUN = (
-    "No run here makes frames of a flow. Prepare the data set karman on the Data page, then start a run that reads it: workload pix2pix "
-    "on Launch."
-)
 NOTHING_YET = (
     "No rollout of this run yet. Press Run rollout: the flow next to its prediction, errors by step, the rate at which the wake "
     "beats, and where the time goes appear here after about a minute, and stay."
-)
-NO_CHECKPOINT = "There is no checkpoint of these runs here to iterate: a run saves one after each epoch, and bundles hold none."
-NO_DATA = (
-    "No flow is here that this run was not trained on: its data set is gone, holds none out, or holds pictures that are no flow. Prepare the data set again on the Data page, or pick "
-    "another run."
 )
 NO_FRAMES = (
     "The film of this iteration is not here: its file is gone or damaged, or the run came without films. Where the run was trained, iterate it "
@@ -149,16 +140,6 @@ NO_FRAMES = (
 )
 PICTURES = "This iteration is of pictures, not of a flow: its scores are below, and the Samples page has its pictures."
 WAYS = {"naive": "one core, in turn", "map_reduce": "map-reduce", "whole": "whole image"}
-WAYS_HELP = (
-    "Map-reduce: the frame is cut into tiles, and one program for all cores makes these at once. One core, in turn: the same numbers, a few tiles at "
-    "a time. Whole image: the network sees the frame uncut."
-)
-STATES_HELP = (
-    "Checkpoints, or the weights that the run has kept after an epoch. The latter are of half precision, and what is measured of them is no score of "
-    "the run."
-)
-OVERLAP_HELP = "Pixels that neighboring tiles have in common. With more of them seams fade, and there are more tiles to make."
-BLEND_HELP = "How the tiles are put together where they overlap: the mean of both, or the more of a tile the nearer its middle (Hann)."
 PROBE = (
     "The probe stands in the wake and hears the velocity across the stream: it swings once while a pair of eddies is shed. Its Strouhal number "
     "is f D / U, with D the obstacle and U the inflow."
@@ -204,11 +185,6 @@ def film_title(name: str, row: EvaluationRow) -> str:
     """Written over each frame of a film's file. `name`: of the rollout, which may say the epoch itself."""
     epoch = f"{'weights of ' if is_kept(row) else ''}epoch {row.epoch}"
     return name if epoch in name else f"{name} · {epoch}"
-
-
-def after(epoch: int | None) -> str:
-    """Weights to choose: "Epoch 3"; those before training are of epoch 0."""
-    return f"Epoch {epoch}" if epoch else "Untrained (epoch 0)"
 
 
 def state(row: EvaluationRow) -> str:

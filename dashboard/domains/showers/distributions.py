@@ -35,19 +35,26 @@ class Bins:
     angle: int | None = None
     is_log: bool = False
 
+    @property
+    def are_all(self) -> bool:
+        """Whether showers of all energies and angles are looked at."""
+        return self.energy is None and self.angle is None
+
 
 def draw(runtime: Runtime, shown: Shown) -> None:
     """The tab."""
-    bins = _choose(runtime.store, shown)
-    rows = curve_rows(runtime.store, shown, bins)
+    store = runtime.store
+    stored = {name: queries.evaluation_curves(store, row) for name, row in shown.answers.items()}
+    bins = _choose(stored[shown.first[0]])
+    rows = _curve_rows(store, shown, stored, bins)
     curves(rows, shown, bins)
     judging_network(rows, shown, bins)
-    maps(runtime.store, rows, shown, bins)
+    maps(rows if bins.are_all else _curve_rows(store, shown, stored, Bins()))
 
 
-def _choose(store: Store, shown: Shown) -> Bins:
+def _choose(curves: list[CurveRow]) -> Bins:
     """One row of choices: energy, angle, and whether profiles are drawn on a logarithmic scale."""
-    energies, angles = bins_of(store, shown.first[1])
+    energies, angles = _bins(curves)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         energy = _bin("Energy", ENERGY, [shower_words.energy(bounds) for bounds in (None, *energies)])
         angle = _bin("Measured angle", ANGLE, [shower_words.angle(bounds) for bounds in (None, *angles)])
@@ -73,7 +80,7 @@ def _bin(label: str, key: str, titles: list[str]) -> int | None:
 
 
 def curves(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
-    """Profiles, response and spectra of all answers and of held-out showers. `rows`: see `curve_rows`."""
+    """Profiles, response and spectra of all answers and of held-out showers. `rows`: see `_curve_rows`."""
     if rows.empty:
         st.info("No shower of this energy and angle was measured: choose others.")
         return
@@ -91,7 +98,7 @@ def curves(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
 
 
 def judging_network(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
-    """What the judging network reads from held-out and from generated showers, where it was asked. `rows`: see `curve_rows`."""
+    """What the judging network reads from held-out and from generated showers, where it was asked. `rows`: see `_curve_rows`."""
     drawn = [
         words for words in CURVES if words.judged and not rows.empty and (rows["curve"] == words.name).any()
     ]
@@ -102,10 +109,8 @@ def judging_network(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
     _grid(rows, drawn, shown, Bins(bins.energy, bins.angle))
 
 
-def maps(store: Store, rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
-    """Of all energies and angles: which layers go together, and whether the angle is as asked. `rows`: see `curve_rows`."""
-    if (bins.energy, bins.angle) != (None, None):
-        rows = curve_rows(store, shown, Bins())
+def maps(rows: pd.DataFrame) -> None:
+    """Which layers go together, and whether the angle is as asked. `rows`: of all energies and angles, see `_curve_rows`."""
     for words in CURVES:
         own = rows[rows["curve"] == words.name]
         if words.kind not in MAPS or own.empty:
@@ -145,14 +150,15 @@ def _bins(curves: list[CurveRow]) -> tuple[list[Bounds], list[Bounds]]:
     return known[0], known[1]
 
 
-def curve_rows(store: Store, shown: Shown, bins: Bins) -> pd.DataFrame:
-    """The stored curves of all answers, and of held-out showers, in the chosen bins."""
-    return shower_charts.together({name: _points(store, row, bins) for name, row in shown.answers.items()})
+def _curve_rows(store: Store, shown: Shown, stored: dict[str, list[CurveRow]], bins: Bins) -> pd.DataFrame:
+    """Points of the curves of all answers, and of held-out showers, in the chosen bins."""
+    return shower_charts.together(
+        {name: _points(store, row, stored[name], bins) for name, row in shown.answers.items()}
+    )
 
 
-def _points(store: Store, row: EvaluationRow, bins: Bins) -> pd.DataFrame:
+def _points(store: Store, row: EvaluationRow, curves: list[CurveRow], bins: Bins) -> pd.DataFrame:
     """Points of the curves of one bin, as `queries.curve_points` gives them; none of a bin that no shower is in."""
-    curves = queries.evaluation_curves(store, row)
     energies, angles = _bins(curves)
     chosen = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
     limits = {

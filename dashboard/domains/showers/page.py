@@ -54,7 +54,6 @@ PAGE = DomainPage(
     texts={score.name: score.text for score in SCORES},
     value_words=_value,
     literature=literature.draw,
-    no_run=shower_words.NO_RUN,
     no_answer=shower_words.NOTHING_YET,
     best_rule=shower_words.BEST_EPOCH,
 )

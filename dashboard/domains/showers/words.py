@@ -11,10 +11,6 @@ from gan_runtime.domains.showers.requests import ChosenShowers
 Bounds = tuple[float, float]
 
 SIMULATED = "simulated showers (held out)"
-NO_RUN = (
-    "No run here makes showers. Prepare a data set of showers on the Data page, then start a run that reads it: workload "
-    "shower_3dgan on Launch."
-)
 NOTHING_YET = (
     "Nothing is measured of this run yet. Press Measure showers: profiles, spectra, scores and showers side by side appear here "
     "after about a minute, and stay."
