@@ -59,7 +59,7 @@ class QueueCommands(Bound):
         Those that have started are left alone.
 
         Raises:
-            UnknownRunError, RunStateError: see `run_dependencies.check`; or none of the runs waits.
+            UnknownRunError, RunStateError: see `dependencies.check`; or none of the runs waits.
         """
         with _alone(self.home):
             waiting = [(run, latest_status(run)) for run in map(self.home.run_dir, run_ids)]

@@ -40,7 +40,7 @@ class RunCommands(Bound):
 
         Raises:
             SpecError: this host cannot train that; see `admit`.
-            UnknownRunError, RunStateError: see `run_dependencies.check`.
+            UnknownRunError, RunStateError: see `dependencies.check`.
             HomeError: the home folder cannot be written.
         """
         admission = admit(spec, self.host(), self.home, after.run_id if after else "")

@@ -34,7 +34,7 @@ CUT_OFF = 3  # exit code of one that lost the others: the reason lies elsewhere
 
 
 @dataclass(frozen=True)
-class _Worker:
+class _LaunchedWorker:
     """A worker that this process has started."""
 
     place: Place
@@ -70,7 +70,7 @@ def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
     return 1
 
 
-def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_Worker]:
+def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_LaunchedWorker]:
     spec = run.spec()
     addresses = cluster.free_addresses(spec.workers)
     command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
@@ -78,7 +78,7 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_Wo
     # start.
     locks = [*(one.number for one in handed(os.environ)), *start_lock.handed(os.environ)]
     return [
-        _Worker(
+        _LaunchedWorker(
             Place(rank, spec.workers),
             subprocess.Popen(
                 [*command, str(rank)],
@@ -110,13 +110,13 @@ def environment(
     return own
 
 
-def _first_to_end_badly(workers: list[_Worker]) -> _Worker | None:
+def _first_to_end_badly(workers: list[_LaunchedWorker]) -> _LaunchedWorker | None:
     """Waits; None when all ended well.
 
     Once the first worker has ended well, the run has: whoever still lingers is ended.
     """
 
-    def bad() -> list[_Worker]:
+    def bad() -> list[_LaunchedWorker]:
         return [worker for worker in workers if worker.process.poll() not in (None, 0)]
 
     while not bad() and workers[0].process.poll() is None:
@@ -128,7 +128,7 @@ def _first_to_end_badly(workers: list[_Worker]) -> _Worker | None:
     return _guilty(bad()[0], workers)
 
 
-def _guilty(first: _Worker, workers: list[_Worker]) -> _Worker:
+def _guilty(first: _LaunchedWorker, workers: list[_LaunchedWorker]) -> _LaunchedWorker:
     """Of those that have ended, the one whose end was no consequence: killed before failed, failed
     before cut off.
     """
@@ -138,20 +138,20 @@ def _guilty(first: _Worker, workers: list[_Worker]) -> _Worker:
     return (killed or failed or [first])[0]
 
 
-def _wait_for_all(workers: list[_Worker]) -> None:
+def _wait_for_all(workers: list[_LaunchedWorker]) -> None:
     deadline = time.monotonic() + FAREWELL_SECONDS
     while any(worker.process.poll() is None for worker in workers) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
 
 
-def _kill(workers: list[_Worker]) -> None:
+def _kill(workers: list[_LaunchedWorker]) -> None:
     for worker in workers:
         worker.process.kill()
     for worker in workers:
         worker.process.wait()
 
 
-def _reason(run: RunDir, attempt: int, guilty: _Worker) -> StatusChange | None:
+def _reason(run: RunDir, attempt: int, guilty: _LaunchedWorker) -> StatusChange | None:
     """Why the run ended, with the worker's name.
 
     Said again when the worker has said it: another may have spoken last.

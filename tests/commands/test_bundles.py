@@ -22,7 +22,9 @@ from gan_runtime.base.errors import BundleError, HomeError, PictureError, RunSta
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import flow_frames, journal, lines, tags_and_notes
 from gan_runtime.records.home import SUBMITTED_NAME, Home
+from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.numbering import next_number
+from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
@@ -556,6 +558,9 @@ def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folde
             message=f"read {folder}/t10k.gz on janes-laptop, from grpc://jane.lan:8470/x",
         ),
         journal.Event(level="info", topic="data", message="read file:///home/jane/My Data/x.gz"),
+        StatusChange.of(
+            "failed", cause(Reason.REFUSED, message=f"{folder}/t10k.gz on janes-laptop is damaged")
+        ),
     )
     bundles.pack([ended], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
@@ -564,6 +569,7 @@ def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folde
     assert "private" not in text
     assert '"message":"read t10k.gz on host, from grpc://host:8470/x"' in text
     assert '"data_origin":"train-images-idx3-ubyte"' in text
+    assert '"details":{"message":"t10k.gz on host is damaged"}' in text
 
 
 def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_path: Path) -> None:

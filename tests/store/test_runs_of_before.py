@@ -87,6 +87,21 @@ def test_compare_names_what_differs_between_it_and_a_run_of_today(
     assert "label smoothing 0.1" in option_words.run_changes(json.loads(two[0].spec))
 
 
+def test_its_reasons_have_the_codes_of_today_and_their_own_words(home: Home, old: RunDir) -> None:
+    """Its journals hold sentences only."""
+    assert '"code"' not in old.supervisor_journal.read_text(encoding="utf-8")
+    store = stored(home)
+    rows = store.rows("SELECT status, reason, code FROM ingest.statuses ORDER BY stage, place")
+    assert rows == [
+        ("queued", "waiting for the accelerator", "waits_for_device"),
+        ("starting", "starting a trainer on cpu", "starting"),
+        ("compiling", "building the networks and tracing the training step", "building"),
+        ("running", "training towards step 6", "training"),
+        ("finished", "all 2 epochs done", "epochs_done"),
+    ]
+    assert store.rows("SELECT note, reason_code FROM runs") == [("all 2 epochs done", "epochs_done")]
+
+
 def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
     failed = journal.StatusChange(status="failed", reason="a loss is not finite")
     journal.append(old.supervisor_journal, 2, failed)
