@@ -107,7 +107,7 @@ def test_the_scores_that_an_evaluation_declares_are_printed_where_it_has_no_repo
     names = {f"physics_{score['name']}" for score in plain.document["scores"]}
     assert names <= {metric.name for metric in declared.scores}
     sentence, grid = plain.parts
-    assert sentence == "Showers against real ones of quick-0001 after epoch 2 (best):"
+    assert sentence == f"{declared.title} of quick-0001 after epoch 2 (best):"
     assert not isinstance(grid, str)
     assert len(grid.rows) == len(plain.document["scores"]) > 0
     assert {row[0] for row in grid.rows} <= {metric.title for metric in declared.scores}
