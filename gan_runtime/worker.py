@@ -44,7 +44,7 @@ from gan_runtime.records.journal import Created, JournalWriter, SideJournalWrite
 from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import initial_weights, launcher, memory_estimate
+from gan_runtime.training import launcher, memory_estimate, starting_point
 from gan_runtime.training.startup_watch import StartupWatch
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def _outcome(
     from gan_runtime.training.album import Album
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
-    begun, events = initial_weights.begin(engine, spec, run)
+    begun, events = starting_point.begin(engine, spec, run)
     writer.write(
         journal.HostFacts(
             facts={

@@ -45,7 +45,7 @@ from gan_runtime.cli.serving import Place
 from gan_runtime.hardware import host_presets, hosts
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec, nesting, presets
-from gan_runtime.spec.spec_file import read_values
+from gan_runtime.spec.run_spec import read_values
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
 

@@ -16,7 +16,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status, steps_per_epoch
 from gan_runtime.supervision import bin
 from gan_runtime.training import checkpoints, snapshots, trained
-from gan_runtime.training.finite import first_not_finite
+from gan_runtime.training.alarms import first_not_finite
 
 log = logging.getLogger("gan_runtime")
 _ALLOWED = {

@@ -11,6 +11,7 @@ from gan_runtime.base.fields import Fields
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data.chosen import ChosenFields
 from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.state_names import average_owners
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Program, Workload
 
@@ -64,15 +65,6 @@ def check_networks(program: Program, networks: Iterable[str]) -> None:
         raise ValueError(
             f"the program changes {', '.join(unknown)}, but the workload's networks are {', '.join(networks)}."
         )
-
-
-AVERAGE = "average"  # owner of a moving average's arrays in a checkpoint
-
-
-def average_owners(entry: WorkloadEntry) -> dict[str, str]:
-    """By network that is averaged, the owner of its average's arrays: "average" of the first, "average_NETWORK" of others."""
-    first, *others = entry.averages
-    return {first: AVERAGE, **{name: f"{AVERAGE}_{name}" for name in others}}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.task import AVERAGE
+from gan_runtime.engines.state_names import AVERAGE
 from gan_runtime.engines.tiling.division import Division, Merging, Sides, divided, grouped, share, ungrouped
 from gan_runtime.engines.tiling.stopwatch import MERGE, PREPARATION, Blend, Stopwatch, Way
 from gan_runtime.spec import RunSpec

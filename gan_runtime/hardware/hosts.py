@@ -24,7 +24,7 @@ from gan_runtime.base.tpu_advice import advice
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.hardware import framework_settings, jax_devices
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.loop_rules import NO_KERAS_LOOP_ON_A_TPU
+from gan_runtime.spec.engine_rules import NO_KERAS_LOOP_ON_A_TPU
 from gan_runtime.spec.rules import no_tpu_workers, one_replica_per_cpu_worker
 
 PROBE_SECONDS = 120.0

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
-from gan_runtime.base.errors import FieldError, quoted
+from gan_runtime.base.errors import FieldError
 from gan_runtime.catalog.entries import Rule
-from gan_runtime.spec import loop_rules
+from gan_runtime.spec import engine_rules
 
 
 def batch_is_shared_evenly(batch_size_global: int, replicas: int, workers: int) -> FieldError | None:
@@ -186,48 +186,6 @@ def packs_are_sent_between_workers(engine: str, workers: int, all_reduce_pack_mb
     )
 
 
-def jax_compiles_every_step(engine: str, xla: str) -> FieldError | None:
-    """Clusters are TensorFlow's way to compile a part; JAX compiles all of it with XLA."""
-    if engine != "jax" or xla != "autocluster":
-        return None
-    return FieldError(
-        "xla",
-        "xla is autocluster, but engine=jax compiles every step as a whole: use xla=off or jit, which are the same there.",
-    )
-
-
-def jax_replicas_train_in_step(engine: str, sync_every_steps: int) -> FieldError | None:
-    """All devices run one program on one state; replicas that train alone would need one each."""
-    if engine != "jax" or sync_every_steps == 1:
-        return None
-    return FieldError(
-        "sync_every_steps",
-        f"sync_every_steps is {sync_every_steps}, but with engine=jax all replicas share one state: "
-        "use sync_every_steps=1, or engine=tensorflow.",
-    )
-
-
-def jax_profiles_no_steps(engine: str, profile_steps: int) -> FieldError | None:
-    """Where a step's time goes is read from TensorFlow's profiles only."""
-    if engine != "jax" or profile_steps == 0:
-        return None
-    return FieldError(
-        "profile_steps",
-        f"profile_steps is {profile_steps}, but engine=jax cannot tell where a step's time goes: "
-        "use profile_steps=0, or engine=tensorflow.",
-    )
-
-
-def jax_trains_on_its_own_host(engine: str, tpu_address: str) -> FieldError | None:
-    """A TPU elsewhere is reached through TensorFlow's resolver."""
-    if engine != "jax" or tpu_address == "local":
-        return None
-    return FieldError(
-        "tpu_address",
-        f"tpu_address is {quoted(tpu_address)}, but engine=jax uses the TPU of its own host: use tpu_address=local.",
-    )
-
-
 def no_tpu_workers(workers: int) -> str:
     """The sentence of the rule, also for a spec whose accelerator `auto` turns out to be a TPU."""
     return f"workers is {workers}, but the cores of a TPU are the replicas of one worker: use workers=1 and more replicas."
@@ -258,11 +216,7 @@ RULES: tuple[Rule, ...] = (
     workers_can_exchange,
     cpu_workers_have_one_replica,
     packs_are_sent_between_workers,
-    jax_compiles_every_step,
-    jax_replicas_train_in_step,
-    jax_profiles_no_steps,
-    jax_trains_on_its_own_host,
-    *loop_rules.RULES,
+    *engine_rules.RULES,
 )
 
 

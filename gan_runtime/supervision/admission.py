@@ -25,7 +25,7 @@ from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import data_jobs
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import initial_weights, memory_estimate
+from gan_runtime.training import memory_estimate, starting_point
 
 Result = TypeVar("Result")
 TOO_LITTLE_MEMORY = (
@@ -70,7 +70,7 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
     if not is_in_the_making and (fields := _tried(lambda: door.check(spec, home), "dataset", wrong)):
         data = _tried(lambda: _enough(spec, home), "dataset", wrong)
     if home is not None:
-        _tried(lambda: initial_weights.check(home, spec, after), "start_from", wrong)
+        _tried(lambda: starting_point.check(home, spec, after), "start_from", wrong)
     if wrong or accelerator is None or resolved is None:
         raise SpecError(wrong)
     if fields is None:

@@ -21,7 +21,7 @@ from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import restoring
+from gan_runtime.training import starting_point
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def refusal(run: RunDir) -> str:
     """
     if run.has_checkpoint:
         return _of_other_data(run)
-    if not _has_measured(run) or restoring.is_cut_off_before_saving(run):
+    if not _has_measured(run) or starting_point.is_cut_off_before_saving(run):
         return ""
     again = (
         f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"

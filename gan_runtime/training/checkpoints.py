@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 from gan_runtime.base import disk
 from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.training.finite import first_not_finite
+from gan_runtime.training.alarms import first_not_finite
 
 BEST = "best.safetensors"
 _NAME = re.compile(r"step-(?:[0-9]{8}|[1-9][0-9]{8,11})\.safetensors")

@@ -20,11 +20,39 @@ from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album
-from gan_runtime.training.calls import Call, plain_calls, with_profile
-from gan_runtime.training.recorder import Recorder
-from gan_runtime.training.restoring import restore
+from gan_runtime.training.recorder import WARM_STEPS, Recorder
 from gan_runtime.training.room import Room, size_of
+from gan_runtime.training.starting_point import restore
 from gan_runtime.training.watch import Watch
+
+
+@dataclass(frozen=True)
+class Call:
+    """Some steps that the device makes before it reports."""
+
+    steps: int
+    profiled: bool = False
+
+
+def plain_calls(lengths: list[int]) -> list[Call]:
+    """Calls of so many steps each, none of them profiled."""
+    return [Call(steps) for steps in lengths]
+
+
+def with_profile(lengths: list[int], steps_done: int, profile_steps: int) -> list[Call] | None:
+    """The calls with a profiled one put in as soon as the attempt is warm; None when that is not before the last call.
+
+    `steps_done`: by this attempt, before these calls. The last call of an epoch is never the profiled one, so an epoch
+    always has steps that are timed. with_profile([1, 10, 6, 1], 0, 5) profiles 5 steps between the 10 and the 6.
+    """
+    for index in range(len(lengths)):
+        if steps_done + sum(lengths[:index]) > WARM_STEPS:
+            return [
+                *plain_calls(lengths[:index]),
+                Call(profile_steps, profiled=True),
+                *plain_calls(lengths[index:]),
+            ]
+    return None
 
 
 @dataclass(frozen=True)
@@ -61,7 +89,7 @@ def train(
     Raises:
         NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and what to do.
         AlarmError: it went wrong again after every roll-back.
-        CheckpointError: see `restoring.restore`.
+        CheckpointError: see `starting_point.restore`.
     """
     # ---- resume from the newest checkpoint, if an attempt before this one left any --------------------------------
     steps_per_epoch = spec.steps_per_epoch(images)

@@ -16,9 +16,10 @@ from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album, Shown
-from gan_runtime.training.calls import WARM_STEPS
 from gan_runtime.training.memory import process_memory
 from gan_runtime.training.stragglers import WorkerLog
+
+WARM_STEPS = 10  # steady steps, after the first one, that an attempt makes before it is profiled
 
 
 class Recorder:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+
 from gan_runtime.base.errors import AlarmError, NonFiniteError
 from gan_runtime.engines.contract import Arrays, Engine
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import advice, alarms, checkpoints, finite, snapshots
+from gan_runtime.training import alarms, checkpoints, snapshots
 from gan_runtime.training.alarms import Alarm
 
 MOST_ROLL_BACKS = 3  # in one attempt; a run that fails four times in a row needs a person
@@ -44,7 +47,7 @@ class Watch:
         Raises:
             NonFiniteError: a score is NaN or infinite.
         """
-        finite.check_scores(scores, epoch)
+        alarms.check_scores(scores, epoch)
         raised = alarms.raised(self._spec, scores, epoch, self._before)
         self._before = scores
         for alarm in raised:
@@ -59,7 +62,7 @@ class Watch:
         Raises:
             NonFiniteError: it holds a number that is none. Such a state is never saved.
         """
-        return finite.check_state(self._engine.state(), step, epoch)
+        return alarms.check_state(self._engine.state(), step, epoch)
 
     def not_finite(self, error: NonFiniteError) -> Alarm:
         """A NaN as an alarm. Raises it again, with what to do, unless the run is to roll back: such a state is worth nothing."""
@@ -79,7 +82,7 @@ class Watch:
         from_older = (
             f"It has failed twice from step {self._newest}, so it goes on from step {older} next time. "
         )
-        command = advice.with_lower_rates(self._run, self._spec, SLOWER, resumable=self._newest is not None)
+        command = with_lower_rates(self._run, self._spec, SLOWER, resumable=self._newest is not None)
         return f"{'' if older is None else from_older}{command}"
 
     def roll_back(self, alarm: Alarm) -> tuple[int, float]:
@@ -130,3 +133,12 @@ class Watch:
 
     def _note(self, alarm: Alarm) -> None:
         self._writer.write(journal.Event(level="warning", topic=alarm.topic, message=alarm.message))
+
+
+def with_lower_rates(run: RunDir, spec: RunSpec, factor: float, resumable: bool) -> str:
+    """A sentence with the whole command. `factor`: what it leaves of all rates, 0 to 1; `resumable`: there is a checkpoint."""
+    home = Home(run.path.resolve().parent.parent)
+    rates = "".join(f" --set {name}={spec.value(name) * factor:g}" for name in spec.entry.rates)
+    if resumable:
+        return f"Go on with lower rates: {command_line()} resume {run.run_id}{rates}{home.flag}"
+    return f"It has no checkpoint yet; begin anew with lower rates: {command_line()} train --spec {shlex.quote(str(run.spec_path))}{rates}{home.flag}"

@@ -26,7 +26,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.spec_file import read_values
+from gan_runtime.spec.run_spec import read_values
 from gan_runtime.store import memory, queries
 from tests.data.hdf5_showers import challenge_columns
 from tests.hostile import cases

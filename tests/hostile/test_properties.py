@@ -19,7 +19,7 @@ from gan_runtime.data import idx
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Event, StatusChange
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.spec_file import read_values
+from gan_runtime.spec.run_spec import read_values
 from tests.hostile.cases import idx as idx_header
 from tests.hostile.test_hostile_inputs import check_sentence
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime.training.calls import Call, plain_calls, with_profile
+from gan_runtime.training.loop import Call, plain_calls, with_profile
 
 
 @pytest.mark.parametrize(

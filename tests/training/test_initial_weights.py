@@ -14,7 +14,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, initial_weights
+from gan_runtime.training import checkpoints, starting_point
 from gan_runtime.workloads import mlp_gan
 from tests.support.engines.small_engines import assert_equal, tf_engine
 from tests.support.engines.toy_runs import PICTURES
@@ -55,7 +55,7 @@ def test_arrays_of_one_name_and_shape_are_taken_and_others_are_named() -> None:
         **{KERNEL: 5 * ones(2, 3), BIAS: ones(4), AVERAGE: 7 * ones(2, 3), "discriminator/odd": ones(1)},
         **{"optimizer_generator/m": 9 * ones(3), "step": np.asarray(8), "rate_factor": ones()},
     }
-    began = initial_weights.fit(state, given, RunSpec.parse(OPTIONS))
+    began = starting_point.fit(state, given, RunSpec.parse(OPTIONS))
     assert began.taken == (KERNEL,)
     assert began.new == (f"{BIAS} ((3,) here, (4,) there)",)
     assert began.unused == ("discriminator/odd",)
@@ -71,9 +71,9 @@ def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
 ) -> None:
     source(home, {KERNEL: ones(1)}, 4, 6, 7, best=2)
     spec = RunSpec.parse({**OPTIONS, "start_from": start_from})
-    initial_weights.check(home, spec)
+    starting_point.check(home, spec)
     if start_from:
-        assert initial_weights.Source.of(start_from, home).checkpoint().step == step
+        assert starting_point.Source.of(start_from, home).checkpoint().step == step
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_run_or_an_epoch_that_is_not_there_is_refused_at_the_door(
 ) -> None:
     source(home, {KERNEL: ones(1)}, 4, 6)
     with pytest.raises(kind) as refused:
-        initial_weights.check(home, RunSpec.parse({**OPTIONS, "start_from": start_from}))
+        starting_point.check(home, RunSpec.parse({**OPTIONS, "start_from": start_from}))
     assert str(refused.value).startswith(sentence)
 
 
@@ -102,8 +102,8 @@ def test_a_run_without_a_checkpoint_is_refused_unless_the_new_one_waits_for_it(h
     with pytest.raises(
         CheckpointError, match="quick-0001, which has no checkpoint: train it for an epoch first"
     ):
-        initial_weights.check(home, spec)
-    initial_weights.check(home, spec, awaited="quick-0001")
+        starting_point.check(home, spec)
+    starting_point.check(home, spec, awaited="quick-0001")
 
 
 # ---- with the real engine: whole runs are in tests/full/training/test_fine_tuning.py ------------------
@@ -118,14 +118,14 @@ def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_
     spec = RunSpec.parse({**OPTIONS, "start_from": "quick-0001"})
     before, run = engine.state(), RunDir(home.runs / "quick-0002")
     with pytest.raises(CheckpointError) as refused:
-        initial_weights.begin(engine, spec, run)
+        starting_point.begin(engine, spec, run)
     assert str(refused.value).startswith(
         "nothing of quick-0001 fits the networks of this run, by name and shape: "
     )
     assert str(refused.value).endswith("Name a run of the same networks, or leave start_from out.")
     assert_equal(engine.state(), before)
     source(home, {**before, "generator/generator/hidden/bias": ones(3)}, 4)
-    facts, (event,) = initial_weights.begin(engine, spec, run)
+    facts, (event,) = starting_point.begin(engine, spec, run)
     count = len([name for name in before if name.startswith(("generator/", "discriminator/"))])
     left = facts["start_from"].pop("not_taken")
     assert facts == {"start_from": {"run": "quick-0001", "step": 4, "taken": count - 1}}

@@ -39,8 +39,8 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import steps_per_epoch
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots, trained
+from gan_runtime.training.alarms import first_not_finite
 from gan_runtime.training.checkpoints import Checkpoint
-from gan_runtime.training.finite import first_not_finite
 from gan_runtime.workloads.contract import Translates
 
 CPU = "cpu"

@@ -19,6 +19,7 @@ from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.layer_traps import refuse_seed_generators
 from gan_runtime.engines.optimizers import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO, RMSprop, StepRate
 from gan_runtime.engines.rates import rate_plan
+from gan_runtime.engines.state_names import RATE_FACTOR
 from gan_runtime.engines.task import Task, check_networks
 from gan_runtime.spec import RunSpec
 
@@ -47,7 +48,6 @@ def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimiz
     )
 
 
-RATE_FACTOR = "rate_factor"
 State = dict[str, jax.Array]
 
 

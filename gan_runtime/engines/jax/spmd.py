@@ -13,7 +13,6 @@ from jax.sharding import NamedSharding
 
 from gan_runtime.base.metrics import UPDATE_RATIO, of_network
 from gan_runtime.data.contract import DataSet
-from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import (
     Arrays,
     DeviceMemory,
@@ -28,10 +27,11 @@ from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.jax import cluster as jax_cluster
 from gan_runtime.engines.jax.call import most_steps, training_call
 from gan_runtime.engines.jax.devices import Poll, fullest, make_mesh, on_first_device, placed
-from gan_runtime.engines.jax.model import RATE_FACTOR, State
+from gan_runtime.engines.jax.model import State
 from gan_runtime.engines.jax.probes import Probes
 from gan_runtime.engines.jax.rows import EVERYWHERE, feed
 from gan_runtime.engines.jax.sampler import Sampler
+from gan_runtime.engines.state_names import RATE_FACTOR, check_fit
 from gan_runtime.engines.task import task_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -103,7 +103,7 @@ class JaxEngine:
         return StepNumbers(values, time.perf_counter() - begin, news)
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
-        """Refused at the door (spec_rules.py)."""
+        """Refused at the door (spec/engine_rules.py)."""
         raise NotImplementedError
 
     def device_memory(self) -> DeviceMemory | None:

@@ -18,11 +18,12 @@ from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.engines.jax.devices import AXIS
 from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
-from gan_runtime.engines.jax.model import RATE_FACTOR, Model, State
+from gan_runtime.engines.jax.model import Model, State
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.rows import Rows
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.layer_traps import weights_are_trained_only
+from gan_runtime.engines.state_names import RATE_FACTOR
 from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
 from gan_runtime.workloads.contract import Forward

@@ -9,10 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from gan_runtime.base.metrics import UPDATE_RATIO, of_network
-from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import Arrays
-
-RATE_FACTOR = "rate_factor"
+from gan_runtime.engines.state_names import RATE_FACTOR, check_fit
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, initial_weights, loop
+from gan_runtime.training import checkpoints, loop, starting_point
 from tests.support.engines.toy_runs import PICTURES
 
 OPTIONS: dict[str, Any] = {
@@ -42,7 +42,7 @@ def attempt(run: RunDir, stop_after: int = 1_000, **options: Any) -> tuple[Array
     engine = importlib.import_module(catalog.engine(spec.engine).module).ENGINE(
         spec, workload, PICTURES, "cpu"
     )
-    _, events = initial_weights.begin(engine, spec, run)
+    _, events = starting_point.begin(engine, spec, run)
     with JournalWriter(run.trainer_journal(), 1) as writer:
         loop.train(
             spec, PICTURES.rows, engine, run, writer, lambda: int(engine.state()["step"]) >= stop_after

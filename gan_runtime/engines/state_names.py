@@ -1,11 +1,21 @@
-"""Whether a checkpoint fits the run that wants to take it up; the same for every engine."""
+"""What the arrays of a run are called in a checkpoint, and whether a checkpoint fits a run; the same for every engine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from gan_runtime.base.errors import CheckpointError
+from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.engines.contract import Arrays
+
+RATE_FACTOR = "rate_factor"  # what alarms have left of the learning rates
+AVERAGE = "average"  # owner of a moving average's arrays in a checkpoint
+
+
+def average_owners(entry: WorkloadEntry) -> dict[str, str]:
+    """By network that is averaged, the owner of its average's arrays: "average" of the first, "average_NETWORK" of others."""
+    first, *others = entry.averages
+    return {first: AVERAGE, **{name: f"{AVERAGE}_{name}" for name in others}}
 
 
 def check_fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:

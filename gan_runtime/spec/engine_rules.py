@@ -1,8 +1,8 @@
-"""What does not go with Keras' built-in training loop. As rules.py, where these stand among all others."""
+"""What does not go with the JAX engine, and with Keras' built-in training loop. As rules.py, where these stand among all others."""
 
 from __future__ import annotations
 
-from gan_runtime.base.errors import FieldError
+from gan_runtime.base.errors import FieldError, quoted
 from gan_runtime.catalog.entries import Rule
 
 
@@ -49,7 +49,55 @@ NO_KERAS_LOOP_ON_A_TPU = (
     "loop is keras, but on a TPU Keras reports the numbers of the first core alone: use loop=custom, "
     "or accelerator=cpu or gpu."
 )
+
+
+def jax_compiles_every_step(engine: str, xla: str) -> FieldError | None:
+    """Clusters are TensorFlow's way to compile a part; JAX compiles all of it with XLA."""
+    if engine != "jax" or xla != "autocluster":
+        return None
+    return FieldError(
+        "xla",
+        "xla is autocluster, but engine=jax compiles every step as a whole: use xla=off or jit, which are the same there.",
+    )
+
+
+def jax_replicas_train_in_step(engine: str, sync_every_steps: int) -> FieldError | None:
+    """All devices run one program on one state; replicas that train alone would need one each."""
+    if engine != "jax" or sync_every_steps == 1:
+        return None
+    return FieldError(
+        "sync_every_steps",
+        f"sync_every_steps is {sync_every_steps}, but with engine=jax all replicas share one state: "
+        "use sync_every_steps=1, or engine=tensorflow.",
+    )
+
+
+def jax_profiles_no_steps(engine: str, profile_steps: int) -> FieldError | None:
+    """Where a step's time goes is read from TensorFlow's profiles only."""
+    if engine != "jax" or profile_steps == 0:
+        return None
+    return FieldError(
+        "profile_steps",
+        f"profile_steps is {profile_steps}, but engine=jax cannot tell where a step's time goes: "
+        "use profile_steps=0, or engine=tensorflow.",
+    )
+
+
+def jax_trains_on_its_own_host(engine: str, tpu_address: str) -> FieldError | None:
+    """A TPU elsewhere is reached through TensorFlow's resolver."""
+    if engine != "jax" or tpu_address == "local":
+        return None
+    return FieldError(
+        "tpu_address",
+        f"tpu_address is {quoted(tpu_address)}, but engine=jax uses the TPU of its own host: use tpu_address=local.",
+    )
+
+
 RULES: tuple[Rule, ...] = (
+    jax_compiles_every_step,
+    jax_replicas_train_in_step,
+    jax_profiles_no_steps,
+    jax_trains_on_its_own_host,
     keras_trains_with_tensorflow,
     keras_trains_in_one_worker,
     keras_exchanges_in_each_step,
