@@ -1,23 +1,29 @@
-"""The evaluations that there are, by name. Loads no framework."""
+"""The evaluations that there are, by name: the core's, those of domains, and those of installed packages. Loads no framework."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from functools import cache
 
 from gan_runtime.base.errors import JobError, quoted
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.evaluation.surface_options import LOSS_SURFACE
+from gan_runtime.catalog.table import Table
 
-CORE: tuple[Evaluation, ...] = (LOSS_SURFACE,)
+# Those that are about no science; docs/adding-an-evaluation.md adds one.
+CORE: tuple[str, ...] = (
+    # "module:NAME" of each
+    "gan_runtime.evaluation.surface_options:LOSS_SURFACE",
+)
 
 
 @cache
-def evaluations() -> dict[str, Evaluation]:
+def evaluations() -> Mapping[str, Evaluation]:
     """Every evaluation by its name, the core's first."""
-    of_domains = (_declared(place) for domain in DOMAINS for place in domain.evaluations)
-    return {evaluation.name: evaluation for evaluation in (*CORE, *of_domains)}
+    places = (*CORE, *(place for domain in DOMAINS for place in domain.evaluations))
+    own = {evaluation.name: evaluation for evaluation in map(_declared, places)}
+    return Table(own, "gan_runtime.evaluations", Evaluation)
 
 
 def evaluation(name: str) -> Evaluation:
