@@ -8,10 +8,9 @@ from typing import get_args
 import numpy as np
 
 from gan_runtime.domains.flows import lattice, rollout_answer
-from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.domains.flows.rollout_answer import State
-from gan_runtime.domains.flows.scoring import Times, scored
+from gan_runtime.domains.flows.rollout_answer import State, Times, scored
 from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.stopwatch import STAGES, StageTime, Way
 from gan_runtime.evaluation import work

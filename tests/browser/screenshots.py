@@ -15,7 +15,6 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime import bundles
-from gan_runtime.domains.showers import requests
 from gan_runtime.hardware.hosts import Host, probe
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import REPOSITORY, Home
@@ -115,7 +114,7 @@ def showers(home: Home, host: Host) -> str:
 def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
     """Waits for the end of a run, has its showers measured after each epoch and some made of one energy, and waits for that."""
     finished(browser, dashboard, run_id)
-    ask(home, actor=ASKER).measure_physics(requests.Wanted(run_id, "every", showers=300))
+    ask(home, actor=ASKER).evaluate(run_id, "physics", {"checkpoint": "every", "showers": 300})
     page = open_page(browser, f"{dashboard.address}/run?run={run_id}&tab=evaluation")
     expect(page.get_by_text("All scores")).to_be_visible(timeout=TRAINING_MS)
     page.get_by_role("tab", name="Any energy").click()

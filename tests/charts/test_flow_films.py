@@ -20,7 +20,7 @@ from dashboard.domains.flows import film as flow_film
 from dashboard.domains.flows import movie, panels, rollouts
 from dashboard.evaluation.shown import told_apart
 from gan_runtime.base.errors import PictureError
-from gan_runtime.domains.flows import solver_frames as of_flow
+from gan_runtime.domains.flows import lattice as of_flow
 from gan_runtime.engines.tiling.stopwatch import STAGES
 from gan_runtime.store.queries import EvaluationRow
 from tests.support.measured_flows import frames

@@ -19,7 +19,7 @@ from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.domains.flows import films, preparation_options
-from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.fields import LATER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
 from gan_runtime.domains.flows.lattice import Lattice, square
 from gan_runtime.records.home import Home

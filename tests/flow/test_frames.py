@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.domains.flows import solver_frames
+from gan_runtime.domains.flows import lattice
 from gan_runtime.domains.flows.fields import (
     DIAMETER,
     FLOW_CHANNELS,
@@ -23,10 +23,10 @@ def test_values_go_there_and_back_by_fixed_scales() -> None:
     ux = INFLOW * random.uniform(-1.0, 2.0, (2, 5, 7))
     uy = INFLOW * random.uniform(-1.0, 1.0, (2, 5, 7))
     turning = INFLOW / DIAMETER * random.uniform(-5.0, 5.0, (2, 5, 7))
-    values = solver_frames.values(ux, uy, turning)
+    values = lattice.values(ux, uy, turning)
     assert (values.shape, values.dtype) == ((2, 5, 7, 3), np.float32)
     assert abs(values).max() <= 1.0
-    physical = solver_frames.physical(values)
+    physical = lattice.physical(values)
     assert physical[..., UX] == pytest.approx(ux / INFLOW, abs=1e-5)
     assert physical[..., UY] == pytest.approx(uy / INFLOW, abs=1e-5)
     assert physical[..., VORTICITY] == pytest.approx(turning * DIAMETER / INFLOW, abs=1e-5)
@@ -35,7 +35,7 @@ def test_values_go_there_and_back_by_fixed_scales() -> None:
 def test_each_channel_has_the_place_of_its_name_and_the_obstacle_comes_last() -> None:
     assert [FLOW_CHANNELS[place] for place in (UX, UY, VORTICITY)] == ["ux", "uy", "vorticity"]
     moving, obstacle = np.zeros((2, 2, 3), np.float32), np.eye(2, dtype=bool)
-    np.testing.assert_array_equal(solver_frames.source(moving, obstacle)[..., OBSTACLE], obstacle)
+    np.testing.assert_array_equal(lattice.source(moving, obstacle)[..., OBSTACLE], obstacle)
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_each_channel_has_the_place_of_its_name_and_the_obstacle_comes_last() ->
 )
 def test_the_scales_are_these(ux: float, uy: float, turning: float, value: tuple[float, ...]) -> None:
     given = (np.full((1, 1), number) for number in (ux, uy, turning))
-    assert solver_frames.values(*given)[0, 0] == pytest.approx(value, abs=1e-6)
+    assert lattice.values(*given)[0, 0] == pytest.approx(value, abs=1e-6)
 
 
 def test_stored_as_float16_a_velocity_is_off_by_less_than_a_thousandth_of_the_inflow() -> None:
     values = np.linspace(-1.0, 1.0, 999, dtype=np.float32).reshape(1, 1, 333, 3)
-    off = abs(solver_frames.physical(values.astype(np.float16)) - solver_frames.physical(values))
+    off = abs(lattice.physical(values.astype(np.float16)) - lattice.physical(values))
     assert off[..., :2].max() < 1e-3
     assert off[..., 2].max() < 2.5e-3
 
@@ -63,7 +63,7 @@ def test_a_fluid_that_turns_against_the_clock_has_a_vorticity_above_zero() -> No
     """A rigid rotation u = Ω (-y, x) has the vorticity 2 Ω; y points up, the first row is the top."""
     down, right = np.mgrid[0:6, 0:8].astype(float)
     ux, uy = 0.3 * down, 0.3 * right
-    assert solver_frames.vorticity(ux, uy) == pytest.approx(np.full((6, 8), 0.6))
+    assert lattice.vorticity(ux, uy) == pytest.approx(np.full((6, 8), 0.6))
 
 
 def test_upside_down_the_odd_channels_change_their_sign() -> None:
@@ -71,23 +71,23 @@ def test_upside_down_the_odd_channels_change_their_sign() -> None:
     lower, upper = (Lattice(100.0, square(shift=shift), kick=0.0) for shift in (4.0, -4.0))
     for flow in (lower, upper):
         flow.advance(300)
-    turned = solver_frames.of(lower)[::-1].copy()
+    turned = lattice.of(lower)[::-1].copy()
     turned[..., ODD_CHANNELS] *= -1.0
     assert abs(turned[..., 1]).max() > 0.1
-    assert turned == pytest.approx(solver_frames.of(upper), abs=1e-4)
+    assert turned == pytest.approx(lattice.of(upper), abs=1e-4)
 
 
 def test_nothing_moves_in_the_obstacle() -> None:
     flow = Lattice(100.0, circle(), kick=0.5)
     flow.advance(50)
-    physical = solver_frames.physical(solver_frames.of(flow))[flow.obstacle]
+    physical = lattice.physical(lattice.of(flow))[flow.obstacle]
     assert abs(physical).max() < 1e-6
-    with_it = solver_frames.source(solver_frames.of(flow)[None], flow.obstacle)
+    with_it = lattice.source(lattice.of(flow)[None], flow.obstacle)
     assert with_it.shape == (1, 80, 192, 4)
     assert np.array_equal(with_it[0, ..., 3] == 1.0, flow.obstacle)
 
 
 def test_half_the_pixels_are_the_means_of_four() -> None:
     fine = np.arange(24.0).reshape(1, 4, 6, 1)
-    assert solver_frames.halved(fine)[0, ..., 0].tolist() == [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]]
-    assert solver_frames.diameter_pixels(96) == 5.0
+    assert lattice.halved(fine)[0, ..., 0].tolist() == [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]]
+    assert lattice.diameter_pixels(96) == 5.0

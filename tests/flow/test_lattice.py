@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows import measures
-from gan_runtime.domains.flows import solver_frames as flow_frames
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.lattice import INFLOW, OBSTACLES, Lattice, Shape, Walls, square
 from tests.flow.wakes import EVERY, swing

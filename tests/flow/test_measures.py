@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows import measures
-from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows.evaluation import USUAL_STEPS
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.lattice import INFLOW
-from gan_runtime.domains.flows.rollout_request import USUAL_STEPS
 
 FREE = np.zeros((40, 96), bool)
 

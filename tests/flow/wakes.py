@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
+from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows import measures
-from gan_runtime.domains.flows import solver_frames as flow_frames
 from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice, Shape, Walls
 
 EVERY = 20  # steps between two looks at the probe

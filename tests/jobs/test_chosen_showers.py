@@ -12,10 +12,10 @@ import pytest
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, JobError, SpecError
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.domains.showers import physics_requests, shower_samples
+from gan_runtime.domains.showers import single_energy, single_energy_work
 from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
+from gan_runtime.domains.showers.single_energy import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
@@ -47,13 +47,13 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
 
 
 def test_showers_are_simulated_for_the_energy_and_angle_that_are_asked_for() -> None:
-    rows, simulated = shower_samples.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    rows, simulated = single_energy_work.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
     assert simulated
     assert rows[SHOWERS].shape == (50, 17, 17, 25, 1)
     assert rows[ENERGY] == pytest.approx(np.full(50, 1.37))
     assert np.degrees(rows[ANGLE]).mean() == pytest.approx(84.0, abs=0.5), "as measured on them"
     assert np.ptp(rows[ANGLE]) > 0.0
-    again, _ = shower_samples.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    again, _ = single_energy_work.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
     assert (again[SHOWERS] == rows[SHOWERS]).all()
 
 
@@ -61,13 +61,13 @@ def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
     with pytest.raises(
         DatasetError, match=r"angle_deg is 50, but showers on this grid measure 7\d to 10\d at 137 GeV"
     ):
-        shower_samples.beside(SIMULATED, Chosen("quick-0001", 137.0, 50.0))
+        single_energy_work.beside(SIMULATED, Chosen("quick-0001", 137.0, 50.0))
 
 
 def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_stand_beside() -> None:
     stored = rows_of(100, 1)
     data = ArraySet("showers", shower_fields((11, 11, 12, 1)), stored, "test", kept_back=stored)
-    rows, simulated = shower_samples.beside(data, Chosen("quick-0001", 100.0, 80.0, showers=5))
+    rows, simulated = single_energy_work.beside(data, Chosen("quick-0001", 100.0, 80.0, showers=5))
     assert not simulated
     away = np.abs(np.log(stored[ENERGY] / 100.0)) + np.abs(stored[ANGLE] - math.radians(80.0))
     nearest = np.argsort(away)[:5]
@@ -83,7 +83,7 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(home: Home, n
     job.results.mkdir(parents=True)
     wanted = Chosen(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
     job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
-    assert shower_samples.make(Task(home, job, asdict(wanted)))["step"] == 20
+    assert single_energy_work.make(Task(home, job, asdict(wanted)))["step"] == 20
     made = ChosenShowers.model_validate_json((job.results / CHOSEN_FILE).read_bytes())
     assert (made.energy_gev, made.showers, made.simulated, made.grid) == (120.0, 10, True, (17, 17, 25))
     assert made.response["real"] == pytest.approx(0.02, rel=0.2)
@@ -116,7 +116,7 @@ def test_what_cannot_be_made_is_refused_before_a_job_starts(
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(kind, match=sentence):
-        physics_requests.make_showers(ask(home), wanted)
+        single_energy.make_showers(ask(home), wanted)
     assert not home.jobs.exists()
 
 
@@ -124,23 +124,23 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
-    monkeypatch.setattr(physics_requests, "makes_showers", lambda *_: True)
+    monkeypatch.setattr(single_energy, "makes_showers", lambda *_: True)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
     wanted = Chosen("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
-        physics_requests.make_showers(ask(home), wanted)
+        single_energy.make_showers(ask(home), wanted)
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    job = physics_requests.make_showers(ask(home), wanted)
+    job = single_energy.make_showers(ask(home), wanted)
     with pytest.raises(JobError, match="showers of run quick-0001 are being generated already by job"):
-        physics_requests.make_showers(ask(home), wanted)
-    assert physics_requests.made_before(home, wanted) is None
+        single_energy.make_showers(ask(home), wanted)
+    assert single_energy.made_before(home, wanted) is None
     ended(job, step=10)
-    look = physics_requests.made_before(home, wanted)
+    look = single_energy.made_before(home, wanted)
     assert look is not None
     assert look.job == job
-    assert physics_requests.made_before(home, Chosen("quick-0001", 101.0)) is None
+    assert single_energy.made_before(home, Chosen("quick-0001", 101.0)) is None
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=2.0, kept=1)
-    assert physics_requests.made_before(home, wanted) is None, "the networks have changed since"
+    assert single_energy.made_before(home, wanted) is None, "the networks have changed since"
 
 
 def ended(job: JobDir, step: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.domains.flows.scoring import Scored, Times, scored
+from gan_runtime.domains.flows.rollout_answer import Scored, Times, scored
 from gan_runtime.engines.tiling.division import Division
 from tests.support.stored_films import HEIGHT, PERIOD, SOLVER_STEPS, WIDTH, frame, obstacle
 

@@ -17,13 +17,12 @@ from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import following
 from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
-from gan_runtime.domains.flows import evaluation, iterate_requests, lattice, rollout
-from gan_runtime.domains.flows import solver_frames as of_flow
+from gan_runtime.domains.flows import evaluation, lattice, rollout
+from gan_runtime.domains.flows import lattice as of_flow
 from gan_runtime.domains.flows.evaluation import USUAL_STEPS, RolloutOptions, usual_steps
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import Given, Model
-from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.domains.flows.score_metrics import SCORES
 from gan_runtime.engines.tiling.stopwatch import COMPILE, EXECUTE, STAGES, Stopwatch
 from gan_runtime.evaluation.work import evaluate
@@ -36,7 +35,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training import checkpoints, snapshots, trained
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import measured_flows, stored_films
 from tests.support.asking import ask
@@ -329,7 +328,7 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(SpecError, match=message):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001", **options))
+        ask(home).evaluate("quick-0001", "rollout", options)
     assert not home.jobs.exists()
 
 
@@ -338,17 +337,17 @@ def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run
     with pytest.raises(
         DatasetError, match=r"This run is not an image-to-image model: its data set has no source and target"
     ):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001"))
+        ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
 
 
 def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(home: Home, new_run: NewRun) -> None:
     stored_films.stored_flows(home)
     run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=5, overlap=15))
+        ask(home).evaluate("quick-0001", "rollout", {"steps": 5, "overlap": 15})
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=5, overlap=16))
+        ask(home).evaluate("quick-0001", "rollout", {"steps": 5, "overlap": 16})
     assert not home.jobs.exists()
 
 
@@ -363,11 +362,11 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
     )
 
     def rollout(run: RunDir, **options: Any) -> None:
-        iterate_requests.iterate(ask(home), Wanted(run.run_id, steps=5, **options))
+        ask(home).evaluate(run.run_id, "rollout", {"steps": 5, **options})
 
     for each in (run, averaged):
         checkpoints.save(each.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    assert iterate_requests.epochs(home, "quick-0001") == []
+    assert trained.kept_epochs(run) == []
     with pytest.raises(
         CheckpointError, match="epoch is 3, but run quick-0001 has kept no weights of its epo"
     ):
@@ -375,7 +374,7 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
     for epoch in (0, 1, 2, 5):
         for each in (run, averaged):
             snapshots.save(each.snapshots, {"a": np.zeros(1, np.float32)}, epoch)
-    assert iterate_requests.epochs(home, "quick-0001") == [0, 1, 2, 5]
+    assert trained.kept_epochs(run) == [0, 1, 2, 5]
     there = (
         "epoch is 3, but run quick-0001 has kept the weights of epochs 0 to 2 and 5, beside the newest check"
     )
@@ -396,7 +395,7 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(home: Hom
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     refusal = "targets of the data set have 3 channels and its sources 1, so that what is made cannot be fed"
     with pytest.raises(DatasetError, match=refusal):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=1))
+        ask(home).evaluate("quick-0001", "rollout", {"steps": 1})
     assert not home.jobs.exists()
     with pytest.raises(DatasetError, match=refusal):
         done(home, run, steps=1)
@@ -414,22 +413,22 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
         lambda _, kind, options, asker: asked.append({"kind": kind, **options, "asker": asker}),
     )
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001"))
+        ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001", "best"))
+        ask(home).evaluate("quick-0001", "rollout", {"checkpoint": "best"})
     with pytest.raises(
         DatasetError, match="100 steps from frame 0 on are asked for, but Re 120 has 40 in all"
     ):
-        iterate_requests.iterate(ask(home), Wanted("quick-0001"))
+        ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
     assert asked == []
-    iterate_requests.iterate(ask(home), Wanted("quick-0001", steps=40))
+    ask(home).evaluate("quick-0001", "rollout", {"steps": 40})
     assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [("rollout", 40, "a test")]
-    assert [film.reynolds for film in iterate_requests.trajectories(home, run)] == [120.0, 200.0]
+    assert [film.reynolds for film in evaluation.trajectories(home, run)] == [120.0, 200.0]
 
 
 def test_films_of_a_set_that_is_gone_are_none(home: Home, run: RunDir) -> None:
-    assert iterate_requests.trajectories(home, run) == []
+    assert evaluation.trajectories(home, run) == []
 
 
 def test_the_command_prints_scores_beside_standing_still_and_the_stages(
@@ -501,7 +500,7 @@ def test_a_rollout_takes_as_many_steps_as_a_short_film_has(
     home: Home, run: RunDir, options: dict[str, int], steps: int
 ) -> None:
     stored_films.stored_flows(home)
-    _, taken = evaluation.film_of(iterate_requests.trajectories(home, run), RolloutOptions(**options))
+    _, taken = evaluation.film_of(evaluation.trajectories(home, run), RolloutOptions(**options))
     assert taken == steps
 
 

@@ -19,10 +19,10 @@ from gan_runtime.cli import following
 from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.domains.showers import measurement, physics_requests, scores
+from gan_runtime.domains.showers import measurement, scores
 from gan_runtime.domains.showers.cells import values_of
+from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Measured
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.requests import SUBMISSION_FILE, Measured, Wanted
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import Sample
 from gan_runtime.evaluation import requests
@@ -36,7 +36,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan, StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training import checkpoints, snapshots, trained
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.calorimeter.toy_showers import SHAPE, toy_showers
 from tests.support import measured_showers
@@ -206,9 +206,9 @@ def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(home: Home, 
     run = new_run("quick-0001")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(DatasetError, match="This run makes no showers: its data set has no field showers"):
-        physics_requests.measure_physics(ask(home), Wanted("quick-0001"))
+        ask(home).evaluate("quick-0001", "physics")
     with pytest.raises(SpecError, match="showers is 3, but allowed is a whole number from 100 to 10000"):
-        physics_requests.measure_physics(ask(home), Wanted("quick-0001", showers=3))
+        ask(home).evaluate("quick-0001", "physics", {"showers": 3})
     assert not home.jobs.exists()
 
 
@@ -218,18 +218,18 @@ def test_what_can_be_measured_is_what_the_run_has_left(
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
     monkeypatch.setattr(requests, "why_never", lambda *_: "")
-    assert physics_requests.measurable(home, "quick-0001") == ()
+    assert trained.states_of(run) == ()
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
-        physics_requests.measure_physics(ask(home), Wanted("quick-0001"))
+        ask(home).evaluate("quick-0001", "physics")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    assert physics_requests.measurable(home, "quick-0001") == ("newest",)
+    assert trained.states_of(run) == ("newest",)
     with pytest.raises(
         CheckpointError,
         match="checkpoint is 'every', but run quick-0001 has newest: use one of them",
     ):
-        physics_requests.measure_physics(ask(home), Wanted("quick-0001", "every"))
+        ask(home).evaluate("quick-0001", "physics", {"checkpoint": "every"})
     snapshots.save(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
-    assert physics_requests.measurable(home, "quick-0001") == ("newest", "every")
+    assert trained.states_of(run) == ("newest", "every")
 
 
 def test_the_command_prints_scores_beside_their_floor(

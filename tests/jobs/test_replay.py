@@ -8,7 +8,7 @@ import pytest
 from gan_runtime.base.fields import SOURCE, TARGET, pair_fields
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.flows.fields import LATTICE_STEP, REYNOLDS, flow_fields
-from gan_runtime.domains.flows.replay import nearest
+from gan_runtime.domains.flows.films import nearest
 
 LENGTHS = {90.0: 6, 95.0: 11, 250.0: 4}  # rows of each training film
 

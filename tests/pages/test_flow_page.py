@@ -6,7 +6,6 @@ import json
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import movie, rollouts
-from gan_runtime.domains.flows.rollout_request import Wanted
 from gan_runtime.engines.tiling.stopwatch import Way
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
@@ -245,7 +243,7 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
     job = JobDir(home.jobs / "iterate-0001")
     job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind="iterate", options=asdict(Wanted("flow-0001")), asker="a test"))
+    job.write_asked(Asked(kind="iterate", options={"run_id": "flow-0001", "steps": 100}, asker="a test"))
     job.write_end(End(state="failed", reason="the disk is full."))
     app = evaluation(show)
     assert not app.exception

@@ -16,9 +16,9 @@ from streamlit.testing.v1 import AppTest
 from dashboard.domains.showers import any_energy, literature, side_by_side
 from dashboard.domains.showers.page import METRICS
 from dashboard.evaluation import charts as evaluation_charts
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen
 from gan_runtime.domains.showers.score_metrics import CURVES, SCORES
-from gan_runtime.domains.showers.shower_samples import record_of
+from gan_runtime.domains.showers.single_energy import CHOSEN_FILE, Chosen
+from gan_runtime.domains.showers.single_energy_work import record_of
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home

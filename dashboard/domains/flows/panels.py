@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gan_runtime.domains.flows import solver_frames as flow_frames
+from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.fields import UX, UY, VORTICITY
 from gan_runtime.domains.flows.pictures import ANCHORS as SIGNED
 from gan_runtime.domains.flows.pictures import STONE

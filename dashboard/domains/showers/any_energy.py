@@ -19,10 +19,9 @@ from dashboard.evaluation.shown import Shown
 from dashboard.job_bar import EndButton
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.domains.showers import physics_requests
-from gan_runtime.domains.showers.physics_requests import ANGLES, ENERGIES
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
+from gan_runtime.domains.showers import single_energy
 from gan_runtime.domains.showers.score_metrics import CURVES
+from gan_runtime.domains.showers.single_energy import ANGLES, CHOSEN_FILE, ENERGIES, Chosen, ChosenShowers
 from gan_runtime.jobs.folder import JobLook
 
 CANCEL = EndButton("showers.chosen.cancel")
@@ -34,15 +33,15 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     names = {
         row.run_id: name
         for name, row in shown.answers.items()
-        if physics_requests.measurable(runtime.home, row.run_id)
+        if single_energy.measurable(runtime.home, row.run_id)
     }
     if not names:
         st.info(shower_words.NO_CHECKPOINT)
         return
     st.caption(shower_words.CHOSEN)
     wanted, pressed = _form(runtime, shown, names)
-    newest = physics_requests.newest_made(runtime.home, wanted.run_id)
-    before = physics_requests.made_before(runtime.home, wanted)
+    newest = single_energy.newest_made(runtime.home, wanted.run_id)
+    before = single_energy.made_before(runtime.home, wanted)
     if pressed and before is None:
         _ask(runtime, wanted)
     look = newest if newest is not None and newest.is_live else before or newest
@@ -70,13 +69,13 @@ def _form(runtime: Runtime, shown: Shown, names: dict[str, str]) -> tuple[Chosen
             help=f"{low:g} to {high:g} GeV, as in the data.",
         )  # fmt: skip
         angle = None
-        if angles and physics_requests.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
+        if angles and single_energy.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
             least, most = limits([math.degrees(end) for ends in angles for end in ends], ANGLES)
             angle = st.number_input(
                 "Measured angle (°)", least, most, float(round((least + most) / 2)), 1.0, "%.4g", key=f"showers.chosen.angle.{least}.{most}", width=150,
                 help=f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is straight in.",
             )  # fmt: skip
-        there = physics_requests.measurable(runtime.home, run_id)
+        there = single_energy.measurable(runtime.home, run_id)
         pressed = change_buttons.button(
             "Generate showers", key="showers.chosen.start", icon=":material/auto_awesome:"
         )
@@ -92,7 +91,7 @@ def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, floa
 
 def _ask(runtime: Runtime, wanted: Chosen) -> None:
     """A new job, and the page once more."""
-    if actions.attempt(lambda: physics_requests.make_showers(runtime.commands, wanted)) is not None:
+    if actions.attempt(lambda: single_energy.make_showers(runtime.commands, wanted)) is not None:
         st.rerun()
 
 

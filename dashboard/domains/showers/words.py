@@ -6,7 +6,7 @@ import math
 
 from dashboard import words
 from gan_runtime.domains.showers.published import CHALLENGE
-from gan_runtime.domains.showers.requests import ChosenShowers
+from gan_runtime.domains.showers.single_energy import ChosenShowers
 
 Bounds = tuple[float, float]
 

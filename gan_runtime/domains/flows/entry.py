@@ -10,7 +10,7 @@ from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Size, WorkloadEntry
 from gan_runtime.domains.flows.declared_metrics import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
-from gan_runtime.domains.flows.offered_fields import LEAST_TILE, MOST_TILE, fitted, reads
+from gan_runtime.domains.flows.fields import LEAST_TILE, MOST_TILE, fitted, reads
 
 NetworkSize = Literal["small", "full"]
 Flip = Literal["none", "vertical", "horizontal"]

@@ -20,8 +20,8 @@ from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
+from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows import pictures
-from gan_runtime.domains.flows import solver_frames as flow_frames
 from gan_runtime.domains.flows.fields import LATER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
 from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice
 from gan_runtime.domains.flows.preparation_options import (

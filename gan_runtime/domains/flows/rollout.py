@@ -22,11 +22,9 @@ from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.domains.flows import films, measures
 from gan_runtime.domains.flows.evaluation import MOST_CORES, RolloutOptions, film_of
 from gan_runtime.domains.flows.fields import WIDTH
-from gan_runtime.domains.flows.films import Film
+from gan_runtime.domains.flows.films import Film, Replay, nearest
 from gan_runtime.domains.flows.lattice import Lattice
-from gan_runtime.domains.flows.replay import Replay, nearest
-from gan_runtime.domains.flows.rollout_answer import State, answer_of, written
-from gan_runtime.domains.flows.scoring import Times, scored
+from gan_runtime.domains.flows.rollout_answer import State, Times, answer_of, scored, written
 from gan_runtime.engines.inputs import host_value
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of

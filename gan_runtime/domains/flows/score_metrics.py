@@ -12,7 +12,7 @@ from gan_runtime.base.metrics import NOT_DRAWN, Better, Metric
 
 MEASURED = "flow"  # what the names of these numbers begin with (view `numbers` of the store)
 # What stands beside a number: the same of the copied start frame, of the true frames, of the solver; or nothing. The replay of the nearest
-# training film stands beside all that is measured of frames (domains/flows/scoring.py).
+# training film stands beside all that is measured of frames (domains/flows/rollout_answer.py).
 Reference = Literal["", "persistence", "truth", "solver"]
 
 

@@ -17,12 +17,11 @@ from keras import ops
 from numpy.typing import NDArray
 
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
-from gan_runtime.domains.flows import training_tiles
+from gan_runtime.domains.flows import unet
 from gan_runtime.domains.flows.declared_metrics import GENERATED
 from gan_runtime.domains.flows.entry import Pix2pixOptions
 from gan_runtime.domains.flows.fields import LATER
-from gan_runtime.domains.flows.patch_gan import discriminator
-from gan_runtime.domains.flows.unet import generator
+from gan_runtime.domains.flows.unet import discriminator, generator
 from gan_runtime.workloads.contract import (
     Arrays,
     Batch,
@@ -63,7 +62,7 @@ class Pix2pix:
     def inputs(self, options: Pix2pixOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
         """A tile of each source, and the same of its target, which the outcome is held against: (B, tile, tile, channels)."""
         draws = noise.uniform(rows[SOURCE].shape[0], 2)
-        return {name: training_tiles.cut(rows[name], draws, options.tile) for name in (SOURCE, TARGET)}
+        return {name: unet.cut(rows[name], draws, options.tile) for name in (SOURCE, TARGET)}
 
     def fixed_inputs(
         self,
@@ -77,8 +76,7 @@ class Pix2pix:
         draws = random.random_sample((count, 2)).astype(np.float32)
         again = np.arange(count) % len(rows[SOURCE])
         return {
-            name: np.asarray(training_tiles.cut(rows[name][again], draws, options.tile))
-            for name in (SOURCE, TARGET)
+            name: np.asarray(unet.cut(rows[name][again], draws, options.tile)) for name in (SOURCE, TARGET)
         }
 
     def show(
@@ -171,8 +169,8 @@ def drawn_frames(options: Pix2pixOptions, fields: Fields, batch: Batch, noise: N
     draws = noise.uniform(batch[SOURCE].shape[0], 3)  # (B, 3): top, left, whether it is turned over
 
     def tile_of(frames: Tensor, name: str) -> Tensor:
-        own = training_tiles.cut(frames, draws[:, :2], options.tile)
-        return training_tiles.turned(own, draws[:, 2], options.flip, fields[name].odd_channels)
+        own = unet.cut(frames, draws[:, :2], options.tile)
+        return unet.turned(own, draws[:, 2], options.flip, fields[name].odd_channels)
 
     source = tile_of(batch[SOURCE], SOURCE)
     targets = [tile_of(batch[TARGET], TARGET)]

@@ -91,7 +91,7 @@ DOMAIN = Domain(
     },
     presets=PRESETS,
     evaluations=("gan_runtime.domains.showers.evaluation:PHYSICS",),
-    jobs=("gan_runtime.domains.showers.physics_requests",),
+    jobs=("gan_runtime.domains.showers.single_energy",),
     first_rows="gan_runtime.domains.showers.pictures:first_rows",
     compiled_epoch=published.COMPILED_EPOCH,
     scaling=published.SCALING,

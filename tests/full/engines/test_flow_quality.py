@@ -8,7 +8,7 @@ import pytest
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import prepared, preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.domains.flows import frame_errors, measures, rollout_request, workload
+from gan_runtime.domains.flows import evaluation, measures, workload
 from gan_runtime.domains.flows.rollout import rolled_out
 from gan_runtime.engines.tf.tiles import TileProgram
 from gan_runtime.engines.tiles import Painter, translator_of
@@ -42,14 +42,12 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     rows = data.read_held_out(FRAMES)
     truth = np.concatenate([rows[SOURCE][:1, ..., :3], rows[TARGET]]).astype(np.float32)
     translator = translator_of(engine.task.spec, workload.WORKLOAD, data.fields, engine.state())
-    overlap = rollout_request.usual_overlap(translator.tile)
+    overlap = evaluation.usual_overlap(translator.tile)
     given = rows[SOURCE][0].astype(np.float32)
-    painter = Painter(
-        TileProgram, translator, "map_reduce", given.shape, 1, overlap, rollout_request.USUAL_BLEND
-    )
+    painter = Painter(TileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann")
     predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
     copied = np.repeat(truth[:1], FRAMES, axis=0)
-    of_model, of_copy = (frame_errors.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
+    of_model, of_copy = (measures.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
     assert of_model.mean() < 0.5 * of_copy.mean()
     periods = [measures.period(measures.probe(frames)) for frames in (predicted, truth)]
     assert abs(periods[1] / periods[0] - 1.0) < 0.25

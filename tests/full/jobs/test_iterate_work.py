@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import prepared
-from gan_runtime.domains.flows import iterate_requests
+from gan_runtime.domains.flows import evaluation
+from gan_runtime.evaluation import requests
 from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.home import Home
@@ -81,5 +82,5 @@ def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: Ne
         stages = next(curve for curve in answer.curves if curve.name == "stages")
         seconds = dict(zip(stages.facts["names"], stages.series[0].values, strict=True))
         assert all(value > 0.0 for name, value in seconds.items() if name != "compile")
-    assert iterate_requests.translates(home, "quick-0001")
-    assert iterate_requests.tile_of(run) == 16
+    assert requests.why_never(home, run, evaluation.ROLLOUT) == ""
+    assert evaluation.tile_of(run) == 16

@@ -1,32 +1,83 @@
-"""What may be asked of a run that makes showers: measure them beside real ones."""
+"""What jobs about showers are asked for. Loads no framework, so that pages can ask."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from gan_runtime.base.errors import DatasetError, FieldError, GanRuntimeError, SpecError
 from gan_runtime.commands.commands import Commands
-from gan_runtime.domains.showers.evaluation import MAKES_NO_SHOWERS, NAME, Measured, read_fields
+from gan_runtime.domains.showers.evaluation import (
+    MAKES_NO_SHOWERS,
+    Measured,
+    read_fields,
+)
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, Wanted
-from gan_runtime.evaluation import requests
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.jobs.job import ON_THE_CPU, Job
 from gan_runtime.jobs.picture_job import checkpoints_of
+from gan_runtime.records.answer import ArrayFile, Curve
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import trained
+from gan_runtime.training.checkpoints import Which
+
+MOST_CELLS = 10_000_000  # of a grid, so that no page makes room for more than it has
+CHOSEN_FILE = "showers.json"  # among the results of a job that makes showers of one energy
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The options of the job that makes showers of one energy and angle. `angle_deg`: as it is measured on showers, the label that
+    networks know, 90 is straight in; None where the data set knows no angle. `showers`: how many on each side."""
+
+    run_id: str
+    energy_gev: float
+    angle_deg: float | None = 90.0
+    checkpoint: Which = "newest"
+    showers: int = 100
+    seed: int = 0
+
+
+class ChosenShowers(BaseModel):
+    """What a job made of one energy (GeV) and angle (measured, rad; None without angles).
+
+    `simulated`: the showers next to the generated ones are made for it, else they are the held-out ones that come nearest.
+    `step`: of the checkpoint; `response`: visible over incident energy by side, and `measured`: their angles, rad.
+    `curves`, `pictures`: as in an answer.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    energy_gev: float
+    angle: float | None
+    simulated: bool
+    step: int
+    showers: int
+    grid: tuple[int, int, int]
+    response: dict[str, float]
+    measured: dict[str, float] | None
+    curves: list[Curve]
+    pictures: list[ArrayFile]
+
+    @model_validator(mode="after")
+    def _cells_of_the_grid(self) -> Self:
+        if math.prod(self.grid) > MOST_CELLS or any(
+            cell >= math.prod(self.grid) for picture in self.pictures for cell in picture.places
+        ):
+            raise ValueError(f"pictures must lie in a grid of at most {MOST_CELLS:,} cells")
+        return self
+
+
+# ---- physics requests ----------------------------------------------------------------------------
+# What may be asked of a run that makes showers: measure them beside real ones.
 
 MAKE = "make_showers"
 ENERGIES, ANGLES = (1.0, 1_000.0), (45.0, 135.0)  # GeV and degrees of showers that a person may choose
 FEWEST_CHOSEN, MOST_CHOSEN = 2, 1_000
-
-
-def measure_physics(commands: Commands, wanted: Wanted) -> JobDir:
-    """Asks for a job that measures what a run's networks generate. Raises as `evaluation.requests.request`."""
-    values = {**asdict(wanted), "submission": "yes" if wanted.submission else "no"}
-    return commands.evaluate(values.pop("run_id"), NAME, values)
 
 
 def make_showers(commands: Commands, wanted: Chosen) -> JobDir:
@@ -56,7 +107,7 @@ JOBS = (
     Job(
         MAKE,
         "Generate showers of one energy",
-        "gan_runtime.domains.showers.shower_samples:make",
+        "gan_runtime.domains.showers.single_energy_work:make",
         options=Chosen,
         check=check,
         same=("run_id",),
@@ -115,11 +166,6 @@ def makes_showers(home: Home, run: RunDir) -> bool:
 def measurable(home: Home, run_id: str) -> tuple[Measured, ...]:
     """What of a run can be measured here; nothing for one that has left no checkpoint, such as an imported one."""
     return trained.states_of(RunDir(home.runs / run_id))
-
-
-def newest_measurement(home: Home, run_id: str) -> JobLook | None:
-    """The newest job that measures or has measured a run's showers; None before the first."""
-    return requests.newest_request(home, run_id, NAME)
 
 
 def _in_range(name: str, number: float, least: float, most: float) -> None:

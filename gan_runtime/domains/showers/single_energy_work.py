@@ -16,9 +16,9 @@ from gan_runtime.domains.showers.curves import whole
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.measurement import of_values, pictures_of, stored_curve
 from gan_runtime.domains.showers.pictures import cells_in_gev
-from gan_runtime.domains.showers.requests import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.domains.showers.scores import Sample, sample
 from gan_runtime.domains.showers.simulation import GRIDS, Grid
+from gan_runtime.domains.showers.single_energy import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.run_folder import write_whole
