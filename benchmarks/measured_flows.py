@@ -44,7 +44,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     for run_id in run_ids:
         run = RunDir(home.runs / run_id)
         written = rollout_answer.written(run, [(answer, kept) for answer in answers])
-        work.keep(run, Evaluated(written, run.evaluations_journal))
+        work.keep(run, Evaluated(written))
 
 
 def _answer(kept: Frames, way: Way, step: int) -> Answer:

@@ -53,7 +53,7 @@ def compute(subject: Subject) -> Evaluated:
         surfaces = [surface(landscape, network, states, size, advance) for network in landscape.trained]
     except ValueError as error:
         raise SurfaceError(f"{error}.") from error
-    return Evaluated(surfaces, run.evaluations_journal, {"networks": list(landscape.trained)})
+    return Evaluated(surfaces, {"networks": list(landscape.trained)})
 
 
 def surface(

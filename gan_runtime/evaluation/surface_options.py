@@ -64,7 +64,7 @@ def check(home: Home, run: RunDir, _options: SurfaceOptions) -> None:
 def report(_home: Home, run: RunDir, _result: Mapping[str, Any]) -> Report:
     """Where the surfaces are."""
     sentence = f"the loss surfaces of {run.run_id} are computed: an open dashboard draws them as Fig. 11 of its Paper page."
-    return Report({"run_id": run.run_id, "journal": run.surface_journal}, [sentence])
+    return Report({"run_id": run.run_id, "journal": run.evaluations_journal}, [sentence])
 
 
 LOSS_SURFACE = Evaluation(

@@ -13,8 +13,8 @@ from gan_runtime.evaluation.catalog import evaluation
 from gan_runtime.evaluation.requests import EvaluationRequest
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Record
 from gan_runtime.records.run_folder import RunDir
 
 
@@ -33,11 +33,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """`answers`: all or none of them go into `journal`, one of the run. `files`: those that they name, in the run's folder by
+    """`answers`: all or none of them go into the journal of the run's evaluations. `files`: those that they name, in the run's folder by
     then. `result`: a small document for whoever asked, such as warnings."""
 
-    answers: Sequence[Record]
-    journal: Path
+    answers: Sequence[Answer]
     result: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
 
@@ -66,7 +65,7 @@ def keep(run: RunDir, evaluated: Evaluated) -> None:
         HomeError: the disk is full; no file is left.
     """
     try:
-        journal.append(evaluated.journal, 1, *evaluated.answers)
+        journal.append(run.evaluations_journal, 1, *evaluated.answers)
     except BaseException:
         for path in evaluated.files:
             path.unlink(missing_ok=True)

@@ -15,7 +15,10 @@ from gan_runtime.cli import evaluating, following
 from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.evaluation.catalog import evaluations
+from gan_runtime.evaluation.work import Evaluated, keep
 from gan_runtime.jobs.folder import JobDir
+from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.support import measured_showers
@@ -120,3 +123,13 @@ def test_an_unknown_name_lists_those_that_there_are(new_run: NewRun, command: Ca
     assert "'physic' is no evaluation: there are loss_surface, physics, rollout." in " ".join(
         refused.output.split()
     )
+
+
+def test_the_journal_that_surface_names_is_the_one_that_its_job_writes(home: Home, new_run: NewRun) -> None:
+    run, declared = new_run("quick-0001"), evaluations()["loss_surface"]
+    answer = Answer(
+        evaluation="loss_surface", key="generator", epoch=1, step=1, checkpoint="newest", scores=[]
+    )
+    keep(run, Evaluated([answer]))
+    document = evaluating.report_of(declared, home, run, {}).document
+    assert [record.key for record in journal.read_all(document["journal"])] == ["generator"]

@@ -128,7 +128,7 @@ def iterate(subject: Subject) -> Evaluated:
         "warnings": list(model.checkpoint.warnings),
     }
     files = tuple(run.path / array.file for answer in answers for array in answer.arrays)
-    return Evaluated(answers, run.evaluations_journal, result, files)
+    return Evaluated(answers, result, files)
 
 
 def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> Given:

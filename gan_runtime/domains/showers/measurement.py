@@ -86,7 +86,7 @@ def measure(subject: Subject) -> Evaluated:
         )
     epochs = [state.epoch for state in states]
     result = {"epochs": epochs, "warnings": list(networks.checkpoint.warnings)}
-    return Evaluated(answers, run.evaluations_journal, result)
+    return Evaluated(answers, result)
 
 
 def _tell(subject: Subject, number: int, stages: int, state: State, sentence: str) -> None:
