@@ -16,7 +16,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.supervision.maintenance import Maintenance
 from gan_runtime.supervision.owner_thread import OpenHome, OwnedHome, ViewedHome
 from gan_runtime.supervision.starters import Starter
-from gan_runtime.supervision.store_recovery import Healed
+from gan_runtime.supervision.store_recovery import RecoveredStore
 from gan_runtime.supervision.supervisor import GRACE_SECONDS
 
 
@@ -25,9 +25,9 @@ class Runtime:
 
     why_not_owned: GanRuntimeError | None = None  # None for an owner
 
-    def __init__(self, upkeep: OpenHome, host_look: HostLook) -> None:
-        self.home, self.store, self.host_look = upkeep.home, upkeep.store, host_look
-        self._upkeep = upkeep
+    def __init__(self, open_home: OpenHome, host_look: HostLook) -> None:
+        self.home, self.store, self.host_look = open_home.home, open_home.store, host_look
+        self._open_home = open_home
         self.commands = self._commands(operator(DASHBOARD))
 
     @classmethod
@@ -57,37 +57,37 @@ class Runtime:
         return runtime
 
     def asked_by(self, actor: Actor) -> Runtime:
-        """The same runtime for somebody else: home, store and heartbeat are shared, only `commands` are theirs."""
+        """The same runtime for somebody else: home, store and thread are shared, only `commands` are theirs."""
         other = copy.copy(self)
         other.commands = self._commands(actor)
         return other
 
     def _commands(self, actor: Actor) -> Commands:
-        return Commands(self.home, actor, self.host, self.refresh, self._upkeep.housekeeping.look)
+        return Commands(self.home, actor, self.host, self.refresh, self._open_home.housekeeping.look)
 
     @property
     def trouble(self) -> str:
         """Why the runtime could not act the last time, for the pages to show; empty when all is well."""
-        return self._upkeep.heartbeat.trouble
+        return self._open_home.thread.trouble
 
     @property
     def is_reading(self) -> bool:
         """Whether the journals are being read into a new store, so that runs are missing yet."""
-        upkeep = self._upkeep
+        open_home = self._open_home
         return (
-            not upkeep.heartbeat.has_begun
-            or upkeep.is_reading
+            not open_home.thread.has_begun
+            or open_home.is_reading
             or any(one.runs is None for one in self.healed)
         )
 
     @property
-    def healed(self) -> list[Healed]:
+    def healed(self) -> list[RecoveredStore]:
         """What was found of results.duckdb and set aside since the home was opened."""
-        return self._upkeep.healed
+        return self._open_home.healed
 
     def close(self) -> None:
         """Gives up the home. Trainers go on by themselves; the next owner finds them."""
-        self._upkeep.end()
+        self._open_home.end()
 
     def host(self) -> Host:
         """What this host offers; waits some seconds for the first answer. Raises AcceleratorError."""
@@ -96,8 +96,8 @@ class Runtime:
     @property
     def housekeeping(self) -> Maintenance:
         """Measures the space that runs take, and removes what is old in the bin."""
-        return self._upkeep.housekeeping
+        return self._open_home.housekeeping
 
     def refresh(self) -> None:
         """Acts now instead of at the next tick, so that a page shows the effect of its own button."""
-        self._upkeep.heartbeat.refresh()
+        self._open_home.thread.refresh()

@@ -24,7 +24,7 @@ from gan_runtime.supervision import owner, recovery
 from gan_runtime.supervision.maintenance import Maintenance
 from gan_runtime.supervision.owner import Ownership
 from gan_runtime.supervision.starters import Starter
-from gan_runtime.supervision.store_recovery import Healed, Healing
+from gan_runtime.supervision.store_recovery import RecoveredStore, StoreRecovery
 from gan_runtime.supervision.supervisor import Supervisor
 
 log = logging.getLogger("gan_runtime")
@@ -41,7 +41,7 @@ WITHIN_SECONDS = 3.0  # that a page waits for a tick: reading all journals anew 
 COMPLAINT_SECONDS = 60.0  # between two entries of the log about the same kind of error
 
 
-class Heartbeat:
+class OwnerThread:
     """One for each home that is open. Every method may be called from any thread."""
 
     def __init__(self, act: Callable[[], None], clock: Clock) -> None:
@@ -121,12 +121,12 @@ class OpenHome(Protocol):
 
     home: Home
     store: Store
-    heartbeat: Heartbeat
+    thread: OwnerThread
     housekeeping: Maintenance
     is_reading: bool  # all journals, into a new database
 
     @property
-    def healed(self) -> list[Healed]:
+    def healed(self) -> list[RecoveredStore]:
         """Old files of results.duckdb that were set aside."""
 
     def end(self) -> None:
@@ -139,21 +139,21 @@ class OwnedHome:
     def __init__(
         self, home: Home, held: Ownership, grace_seconds: float, starter: Starter | None, clock: Clock
     ) -> None:
-        self.home, self._held, self._healing = home, held, Healing(home, clock)
+        self.home, self._held, self._recovery = home, held, StoreRecovery(home, clock)
         self.is_reading = False
         self._is_renewed = False  # and the ingestor does not know of it yet
-        self.store = self._healing.open()
+        self.store = self._recovery.open()
         try:
             with self.store.gate.by_owner():
                 try:
                     self._take_up(grace_seconds, starter, clock)
                 except StoreDamagedError:  # a file may open whose tables cannot be read
-                    self._healing.mend(self.store)
+                    self._recovery.mend(self.store)
                     self._take_up(grace_seconds, starter, clock)
         except BaseException:  # such as of DuckDB, for want of memory
             self.store.close()
             raise
-        self.heartbeat, self.housekeeping = Heartbeat(self._tick, clock), Maintenance(home)
+        self.thread, self.housekeeping = OwnerThread(self._tick, clock), Maintenance(home)
 
     @classmethod
     def begin(cls, home: Home, grace_seconds: float, starter: Starter | None, url: str) -> OwnedHome:
@@ -167,19 +167,19 @@ class OwnedHome:
         except BaseException:  # or this process would find its own home taken
             held.release()
             raise
-        owned.heartbeat.begin(at_once=not owned.healed)
+        owned.thread.begin(at_once=not owned.healed)
         owned.housekeeping.begin()
         return owned
 
     @property
-    def healed(self) -> list[Healed]:
-        """See `Healing.told`."""
-        return self._healing.told
+    def healed(self) -> list[RecoveredStore]:
+        """See `StoreRecovery.told`."""
+        return self._recovery.told
 
     def end(self) -> None:
         """Trainers go on by themselves; the next owner finds them."""
         self.housekeeping.end()
-        self.heartbeat.end()
+        self.thread.end()
         self.store.close()
         self._held.release()
 
@@ -192,14 +192,14 @@ class OwnedHome:
         with self.store.gate.by_owner():
             self._supervisor.tick(self._mend())
             self.store.gate.open_to_all()
-            self._healing.read(self.store)
+            self._recovery.read(self.store)
         self.is_reading = False
         self.store.rest()
 
     def _mend(self) -> Exception | None:
         """Why the store cannot be asked, if so. The supervisor acts on its runs in any case."""
         try:
-            self._is_renewed |= self._healing.mend(self.store)
+            self._is_renewed |= self._recovery.mend(self.store)
             self.is_reading |= self._is_renewed
             if self._is_renewed:
                 self._ingestor.recall()
@@ -214,14 +214,14 @@ class ViewedHome:
     touched. Use `begin`.
     """
 
-    healed: list[Healed] = []  # noqa: RUF012 (nothing is ever set aside)
+    healed: list[RecoveredStore] = []  # noqa: RUF012 (nothing is ever set aside)
     is_reading = False
 
     def __init__(self, home: Home, folder: tempfile.TemporaryDirectory[str], clock: Clock) -> None:
         self.home, self._folder = home, folder
         self.store = Store(Path(folder.name) / home.database.name)
         self._ingestor = Ingestor(home, self.store, clock)
-        self.heartbeat = Heartbeat(self._tick, clock)
+        self.thread = OwnerThread(self._tick, clock)
         self.housekeeping = Maintenance(home, is_owned=False)
 
     @classmethod
@@ -231,14 +231,14 @@ class ViewedHome:
         """
         folder = tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-")
         viewing = cls(home, folder, time.monotonic)
-        viewing.heartbeat.begin(at_once=False)
+        viewing.thread.begin(at_once=False)
         viewing.housekeeping.begin()
         return viewing
 
     def end(self) -> None:
         """Removes the file. Readers may go on: the store ends with the last of them."""
         self.housekeeping.end()
-        self.heartbeat.end()
+        self.thread.end()
         self._folder.cleanup()
 
     def _tick(self) -> None:

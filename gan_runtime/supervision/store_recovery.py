@@ -2,7 +2,7 @@
 one.
 
 Damage shows when the home is opened, or later in any statement, which is then answered from the new
-file. Pages and log report it as a `Healed`. The database holds nothing but what the journals say,
+file. Pages and log report it as a `RecoveredStore`. The database holds nothing but what the journals say,
 so `rebuild` is also the way from one schema version to the next. The old file is kept under a name
 that says what it is and when: with its .wal, results.duckdb.damaged-20260101-120000. Of files of
 this version and earlier ones the newest few stay; those of a newer version or another program are
@@ -107,7 +107,7 @@ HOUR_S = 3_600.0
 
 
 @dataclass(frozen=True)
-class Healed:
+class RecoveredStore:
     """`found`: what was wrong, such as "has schema version 3, …"; `old`: where the old file is now.
 
     `runs`: how many were read again; None while they are being read.
@@ -139,7 +139,7 @@ class Healed:
         return f"{self.told} {self.removal}"
 
 
-class Healing:
+class StoreRecovery:
     """Of one owner.
 
     `open` first, then `mend` before each tick, and `read` after it; by one thread at a time.
@@ -147,7 +147,7 @@ class Healing:
 
     def __init__(self, home: Home, clock: Clock = time.monotonic) -> None:
         self._home, self._clock = home, clock
-        self.told: list[Healed] = []
+        self.told: list[RecoveredStore] = []
         # When it was reopened, and when a file was set aside, within the last hour.
         self._renewed_s: list[float] = []
         self._aside_s: list[float] = []
@@ -227,7 +227,7 @@ class Healing:
     def _set_aside(self, found: str, kind: StoreKind) -> None:
         old = set_aside(self._home.database, kind)
         self._aside_s.append(self._clock())
-        self.told = [*self.told, Healed(self._home.database, found, old)]
+        self.told = [*self.told, RecoveredStore(self._home.database, found, old)]
         log.warning("%s %s: it was set aside as %s", self._home.database, found, old.name)
 
 

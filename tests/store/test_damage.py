@@ -1,6 +1,6 @@
 """A results.duckdb that cannot be used is found when the home is opened: it is set aside and made anew from the journals.
 
-While a dashboard is open: test_healing.py.
+While a dashboard is open: test_recovery.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.store import database_file, memory, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.store_recovery import Healing, rebuild
+from gan_runtime.supervision.store_recovery import StoreRecovery, rebuild
 from tests.support import damaged_stores
 from tests.support.whole_stores import CALLS, RUNS, STEPS, contents, is_read
 
@@ -37,7 +37,7 @@ def test_a_database_that_cannot_be_opened_is_set_aside_as_it_is_and_another_one_
     spoil, found = damaged_stores.WAYS[way]
     spoil(home.database)
     before = None if home.database.is_dir() else home.database.read_bytes()
-    healing = Healing(home)
+    healing = StoreRecovery(home)
     store = healing.open()
     (healed,) = healing.told
     assert (found in healed.found, healed.runs) == (True, None), healed.found
@@ -113,10 +113,10 @@ def test_three_old_files_are_kept_and_none_of_another_program_is_removed(
 ) -> None:
     monkeypatch.setattr("time.strftime", lambda *_: "20260101-120000")  # all within one second
     damaged_stores.foreign(home.database)
-    Healing(home).open().close()
+    StoreRecovery(home).open().close()
     for number in range(5):
         home.database.write_text(f"number {number}")
-        Healing(home).open().close()
+        StoreRecovery(home).open().close()
     kept = sorted(home.path.glob("results.duckdb.damaged-*"))
     assert [path.read_text() for path in kept] == ["number 2", "number 3", "number 4"]
     (foreign,) = home.path.glob("results.duckdb.foreign-*")
