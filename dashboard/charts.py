@@ -231,8 +231,8 @@ def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int =
     )
 
 
-def heading(text: str, subtitle: str = "") -> alt.Title:
-    """A chart's title, with a quieter line under it."""
+def heading(text: str, subtitle: str | list[str] = "") -> alt.Title:
+    """A chart's title, with a quieter line under it, or several."""
     return alt.Title(text, subtitle=subtitle, subtitleFontSize=12, subtitlePadding=4)
 
 

@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.domains.showers import any_energy, literature, side_by_side
+from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers.page import METRICS
 from dashboard.evaluation import charts as evaluation_charts
 from gan_runtime.domains.showers.score_metrics import CURVES, SCORES
@@ -84,6 +85,17 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
     assert tables[1]["Model"].tolist()[0] == "Geant4 against itself"
     assert "cannot be compared digit by digit" in texts(app)
     assert tables[2]["Devices"].tolist() == [2, 4, 8, 16, 32, 64, 128, 8, 32, 8, 32]
+
+
+def test_a_distribution_says_how_many_showers_its_axis_leaves_out() -> None:
+    rows = pd.DataFrame(
+        {"x": [0.0, 1.0] * 2, "value": [0.5, 0.5, 0.02, 0.0], "series": [shower_charts.REAL] * 2 + ["seed 2"] * 2}
+    ).assign(low=0.0, high=0.1)  # fmt: skip
+    hits = next(curve for curve in CURVES if curve.name == "hits")
+    colors = {shower_charts.REAL: "#000000", "seed 2": "#ffffff"}
+    assert shower_charts.curve(rows, hits, colors).to_dict()["title"]["subtitle"] == [
+        "98 % of seed 2 are outside."
+    ]
 
 
 def test_energy_and_angle_are_chosen_by_hand(show: Show, trained: Make) -> None:

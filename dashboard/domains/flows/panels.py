@@ -107,7 +107,7 @@ QUANTITIES = (
         -5.0,
         5.0,
         True,
-        "How fast and which way the fluid turns: red against the clock's hands, blue with them.",
+        "How fast and which way the fluid turns: red counterclockwise, blue clockwise.",
         _channel(VORTICITY),
     ),
     Quantity(

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dashboard import palette
+from dashboard import palette, words
 from dashboard.charts import Rows, heading, layered, legend, scale_of
 from gan_runtime.domains.showers.pictures import View, seen
 from gan_runtime.domains.showers.score_metrics import CurveWords
 
 NAMES = (2, 130)  # in the legend of a chart of a third of the page: beside each other, pixels of the longest
 REAL = "Simulated showers"
+LEAST_OUTSIDE, SUBTITLE = 0.01, 16  # share of the showers; pixels of a line
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
 _FORMATS = {"profile": "d", "spectrum": ".3~r"}
 PLACES = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
@@ -43,7 +44,7 @@ def _of_series(frame: pd.DataFrame, series: str, title: str) -> pd.DataFrame:
 
 
 def curve(
-    rows: pd.DataFrame, told: CurveWords, colors: dict[str, str], is_log: bool = False, height: int = 270
+    rows: pd.DataFrame, told: CurveWords, colors: dict[str, str], is_log: bool = False, height: int = 290
 ) -> alt.LayerChart:
     """One curve of all series: a band of one standard deviation around a line. `rows` as `together` gives them, of one curve."""
     log_y = is_log or told.kind == "spectrum"
@@ -80,8 +81,21 @@ def curve(
         ],
     )
     what = f"{told.title} {told.values} over {told.axis.lower()}: {', '.join(colors)}."
-    title = heading(told.title)
+    outside = _outside(rows) if told.kind == "shares" else []
+    title = heading(told.title, outside)
+    what = " ".join([what, *outside])
+    height += SUBTITLE * len(outside)
     return layered(shown, band, middle, reader, title=title, description=what, height=height)
+
+
+def _outside(rows: pd.DataFrame) -> list[str]:
+    """A sentence for each series with showers beyond the bins, which are those of the held-out ones."""
+    shares = 1.0 - rows.groupby("series", sort=False)["value"].sum()
+    return [
+        f"{words.share(share)} of {name} are outside."
+        for name, share in shares.items()
+        if share > LEAST_OUTSIDE
+    ]
 
 
 def _least(rows: pd.DataFrame) -> float:
