@@ -1,6 +1,6 @@
 """The dashboard: `make run`, or `streamlit run app.py`. Opens the runtime when the process starts, closes it at the end.
 
-The pages are framed by dashboard/frame/navigation.py.
+The pages are framed by dashboard/navigation.py.
 """
 
 import gc
@@ -47,7 +47,7 @@ def open_dashboard() -> None:
 
 sign_in.check_at_start()
 app = st.App(
-    Path(__file__).parent / "dashboard" / "frame" / "navigation.py",
+    Path(__file__).parent / "dashboard" / "navigation.py",
     lifespan=lifespan,
     middleware=[Middleware(WebGuard), Middleware(FrontPage), Middleware(UploadSpool)],
 )

@@ -62,6 +62,8 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
     return {
         "home": {},
         "launch": {},
+        "launch/study": {"tab": "study"},
+        "launch/paper": {"tab": "paper"},
         "data": {},
         "run": {"run": one},
         "run/samples": {"run": one, "tab": "samples"},
@@ -74,9 +76,9 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "compare/samples": {"runs": some, "tab": "samples"},
         "compare/histograms": {"runs": some, "tab": "histograms"},
         "studies": {"study": "study-0001"},
-        "xla": {},
-        "precision": {},
-        "paper": {},
+        "studies/xla": {"tab": "xla"},
+        "studies/precision": {"tab": "precision"},
+        "studies/paper": {"tab": "paper"},
         "run/evaluation": {
             "run": compared(runs)[0],
             "tab": "evaluation",
@@ -99,7 +101,7 @@ def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
     from dashboard.frame import places
     from gan_runtime.records.home import REPOSITORY
 
-    app = AppTest.from_file(str(REPOSITORY / "dashboard" / "frame" / "navigation.py"), default_timeout=300)
+    app = AppTest.from_file(str(REPOSITORY / "dashboard" / "navigation.py"), default_timeout=300)
     for name, value in query.items():
         app.query_params[name] = value
     app.session_state[first_screen.SEEN] = frozenset(first_screen.PAGES)

@@ -12,6 +12,7 @@ from gan_runtime.tpu import check
 st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
+tpu_form.begin_with_run(runtime.store)
 asked, plan = tpu_form.ask(runtime.home)
 was_running = check.newest_progress(runtime.home, plan).running
 

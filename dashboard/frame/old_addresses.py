@@ -9,6 +9,9 @@ MOVED = {
     "live": ("run", ""),
     "samples": ("run", "samples"),
     "histograms": ("run", "histograms"),
+    "xla": ("studies", "xla"),
+    "precision": ("studies", "precision"),
+    "paper": ("studies", "paper"),
 }
 OF_SEVERAL = {"samples", "histograms"}  # tabs of Compare too
 

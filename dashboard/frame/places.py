@@ -13,9 +13,6 @@ RUN = _PAGES / "run.py"
 RUNS = _PAGES / "runs.py"
 COMPARE = _PAGES / "compare.py"
 STUDIES = _PAGES / "studies.py"
-PAPER = _PAGES / "paper.py"
-XLA = _PAGES / "xla.py"
-PRECISION = _PAGES / "precision.py"
 TPU = _PAGES / "tpu.py"
 PHYSICS = _PAGES / "physics.py"
 FLOW = _PAGES / "flow.py"
@@ -27,9 +24,6 @@ PAGES = (
     RUNS,
     COMPARE,
     STUDIES,
-    PAPER,
-    XLA,
-    PRECISION,
     TPU,
     PHYSICS,
     FLOW,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import change_buttons, data_words, option_words, summary_view, words
+from dashboard.frame import places
 from dashboard.launch import fields, rate_preview
 from dashboard.launch.shown_when import has_effect, needed
 from gan_runtime import catalog
@@ -22,6 +23,7 @@ from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
+from gan_runtime.supervision.next_attempt import changeable
 
 OPEN_GROUPS = (
     "Model and data",
@@ -63,11 +65,12 @@ def pick_preset() -> str:
 def show(preset: str, host: Host | None, look_again: Callable[[], None], filled: Filled) -> None:
     """The widgets of all groups, three beside each other, each with its help and its error; no host: not known yet."""
     form = fields.values()
+    rates = changeable(form["workload"])
     for group in GROUPS:
         options = [
             option
             for option in RunSpec.options(form["workload"]).values()
-            if option.group == group and option.name != "accelerator"
+            if _group_of(option, rates) == group and option.name != "accelerator"
         ]
         shown = [option for option in options if has_effect(option, form) or option.name in filled.problems]
         if group in OPEN_GROUPS:
@@ -85,6 +88,13 @@ def show(preset: str, host: Host | None, look_again: Callable[[], None], filled:
             _not_in_use([option for option in options if option not in shown])
             if group == "Optimizer" and filled.spec is not None:
                 rate_preview.show(filled.spec, filled.known[filled.spec.dataset].rows)
+
+
+def _group_of(option: Option, rates: Collection[str]) -> str:
+    """Where a field is drawn: the run's name and learning rates, which are changed most, wait in no closed group."""
+    if option.name == "name":
+        return OPEN_GROUPS[0]
+    return "Schedule" if option.name in rates else option.group
 
 
 def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenerator:
@@ -147,6 +157,8 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
                 width="stretch",
             )
             st.caption(_card_text(name, host))
+            if name == "tpu":
+                st.page_link(places.TPU, label="Check it without a TPU", icon=":material/memory:")
     change_buttons.button(
         "Detect hardware again",
         on_click=look_again,

@@ -1,11 +1,15 @@
-"""The right side of the Launch page: what the run as typed will take, and how to start it elsewhere."""
+"""The tab Run of the Launch page: the form, and on the right what the run as typed will take, and the start."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import change_buttons, command_box, widgets, words
+from dashboard import actions, change_buttons, command_box, widgets, words
+from dashboard.frame import host_view
 from dashboard.launch import fields
+from dashboard.launch import form as launch_form
+from dashboard.launch.form import Filled
+from dashboard.queue import after_view, devices_view
 from gan_runtime import device_locks
 from gan_runtime.base.errors import SpecError
 from gan_runtime.commands.runtime import Runtime
@@ -19,12 +23,43 @@ from gan_runtime.store.store import Store
 from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, Admission, admit
 from gan_runtime.training import memory_estimate
 
+PAGE = "launch"
+TITLES = {"run": "Run", "study": "Study", "paper": "Reproduce the paper"}
 
-def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> Admission | None:
-    """Steps, batch, memory and time of the run as it stands in the form, and the equivalent command.
 
-    None when this host cannot train it; the reasons are shown.
-    """
+def show(runtime: Runtime) -> None:
+    """The form on the left; what it starts stays in sight on the right, and its button on a phone (style.css)."""
+    form, beside = st.columns([2, 1], gap="large")
+    with form:
+        preset = launch_form.pick_preset()
+        filled = launch_form.read(runtime.home)
+    summary = beside.container(key="launch_summary")
+    with summary:
+        host = host_view.known(runtime)
+    with form:
+        launch_form.show(preset, host, runtime.host_look.again, filled)
+    with summary:
+        _start(runtime, preset, filled, host)
+
+
+def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> None:
+    spec = filled.spec
+    if spec is None:
+        what_is_wrong(filled.problems)
+        return
+    if host is None:
+        return
+    admission = what_it_takes(runtime, spec, host)
+    waits = accelerator_is_busy(runtime.store, spec, admission)
+    devices_view.taken(runtime)
+    after = after_view.choice(runtime, after_view.LAUNCH)
+    if start_button("Add to the queue" if waits or after else "Start run"):
+        actions.start(runtime, spec, preset, after)
+    command_box.show(fields.command(preset, spec))
+
+
+def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | None:
+    """Steps, batch, memory and time of the run as typed. None when this host cannot train it; the reasons are shown."""
     st.header("This run")
     admission = _admitted(spec, host, runtime.home)
     if admission is not None and admission.data is not None:
@@ -35,7 +70,6 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> A
             f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
         )
     widgets.local_sgd(spec.sync_every_steps)
-    command_box.show(fields.command(preset, spec))
     return admission
 
 
@@ -49,11 +83,12 @@ def what_is_wrong(problems: dict[str, str]) -> None:
 
 def start_button(label: str, why_not: str = "") -> bool:
     """The one primary button of the page; greyed with the reason while what stands in the form cannot be trained."""
-    pressed = change_buttons.button(
-        label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(why_not)
-    )
-    if why_not:
-        st.caption(why_not)
+    with st.container(key="launch_start"):
+        pressed = change_buttons.button(
+            label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(why_not)
+        )
+        if why_not:
+            st.caption(why_not)
     return pressed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -42,6 +42,32 @@ class Candidate:
 
     study: StudyRow
     shortfalls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A study as its figures need it. `first`: the runs of the first repeat; `colors`: variant → colour; `ranked`: all studies of its
+    question."""
+
+    study: StudyRow
+    results: pd.DataFrame
+    first: dict[str, str]
+    colors: dict[str, str]
+    ranked: Sequence[Candidate]
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Of all repeats."""
+        return list(self.results["run_id"])
+
+    def named(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """With the column `variant` beside `run_id`."""
+        return frame.assign(variant=frame["run_id"].map(self.results.set_index("run_id")["variant"]))
+
+    def judged(self, verdict: Verdict) -> Verdict:
+        """The verdict, if the study can be compared with the paper."""
+        own = next(one for one in self.ranked if one.study.study_id == self.study.study_id)
+        return judged(verdict, own.shortfalls)
 
 
 def candidates(store: Store, studies: Collection[StudyRow], question: str) -> list[Candidate]:

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard import option_words, plots, speed_charts, tables
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import time_words, verdicts
-from dashboard.paper.view import Batches
+from dashboard.paper.comparable import Batches
 from dashboard.studies import condition_words
 from dashboard.studies import words as study_words
 from gan_runtime.catalog.domains import DOMAINS

@@ -23,35 +23,26 @@ DATASETS = (references.PAPER_DATASET, "digits")
 
 
 def show(runtime: Runtime) -> None:
-    """A closed section; nothing is queued before its button is pressed, and no data set is taken that nobody chose."""
-    section = st.expander(
-        "Reproduce the paper on this host",
-        icon=":material/play_arrow:",
-        key="paper.reproduce",
-        on_change="rerun",
-    )
-    if not section.open:  # what it says takes a look at the host and at the data
+    """Nothing is queued before its button is pressed, and no data set is taken that nobody chose."""
+    host = host_view.known(runtime)
+    if host is None:
         return
-    with section:
-        host = host_view.known(runtime)
-        if host is None:
-            return
-        left, right = st.columns(2, gap="large")
-        with left:
-            chosen = _images()
-        with right:
-            size = st.radio(
-                "Size",
-                list(paper.SIZES),
-                list(paper.SIZES).index(paper.usual_size(host)),
-                format_func=lambda key: paper.SIZES[key].title,
-                captions=[_size_text(size) for size in paper.SIZES.values()],
-                key="paper.size",
-            )
-        if chosen is None:
-            st.info("Pick the images: nothing is taken in their place by itself.")
-            return
-        _offer(runtime, host, paper.plan(host, chosen[0], chosen[1].images, size))
+    left, right = st.columns(2, gap="large")
+    with left:
+        chosen = _images()
+    with right:
+        size = st.radio(
+            "Size",
+            list(paper.SIZES),
+            list(paper.SIZES).index(paper.usual_size(host)),
+            format_func=lambda key: paper.SIZES[key].title,
+            captions=[_size_text(size) for size in paper.SIZES.values()],
+            key="paper.size",
+        )
+    if chosen is None:
+        st.info("Pick the images above: runs train on no set that you have not chosen.")
+        return
+    _offer(runtime, host, paper.plan(host, chosen[0], chosen[1].images, size))
 
 
 def _size_text(size: paper.Size) -> str:

@@ -43,20 +43,20 @@ class Verdict:
 
 NO_DEVICES = Verdict(
     None,
-    "no study of the question Devices has a finished run here; the section on top of this page queues one for what this host has.",
+    "no study of the question Devices has a finished run here; “Reproduce the paper” on Launch queues one for what this host has.",
 )
 NO_SCHEDULE = Verdict(
     None,
     f"the paper's rate has cycles, at batch {references.PAPER_RESTARTS_BATCH}, and no study of the question Rate schedule has a finished "
-    "run here; the section on top of this page queues one.",
+    "run here; “Reproduce the paper” on Launch queues one.",
 )
 NO_XLA = Verdict(
     None,
-    "no study of the question XLA has a finished run here; the section on top of this page queues one where XLA is a choice.",
+    "no study of the question XLA has a finished run here; “Reproduce the paper” on Launch queues one where XLA is a choice.",
 )
 NO_DESCENT = Verdict(
     None,
-    "no run here has kept its weights. Start one with the option 'Weight snapshots' on; the section on top of this page queues such "
+    "no run here has kept its weights. Start one with the option 'Weight snapshots' on; “Reproduce the paper” on Launch queues such "
     "runs.",
 )
 NO_EPOCHS = Verdict(None, "no run has finished its second epoch, and the first one holds the compiling.")

@@ -1,4 +1,4 @@
-"""The sections of the Paper page: what the paper says, what the stored runs say, and the chart."""
+"""The report on the paper: what the paper says, what the stored runs say, and the chart."""
 
 from __future__ import annotations
 
@@ -9,47 +9,24 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import listed, palette, plots
+from dashboard import examples, listed, palette, plots, words
+from dashboard.frame import places
 from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
 from dashboard.paper import comparable, descent_view, loss_words, time_words, verdicts
+from dashboard.paper import devices as paper_devices
 from dashboard.paper import figure as paper_figure
-from dashboard.paper.comparable import Candidate
-from dashboard.paper.verdicts import Verdict
+from dashboard.paper.comparable import Batches, Candidate
+from dashboard.studies import words as study_words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
-from gan_runtime.studies import quotations
+from gan_runtime.studies import quotations, references
+from gan_runtime.studies.statistics import LEVEL
 
 LOSSES = ("loss_generator", "loss_discriminator")
 BASE_VARIANTS = 2  # how many ridgelines stand beside each other: the smallest and the largest batch
-
-
-@dataclass(frozen=True)
-class Batches:
-    """A study as its figures need it. `first`: the runs of the first repeat; `colors`: variant → colour; `ranked`: all studies of its
-    question."""
-
-    study: StudyRow
-    results: pd.DataFrame
-    first: dict[str, str]
-    colors: dict[str, str]
-    ranked: Sequence[Candidate]
-
-    @property
-    def run_ids(self) -> list[str]:
-        """Of all repeats."""
-        return list(self.results["run_id"])
-
-    def named(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """With the column `variant` beside `run_id`."""
-        return frame.assign(variant=frame["run_id"].map(self.results.set_index("run_id")["variant"]))
-
-    def judged(self, verdict: Verdict) -> Verdict:
-        """The verdict, if the study can be compared with the paper."""
-        own = next(one for one in self.ranked if one.study.study_id == self.study.study_id)
-        return comparable.judged(verdict, own.shortfalls)
 
 
 @dataclass(frozen=True)
@@ -60,6 +37,42 @@ class Picked:
     schedule: Batches | None
     compiled: Batches | None
     devices: Batches | None
+
+
+WHAT = (
+    f"Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the {references.PAPER_REPLICAS} cores of a "
+    f"{references.PAPER_MACHINE} with bfloat16 and XLA, {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to "
+    f"{references.PAPER_BATCHES[-1]}. Below, each sentence of its text about a figure is quoted and put to the runs that are "
+    "stored here; nothing is read from its pictures. Only runs with the paper's data, and at least as many epochs and repeats, are judged; "
+    f"others are shown. Intervals in brackets are of ratios, those of a study together at {words.share(LEVEL)}. {study_words.UNCORRECTED} {study_words.CUT_OFF}"
+)
+NO_STUDY = (
+    "No batch-size study is stored here yet. Reproduce the paper from Launch, or look at the example runs."
+)
+
+
+def show(runtime: Runtime) -> None:
+    """The report on the paper: its figures, each drawn from stored runs beside what the paper says."""
+    store = runtime.store
+    st.caption(WHAT)
+    picked = pick_studies(store)
+    if picked.batches is None:
+        st.info(NO_STUDY)
+        st.page_link(
+            places.LAUNCH,
+            label="Reproduce the paper",
+            icon=":material/play_arrow:",
+            query_params={"tab": "paper"},
+        )
+        examples.offer(runtime, "paper")
+    else:
+        batch_figures(store, picked.batches)
+    rate_figure(store, picked.schedule)
+    if picked.batches is not None:
+        optimization_figure(picked.batches)
+    descent_figure(runtime, picked.batches)
+    xla_figure(store, picked.compiled)
+    paper_devices.show(store, picked.devices)
 
 
 def pick_studies(store: Store) -> Picked:

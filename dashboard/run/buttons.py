@@ -97,7 +97,7 @@ def _form(runtime: Runtime, row: RunRow) -> None:
 
 
 def next_steps(runtime: Runtime, row: RunRow) -> None:
-    """Two ways to go on. A workload that this version does not have cannot be trained again."""
+    """Ways to go on. A workload that this version does not have cannot be trained again."""
     if row.workload in catalog.WORKLOADS and st.button(
         "Run again with changes",
         icon=":material/replay:",
@@ -107,6 +107,14 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
         waited_for = actions.attempt(lambda: queue.waited_for(runtime.home.run_dir(row.run_id)))
         after_view.fill(runtime, after_view.LAUNCH, waited_for)
         st.switch_page(places.LAUNCH)
+    if row.workload in catalog.WORKLOADS:
+        st.page_link(
+            places.TPU,
+            label="Check on a TPU",
+            icon=":material/memory:",
+            query_params={"run": row.run_id},
+            width="content",
+        )
     earlier = previous(listed.runs(runtime.store), row)
     if earlier is not None:
         st.page_link(

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, listed, tables, widgets, words
+from dashboard import actions, change_buttons, examples, listed, tables, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
@@ -20,6 +20,39 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
 from gan_runtime.studies.questions import QUESTIONS
+
+PAGE, PICKED = "studies", "studies.picked"
+TITLES = {
+    "reports": "Reports",
+    "xla": "XLA pay-back",
+    "precision": "Same losses?",
+    "paper": "The paper",
+}
+LOOK_AGAIN_S = 2.0
+
+
+def show(runtime: Runtime) -> None:
+    """The report of one study; redraws alone while its runs wait or train."""
+    study = picker(runtime.store)
+    if study is None:
+        st.info(why_none(runtime.store))
+        st.page_link(
+            places.LAUNCH, label="Ask a question", icon=":material/science:", query_params={"tab": "study"}
+        )
+        examples.offer(runtime, PAGE)
+        return
+    study_id, was_live = study.study_id, study.is_live
+
+    @st.fragment(run_every=LOOK_AGAIN_S if was_live else None)
+    def panel() -> None:
+        now = next((row for row in queries.studies(runtime.store) if row.study_id == study_id), None)
+        if now is None or (was_live and not now.is_live):
+            st.rerun()
+        runs = queries.study_runs(runtime.store, study_id)
+        progress(runtime, now, runs)
+        report(runtime.store, now, runs)
+
+    panel()
 
 
 def picker(store: Store) -> StudyRow | None:
@@ -33,16 +66,21 @@ def picker(store: Store) -> StudyRow | None:
             f"Study {words.plain(asked[: widgets.MOST_LETTERS])} is not stored here; showing the newest instead."
         )
     chosen = asked if asked in rows else next(iter(rows))
-    picked = st.selectbox(
+    if st.session_state.get(PICKED) != chosen:
+        st.session_state[PICKED] = chosen
+    st.selectbox(
         "Study",
         list(rows),
-        index=list(rows).index(chosen),
         format_func=lambda study_id: f"{rows[study_id].title} ({study_id})",
         label_visibility="collapsed",
+        key=PICKED,
+        on_change=_to_address,
     )
-    if picked != asked:
-        st.query_params["study"] = picked
-    return rows[picked]
+    return rows[chosen]
+
+
+def _to_address() -> None:
+    st.query_params["study"] = st.session_state[PICKED]
 
 
 def why_none(store: Store) -> str:

@@ -11,6 +11,8 @@ from gan_runtime import catalog
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.chips import TOPOLOGIES
 from gan_runtime.tpu.plan import Plan
@@ -51,6 +53,21 @@ class Asked:
         return f"{command_line()} tpu-check --topology {self.topology} --preset {self.preset} {sets}"
 
 
+def begin_with_run(store: Store) -> None:
+    """Fills the form with workload, batch and precision of the run that the address names, once for each run."""
+    asked = st.query_params.get("run", "")
+    row = next((row for row in queries.runs(store) if row.run_id == asked), None)
+    if row is None or row.workload not in catalog.WORKLOADS:
+        return
+    if st.session_state.get(f"{PREFIX}run") == row.run_id:
+        return
+    st.session_state[f"{PREFIX}run"] = row.run_id
+    st.session_state[f"{PREFIX}workload"] = row.workload
+    st.session_state[f"{PREFIX}batch"] = str(row.batch_size_global)
+    if row.precision in planning.PRECISIONS:
+        st.session_state[f"{PREFIX}precision"] = row.precision
+
+
 def ask(home: Home) -> tuple[Asked, Plan]:
     """The fields, and the plan they make; `home`: where prepared data sets lie. Ends the page after saying what is wrong with them."""
     asked = _fields()
@@ -73,9 +90,8 @@ def _fields() -> Asked:
         key=f"{PREFIX}topology",
         help="All its cores share the batch. The name in brackets is the compiler's.",
     )
-    chosen_batch = batch.text_input(
-        "Global batch", str(FIRST_BATCH), key=f"{PREFIX}batch", help="Images per step."
-    )
+    st.session_state.setdefault(f"{PREFIX}batch", str(FIRST_BATCH))
+    chosen_batch = batch.text_input("Global batch", key=f"{PREFIX}batch", help="Images per step.")
     chosen_precision = precision.selectbox(
         "Precision", planning.PRECISIONS, format_func=option_words.choice, key=f"{PREFIX}precision"
     )

@@ -1,4 +1,4 @@
-"""The parts of the XLA and the Precision page: runs that differ in one option only, and what each of its values costs."""
+"""The sections XLA pay-back and Same losses? of Studies: runs that differ in one option only, and what each of its values costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dashboard import command_box, listed, option_words, palette, plots, step_charts, tables, words, zoom
+from dashboard import (
+    command_box,
+    examples,
+    listed,
+    option_words,
+    palette,
+    plots,
+    step_charts,
+    tables,
+    words,
+    zoom,
+)
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.base.metrics import Metric
@@ -91,8 +102,11 @@ def how_to_start(runtime: Runtime, option: str) -> None:
         "everything else as it is, the seed too: their times and curves appear here as soon as both have ended. A study queues them for you."
     )
     with st.container(horizontal=True):
-        st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
-        st.page_link(places.STUDIES, label="Go to Studies", icon=":material/science:")
+        st.page_link(places.LAUNCH, label="Start a run", icon=":material/rocket_launch:")
+        st.page_link(
+            places.LAUNCH, label="Start a study", icon=":material/science:", query_params={"tab": "study"}
+        )
+        examples.offer(runtime, f"variants.{option}")
     ended = [row for row in listed.runs(runtime.store) if row.status in ("finished", "stopped")]
     if ended:
         other = next(

@@ -125,4 +125,7 @@ def test_the_turns_of_a_peer_see_the_end_of_an_epoch_and_those_of_streaming_do_n
 
 
 def test_every_page_of_the_dashboard_is_timed() -> None:
-    assert {pages.page_of(name) for name in pages.visits(runs=8)} == {path.stem for path in places.PAGES}
+    assert {pages.page_of(name) for name in pages.visits(runs=8)} == {path.stem for path in places.PAGES} - {
+        "physics",
+        "flow",
+    }, "which lead to a tab of a run"

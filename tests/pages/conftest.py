@@ -30,7 +30,7 @@ from gan_runtime.store.store import Store
 from gan_runtime.supervision import owner_thread
 from tests.support.small_pictures import write_grid
 
-SCRIPT = REPOSITORY / "dashboard" / "frame" / "navigation.py"
+SCRIPT = REPOSITORY / "dashboard" / "navigation.py"
 NEVER = 1e6  # seconds
 SCORES = {
     "d_accuracy_real": 0.75,
@@ -99,7 +99,7 @@ def home(tmp_path: Path, empty_database: Path) -> Home:
 
 @pytest.fixture
 def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """`show("run", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one. The page is
+    """`show("run", run="quick-0001")` draws a page of this home, `show("run/log", …)` with this tab open; the runtime is a real one, its host a stated one. The page is
     whole, as a moment after it was opened; not with `whole=False`.
 
     Waiting runs keep waiting: a trainer would live on after the test and slow down all others. The runtime acts when it is opened
@@ -115,7 +115,9 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     monkeypatch.setattr(access, "guards", access.Guards())
     st.cache_data.clear()  # charts of an earlier test with equal rows
 
-    def draw(page: str, whole: bool = True, **query: str) -> AppTest:
+    def draw(place: str, whole: bool = True, **query: str) -> AppTest:
+        page, _, tab = place.partition("/")
+        query = {"tab": tab, **query} if tab else query
         app = AppTest.from_file(str(SCRIPT), default_timeout=30)
         if whole:
             app.session_state[first_screen.SEEN] = frozenset(first_screen.PAGES)

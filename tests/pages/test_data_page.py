@@ -84,7 +84,7 @@ def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
     app = show("data")
     app.button(key="data.train.fashion_mnist").click().run()
     assert not app.exception
-    assert app.title[0].value == "Launch a run"
+    assert app.title[0].value == "Launch"
     assert filled_in(app, "dataset") == "fashion_mnist"
     assert filled_in(app, "workload") == "dcgan_mnist"
 
@@ -123,7 +123,7 @@ def test_train_on_it_finds_nothing_wrong_with_pairs_of_pictures(show: Show, home
     stored_pairs(home, pairs=100)
     app = show("data")
     app.button(key="data.train.edges").click().run()
-    assert app.title[0].value == "Launch a run"
+    assert app.title[0].value == "Launch"
     assert not app.exception
     assert [error.value for error in app.error] == []
     assert [filled_in(app, name) for name in ("dataset", "workload", "tile")] == [

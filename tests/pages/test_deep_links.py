@@ -31,8 +31,11 @@ MOST_LETTERS = 3_000  # of an element: an address of 10,000 is not shown whole
 READ = [
     ("run", "run"),
     ("run", "tab"),
-    ("xla", "run"),
-    ("precision", "run"),
+    ("studies/xla", "run"),
+    ("studies/precision", "run"),
+    ("studies", "tab"),
+    ("launch", "tab"),
+    ("tpu", "run"),
     ("studies", "study"),
     ("compare", "runs"),
     ("compare", "tab"),

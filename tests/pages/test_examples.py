@@ -97,7 +97,7 @@ def test_none_of_them_raised_an_alarm(store: Store) -> None:
 
 
 def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
-    app = show("paper")
+    app = show("studies/paper")
     text = texts(app)
     assert "loss along each path: Generator from 0.36 to 0.89 nats" in text
     assert "From before the first epoch to after epoch 30." in text
@@ -109,8 +109,9 @@ def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
 @pytest.mark.parametrize(
     ("page", "tab"),
     [
-        *((page, "") for page in ("home", "runs", "studies", "xla", "precision", "paper")),
+        *((page, "") for page in ("home", "runs")),
         *(("run", tab) for tab in ("overview", "samples", "histograms", "log", "options")),
+        *(("studies", tab) for tab in ("reports", "xla", "precision", "paper")),
         *(("compare", tab) for tab in ("results", "curves", "samples", "histograms")),
     ],
 )

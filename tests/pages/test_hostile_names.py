@@ -33,10 +33,9 @@ PAGES = {
     "compare": OF_SEVERAL,
     **{f"compare {tab}": OF_SEVERAL | {"tab": tab} for tab in ("curves", "samples", "histograms")},
     "studies": {},
-    "xla": {},
-    "precision": {},
-    "paper": {},
+    **{f"studies {tab}": {"tab": tab} for tab in ("xla", "precision", "paper")},
     "launch": {},
+    **{f"launch {tab}": {"tab": tab} for tab in ("study", "paper")},
     "data": {},
     "tpu": {},
     **{

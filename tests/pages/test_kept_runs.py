@@ -178,11 +178,13 @@ def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(show:
         journal.append(run.trainer_journal(), 1, *phases)
     show("runs")
     hide("quick-0003")
-    assert list(show("xla").dataframe[0].value["Runs"]) == ["1", "1"]
-    assert list(show("xla", run="quick-0003").dataframe[0].value["Runs"]) == ["1", "2"]
-    assert show("xla").selectbox[0].options[0].startswith("XLA off (1), XLA jit (1)")
+    assert list(show("studies/xla").dataframe[0].value["Runs"]) == ["1", "1"]
+    assert list(show("studies/xla", run="quick-0003").dataframe[0].value["Runs"]) == ["1", "2"]
+    assert show("studies/xla").selectbox[0].options[0].startswith("XLA off (1), XLA jit (1)")
     hide("quick-0002")
-    assert list(show("xla").dataframe[0].value["Runs"]) == ["1", "2"], "there is no set without hidden runs"
+    assert list(show("studies/xla").dataframe[0].value["Runs"]) == ["1", "2"], (
+        "there is no set without hidden runs"
+    )
 
 
 def test_a_hidden_run_is_not_the_previous_one_of_a_run(show: Show, trained: Make) -> None:
@@ -200,7 +202,7 @@ def test_figure_11_offers_no_hidden_run(show: Show, trained: Make) -> None:
         journal.append(run.surface_journal, 1, surface("generator", 1.0), surface("discriminator", 2.0))
     show("runs")
     hide("paper-0002")
-    app = show("paper")
+    app = show("studies/paper")
     assert not app.exception
     assert app.selectbox(key="paper.11.run").options == ["paper-0001"]
 
@@ -224,7 +226,9 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
     assert [newer in option for option in app.selectbox[0].options] == [False]
     assert older in app.selectbox[0].options[0]
     assert newer in show("studies", study=newer).selectbox[0].value
-    assert not [one for one in show("paper").selectbox if one.key == "paper.study"], "there is one to draw"
+    assert not [one for one in show("studies/paper").selectbox if one.key == "paper.study"], (
+        "there is one to draw"
+    )
     hide(*ids[0])
     app = show("studies")
     assert "The runs of all studies are hidden." in app.info[-1].value

@@ -128,7 +128,7 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     assert link.query_string == "runs=quick-0001%2Cquick-0002"
     next(button for button in app.button if button.label == "Run again with changes").click().run()
     assert not app.exception
-    assert app.title[0].value == "Launch a run"
+    assert app.title[0].value == "Launch"
     assert "--set seed=7" in shown_commands(app)[0]
     assert filled_in(app, "seed") == "7"
     assert float(filled_in(app, "learning_rate_generator")) == 0.00123456789

@@ -63,7 +63,7 @@ def _test_images_only(
 
 
 def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: Show) -> None:
-    app = show("paper")
+    app = show("studies/paper")
     assert not app.exception
     text = texts(app)
     assert "No batch-size study is stored here yet" in text
@@ -80,7 +80,7 @@ def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: S
 
 @pytest.mark.usefixtures("studies")
 def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(show: Show) -> None:
-    app = show("paper")
+    app = show("studies/paper")
     assert not app.exception
     text = texts(app)
     assert [f"Fig. {number} ·" in text for number in range(5, 14)] == [True] * 9
@@ -118,7 +118,7 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
     monkeypatch.setattr(references, "PAPER_DATASET", "digits")
     monkeypatch.setattr(references, "PAPER_IMAGES", 640)
     monkeypatch.setitem(comparable.LEAST, "batch_size", comparable.Least(epochs=3, repeats=2))
-    app = show("paper")
+    app = show("studies/paper")
     assert not app.exception
     assert app.selectbox(key="paper.study").options[0] == "Batch size (study-0001)"
     text = texts(app)
@@ -126,18 +126,12 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
     assert "Not drawn: A toy (study-0011): 2 epochs of at least 3, 1 repeat of at least 2." in text
 
 
-def opened(app: AppTest) -> AppTest:
-    """With the section on reproducing the paper open."""
-    app.session_state["paper.reproduce"] = True
-    return app.run()
-
-
 @pytest.mark.usefixtures("_test_images_only")
 def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
-    app = opened(show("paper"))
+    app = show("launch/paper")
     images = app.radio(key="paper.images")
     assert (images.value, images.options) == (None, ["MNIST", "Digits (embedded)"])
-    assert "Pick the images: nothing is taken in their place by itself." in texts(app)
+    assert "Pick the images above: runs train on no set that you have not chosen." in texts(app)
     assert all(button.key != "paper.start" for button in app.button)
     images.set_value("digits").run()
     table = app.table[0].value
@@ -156,7 +150,7 @@ def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
 
 @pytest.mark.usefixtures("_whole_mnist")
 def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(show: Show, home: Home) -> None:
-    app = opened(show("paper"))
+    app = show("launch/paper")
     assert app.radio(key="paper.images").value == "mnist"
     assert (
         "Queues 5 studies with 32 runs (batch size 12, rate schedule 2, precision 6, XLA 6, devices 6): for how long is unknown"
@@ -184,7 +178,7 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
 ) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
     journal.append(run.surface_journal, 1, surface("generator", 1.0), surface("discriminator", 2.0))
-    app = show("paper")
+    app = show("studies/paper")
     assert not app.exception
     text = texts(app)
     assert (
@@ -201,7 +195,7 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(
 ) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
     keep_three(run)
-    app = show("paper")
+    app = show("studies/paper")
     app.button(key="paper.11.start").click().run()
     assert not app.exception
     assert "This goes on when the page is closed." in app.get("progress")[0].proto.text
@@ -219,5 +213,5 @@ def test_without_kept_weights_the_page_says_how_to_keep_them(
 ) -> None:
     trained("paper-0001")
     assert "no run here has kept its weights. Start one with the option 'Weight snapshots' on" in texts(
-        show("paper")
+        show("studies/paper")
     )

@@ -106,7 +106,7 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
         app.switch_page(str(places.RUN)).run()
         next(button for button in app.button if button.label == "Run again with changes").click().run()
         assert not app.exception
-        assert app.title[0].value == "Launch a run"
+        assert app.title[0].value == "Launch"
         only = [box.value for box in app.checkbox if box.key == "after.only.launch"]
         return app.selectbox(key="after.launch").value, only == [True]
 

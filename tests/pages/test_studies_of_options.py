@@ -40,8 +40,8 @@ def measured(trained: Make) -> Make:
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
-        ("xla", "once with XLA off and once with XLA jit"),
-        ("precision", "once with float32 and once with mixed bfloat16"),
+        ("studies/xla", "once with XLA off and once with XLA jit"),
+        ("studies/precision", "once with float32 and once with mixed bfloat16"),
     ],
 )
 def test_an_empty_page_says_which_runs_to_start(show: Show, page: str, sentence: str) -> None:
@@ -53,7 +53,7 @@ def test_an_empty_page_says_which_runs_to_start(show: Show, page: str, sentence:
 
 def test_a_run_without_a_partner_is_told_how_to_get_one(show: Show, measured: Make) -> None:
     run = measured("quick-0001", compile=1.0, steady=0.1)
-    app = show("xla")
+    app = show("studies/xla")
     assert not app.exception
     assert shown_commands(app)[0].endswith(f"train --spec {run.spec_path} --set xla=jit")
 
@@ -61,7 +61,7 @@ def test_a_run_without_a_partner_is_told_how_to_get_one(show: Show, measured: Ma
 def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> None:
     measured("quick-0001", compile=1.0, steady=0.1, losses=(0.9, 1.1))
     measured("quick-0002", compile=3.0, steady=0.05, losses=(0.8, 1.1), xla="jit")
-    app = show("xla")
+    app = show("studies/xla")
     assert not app.exception
     assert titles(app) == ["When is compiling paid back?", "Generator loss", "Discriminator loss"]
     assert "**XLA jit** has paid back its compiling after 40 steps (5.0 s) against XLA off" in texts(app)
@@ -85,7 +85,7 @@ def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> Non
 def test_precision_never_pays_back_where_it_is_slower(show: Show, measured: Make) -> None:
     measured("quick-0001", compile=1.0, steady=0.1, precision="float32", profiled=True)
     measured("quick-0002", compile=1.5, steady=0.2, precision="mixed_bfloat16", seed=7)
-    app = show("precision")
+    app = show("studies/precision")
     assert not app.exception
     assert "**mixed bfloat16** never pays back against float32" in texts(app)
     assert "Where does a step's time go?" in titles(app)
@@ -95,7 +95,7 @@ def test_precision_never_pays_back_where_it_is_slower(show: Show, measured: Make
 def test_the_address_names_the_set(show: Show, measured: Make) -> None:
     for number, (replicas, xla) in enumerate([(2, "off"), (2, "jit"), (1, "off"), (1, "jit")], start=1):
         measured(f"quick-000{number}", compile=1.0, steady=0.1 * number, xla=xla, replicas=replicas)
-    newest, asked = show("xla"), show("xla", run="quick-0002")
+    newest, asked = show("studies/xla"), show("studies/xla", run="quick-0002")
     assert newest.dataframe[0].value["Steady step"].tolist() == ["300 ms", "400 ms"]
     assert asked.dataframe[0].value["Steady step"].tolist() == ["100 ms", "200 ms"]
     assert newest.selectbox[0].value == "quick-0003"
@@ -110,7 +110,7 @@ def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(
     journal.append(plain.trainer_journal(), 1, journal.Kernels(operations=1_800, **none))  # type: ignore[arg-type]
     counts = journal.Kernels(operations=1_900, kernels_before=420, kernels_after=96, fusions=71)
     journal.append(jit.trainer_journal(), 1, counts)
-    app = show("xla")
+    app = show("studies/xla")
     assert not app.exception
     assert app.dataframe[1].value.to_dict("list") == {
         "Variant": ["XLA off", "XLA jit"],

@@ -56,10 +56,15 @@ def replicas(home: Home, host: Host, at: At) -> list[RunDir]:
     return runs
 
 
-def test_an_empty_page_offers_the_form(show: Show) -> None:
-    app = show("studies")
+def test_an_empty_page_leads_to_the_form(show: Show) -> None:
+    empty = show("studies")
+    assert not empty.exception
+    assert "No study is stored yet" in texts(empty)
+    assert "Load example runs" in [button.label for button in empty.button]
+    links = {link.proto.label: link.proto.query_string for link in empty.get("page_link")}
+    assert links["Ask a question"] == "tab=study"
+    app = show("launch/study")
     assert not app.exception
-    assert "No study is stored yet" in texts(app)
     assert [metric.value for metric in app.metric if metric.label == "Runs"] == [
         "12"
     ]  # 4 batch sizes, 3 repeats
@@ -71,7 +76,7 @@ def test_an_empty_page_offers_the_form(show: Show) -> None:
 
 
 def test_a_wrong_value_is_told_beside_the_form_and_nothing_can_be_started(show: Show) -> None:
-    app = show("studies")
+    app = show("launch/study")
     app.text_input(key="study.values.batch_size").set_value("64, many").run()
     assert "is 'many', but allowed is a whole number" in app.error[0].value
     assert "Start study" not in [button.label for button in app.button]
@@ -152,7 +157,7 @@ def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(
 ) -> None:
     """Their steady rate is 160 images/s: 15 epochs of 56 steps with 32 of the 1,797 digits each take 168 s, six times."""
     trained("quick-0001", workload="dcgan_mnist", dataset="digits")
-    app = show("studies")
+    app = show("launch/study")
     app.text_input(key="study.values.batch_size").set_value("32,64").run()
     [figure] = [metric.value for metric in app.metric if metric.label == "Training time, est."]
     assert figure == "≈ 16 m 48 s"
@@ -162,7 +167,7 @@ def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(
     ("field", "typed"), [("repeats.batch_size", "99"), ("repeats.batch_size", "two"), ("epochs.quick", "0")]
 )
 def test_a_wrong_number_in_the_form_starts_no_study(show: Show, field: str, typed: str) -> None:
-    app = show("studies")
+    app = show("launch/study")
     assert "Start study" in [button.label for button in app.button]
     app.text_input(key=f"study.{field}").set_value(typed).run()
     assert f"is {typed}" in texts(app).replace("'", "")
@@ -171,7 +176,7 @@ def test_a_wrong_number_in_the_form_starts_no_study(show: Show, field: str, type
 
 @pytest.mark.usefixtures("study")
 def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
-    app = show("studies")
+    app = show("launch/study")
     assert "about 10 repeats, if they scatter as in study-0001 (1.9 %)" not in texts(app)
     app.selectbox(key="study.difference").select(0.02).run()
     assert "difference of 2 % in the time per epoch clear" in texts(app)
@@ -202,7 +207,7 @@ def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home,
         rest = run.supervisor_journal.read_text(encoding="utf-8").splitlines()[1:]
         run.supervisor_journal.write_text("\n".join([json.dumps(record), *rest]) + "\n", encoding="utf-8")
         train(run, at, 100.0 * number, 4.0 + number)
-    for page in ("studies", "paper"):
+    for page in ("studies", "studies/paper"):
         app = show(page)
         assert not app.exception
         assert "![x](" not in texts(app)

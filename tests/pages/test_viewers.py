@@ -23,7 +23,7 @@ CHANGES = {
     "home": ["Start a quick run", "Load example runs", "Stop and save"],
     "launch": ["Add to the queue", "Detect hardware again"],
     "run": ["Stop and save"],
-    "studies": ["Start study"],
+    "launch/study": ["Start study"],
 }
 
 

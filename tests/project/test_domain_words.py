@@ -41,7 +41,7 @@ STILL: dict[str, int] = {
     "gan_runtime/supervision/recovery.py": 7,
     "dashboard/data/form.py": 1,
     "dashboard/examples.py": 1,
-    "dashboard/frame/navigation.py": 7,
+    "dashboard/navigation.py": 7,
     "dashboard/frame/places.py": 6,
     "dashboard/frame/web_guard.py": 1,
     "dashboard/studies/measures.py": 1,

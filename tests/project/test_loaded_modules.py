@@ -38,7 +38,7 @@ sys.exit(f"loaded: {loaded}" if loaded else 0)
 
 def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() -> None:
     names = set().union(
-        *(imported(Path(path)) for path in ("app.py", "dashboard/frame/navigation.py", "pages/home.py"))
+        *(imported(Path(path)) for path in ("app.py", "dashboard/navigation.py", "pages/home.py"))
     )
     ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
     assert "dashboard.home.view" in ours

@@ -16,6 +16,9 @@ LEADS = {
     "samples?run=a": "run?run=a&tab=samples",
     "histograms?runs=a,b": "compare?runs=a%2Cb&tab=histograms",
     "histograms?runs=a": "run?run=a&tab=histograms",
+    "xla?run=a": "studies?run=a&tab=xla",
+    "precision": "studies?tab=precision",
+    "paper": "studies?tab=paper",
 }
 
 

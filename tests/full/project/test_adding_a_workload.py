@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from streamlit.testing.v1 import AppTest
 for run in sys.argv[1:]:
-    app = AppTest.from_file("dashboard/frame/navigation.py", default_timeout=120)
+    app = AppTest.from_file("dashboard/navigation.py", default_timeout=120)
     app.switch_page(str(Path("pages/run.py").resolve()))
     app.query_params["run"] = run
     app.run()  # its first screen

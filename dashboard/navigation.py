@@ -1,0 +1,56 @@
+"""The script of every page view: page config, navigation, then the page itself.
+
+It stands beside no folder called pages/: Streamlit would take that one for its old automatic navigation, and the first
+deep link after a start would show a page without its frame.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard.frame import address, disk_view, places, session, store_view, who_view
+from dashboard.launch import fields
+
+FRAME = Path(__file__).with_name("frame")
+st.set_page_config(
+    page_title="GAN training",
+    page_icon=FRAME / "favicon.svg",
+    layout="wide",
+    initial_sidebar_state=200,
+)
+st.html(FRAME / "style.css")
+
+page = st.navigation(
+    [
+        st.Page(places.HOME, title="Home", icon=":material/home:", default=True),
+        st.Page(places.LAUNCH, title="Launch", icon=":material/rocket_launch:", url_path="launch"),
+        st.Page(places.DATA, title="Data", icon=":material/photo_library:", url_path="data"),
+        st.Page(places.RUNS, title="Runs", icon=":material/table_rows:", url_path="runs"),
+        st.Page(
+            places.RUN,
+            title="Run",
+            icon=":material/monitoring:",
+            url_path="run",
+            visibility="visible" if address.has_run() else "hidden",
+        ),
+        st.Page(places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"),
+        st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
+        st.Page(places.TPU, title="TPU check", icon=":material/memory:", url_path="tpu", visibility="hidden"),
+        st.Page(places.PHYSICS, title="Physics", url_path="physics", visibility="hidden"),
+        st.Page(places.FLOW, title="Flow", url_path="flow", visibility="hidden"),
+    ]
+)
+st.set_page_config(page_title=f"{page.title} – GAN training")
+fields.keep_typed()
+store_view.take_over()
+who_view.show()
+was_reading = store_view.is_reading()
+store_view.show()
+disk_view.show()
+try:
+    page.run()
+finally:  # a page may stop early
+    session.prepare_other_pages()
+    store_view.say_if_rebuilt(was_reading)
