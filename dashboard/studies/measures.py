@@ -41,7 +41,7 @@ class Measure:
 TIME, USUAL_OUTCOME, FASTER = "epoch_seconds", "spread_ratio", "speed_up"
 MEAN_HELP = "Mean over the last epoch that has it."
 OUTCOME_HELP = (
-    "What the variants are compared in, beside time. Numbers that a job measures on checkpoints, such as those of the Physics page, are "
+    "What the variants are compared in, beside time. Numbers that an evaluation measures on checkpoints are "
     "offered once one of the runs has been measured."
 )
 LOSS_HELP = f"{MEAN_HELP} A loss of a GAN is no measure of its images."

@@ -1,4 +1,4 @@
-"""What a person sees and does on the Flow page, on a stored iteration; a part of the visit to every page."""
+"""What a person sees and does in the evaluation of a rollout, on a stored one; a part of the visit to every page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees and does on the Physics page, on stored measurements; a part of the visit to every page."""
+"""What a person sees and does in the evaluation of showers, on stored measurements; a part of the visit to every page."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The parts of the Flow page."""
+"""What flows add to the page of a rollout."""

@@ -1,1 +1,1 @@
-"""The parts of the Physics page."""
+"""What showers add to the page of their evaluation."""

@@ -74,7 +74,7 @@ PRESETS = {
             "restart_epochs": 6,
             "steps_per_loop": 25,
             "profile_steps": 5,
-            "weight_snapshots": "yes",  # for the Physics page, epoch by epoch
+            "weight_snapshots": "yes",  # for the evaluation, epoch by epoch
         },
     ),
 }

@@ -125,7 +125,7 @@ class ShowerOptions(OptionRecord):
 
 
 class TinyShowerOptions(ShowerOptions):
-    """Those that two cores can learn from in minutes, and enough held-out ones for the Physics page."""
+    """Those that two cores can learn from in minutes, and enough held-out ones for the evaluation."""
 
     events: int = events(4_000)
     grid: Grid = grid("tiny")

@@ -33,9 +33,13 @@ def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_a
 
     page.goto(f"{dashboard.address}/flow?runs={run_id}")
     settled(page)
-    page.get_by_role("button", name="Iterate").click(timeout=SLOW_MS)  # the form has read the flows by then
+    page.get_by_role("button", name="Run rollout").click(
+        timeout=SLOW_MS
+    )  # the form has read the flows by then
+    page.get_by_role("tab", name="Film").click(timeout=SLOW_MS)
     expect(page.locator(".player canvas")).to_have_count(3, timeout=SLOW_MS)
     slider, told = page.get_by_role("slider", name="Step"), page.locator(".player output")
     slider.press("End")
     expect(told).to_have_text(re.compile(r"^step 100"))
+    page.get_by_role("tab", name="Wake").click()
     expect(chart(page, "Spectrum at the probe")).to_be_visible()
