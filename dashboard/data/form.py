@@ -17,7 +17,7 @@ from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import host_files, prepared, preparing, uploads
+from gan_runtime.data import prepared, preparing, uploads
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.uploads import Dropped
@@ -102,7 +102,7 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
     )
     if files:
         return actions.attempt(lambda: runtime.commands.use_uploads(_on_disk(runtime, files)))
-    offered = host_files.offered(known.suffixes)
+    offered = uploads.offered(known.suffixes)
     for problem in offered.problems:
         st.warning(words.plain(problem), icon=":material/warning:")
     if not offered.names and not offered.problems:
@@ -118,7 +118,7 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
         index=None,
         key=f"{PREFIX}host.{known.maker}.{generation}",
     )
-    return actions.attempt(lambda: host_files.chosen(picked)) if picked else None
+    return actions.attempt(lambda: uploads.chosen(picked)) if picked else None
 
 
 def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Dropped]:

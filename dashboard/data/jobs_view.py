@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import data_words, job_bar, summary_view, tables, words
 from dashboard.job_bar import EndButton
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import live_picture, loading
+from gan_runtime.data import loading, previews
 from gan_runtime.jobs import data_jobs, job_queue
 from gan_runtime.jobs.folder import JobLook
 
@@ -62,7 +62,7 @@ def ended(runtime: Runtime) -> None:
 
 def _picture(look: JobLook) -> None:
     """The newest one, which redraws alone."""
-    drawn = live_picture.read(look.job.work)
+    drawn = previews.read(look.job.work)
     if drawn is not None:
         # As an address that holds it: one of the server's would be gone with the next picture, before a slow browser asks for it.
         address = f"data:image/png;base64,{base64.b64encode(drawn).decode('ascii')}"

@@ -14,7 +14,7 @@ from dashboard.data import form as data_form
 from dashboard.data import jobs_view
 from dashboard.data.form import Wanted
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import first_rows
+from gan_runtime.data import previews
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.summary import Summary
 from gan_runtime.jobs import data_jobs
@@ -69,7 +69,7 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
     with grid:
         rows = _by_class(np.load(look.job.results / GRID_FILE), found["grid_labels"])
         st.image(
-            first_rows.of_pairs(rows) if noun == data_words.PAIR else first_rows.png(rows),
+            previews.of_pairs(rows) if noun == data_words.PAIR else previews.png(rows),
             width=GRID_WIDTH,
             alt=f"{words.things(len(rows), noun)} as they would be stored{', ordered by class' if summary.counts else ''}.",
         )

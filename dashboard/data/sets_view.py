@@ -17,7 +17,7 @@ from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import door, first_rows, loading, prepared
+from gan_runtime.data import loading, prepared, previews
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.data.preparations import PREPARATIONS
@@ -87,10 +87,10 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     at their defaults, fitted to the data, beside a preset of it that is for other data; else the first preset, as far as it has its options."""
     for name in PRESETS:
         spec = RunSpec.parse(nesting.overlaid(host_presets.values(name), {"dataset": dataset}))
-        if door.reads(spec.entry, spec.of_workload, offered):
+        if loading.reads(spec.entry, spec.of_workload, offered):
             return name, spec
     changes: dict[str, Any] = {"dataset": dataset}
-    for workload in door.workloads_for(offered)[:1]:
+    for workload in loading.workloads_for(offered)[:1]:
         changes |= {"workload": workload, **catalog.WORKLOADS[workload].fitted(offered)}
     of_it = [name for name, preset in PRESETS.items() if preset.values["workload"] == changes.get("workload")]
     name = next(iter(of_it or PRESETS))
@@ -135,7 +135,7 @@ def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
 @st.cache_data(show_spinner=False, max_entries=50)
 def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: ARG001  (of another content it is another picture)
     known = prepared.opened(Home(home), name, resident_bytes=0)
-    return first_rows.of_rows(known.read(np.arange(min(first_rows.SHOWN, known.rows))))
+    return previews.of_rows(known.read(np.arange(min(previews.SHOWN, known.rows))))
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)

@@ -16,7 +16,7 @@ from dashboard.launch.shown_when import has_effect, needed
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import GROUPS, Option
-from gan_runtime.data import door, loading
+from gan_runtime.data import loading
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.hardware import host_presets
 from gan_runtime.hardware.hosts import ACCELERATORS, Host
@@ -187,7 +187,7 @@ def read(home: Home) -> Filled:
     known = loading.known(home)
     try:
         spec = RunSpec.parse(fields.values())
-        door.check(spec, home)
+        loading.check(spec, home)
     except SpecError as error:
         return Filled(known, None, error.by_field())
     except DatasetError as error:

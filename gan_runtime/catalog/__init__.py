@@ -81,7 +81,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         source="Metz et al. 2017, arXiv:1611.02163; Srivastava et al. 2017, arXiv:1705.07761",
         rows=20_000,
         fields={IMAGES: pictures(28, 28, 3), LABELS: labels(THREE_DIGITS)},
-        load="gan_runtime.data.stacked_digits:load",
+        load="gan_runtime.data.digits:load_stacked",
     ),
     "mnist": DatasetEntry(
         title="MNIST",

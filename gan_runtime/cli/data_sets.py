@@ -17,8 +17,7 @@ from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.prepared import Manifest
 from gan_runtime.data.preparing import Asked
-from gan_runtime.data.summary import Summary
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Summary, Survey
 from gan_runtime.records.home import Home
 from gan_runtime.spec import presets
 

@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from gan_runtime.data import bare_pictures
+from gan_runtime.data import decoding
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.decoding import WHITE, NotUsableError, explained, read
 from gan_runtime.data.picture_files import MAX_FILE_BYTES, UNREADABLE, Source
@@ -59,4 +59,4 @@ def _is_deep(head: bytes) -> bool:
     if len(head) < HEADER.size:
         return False
     signature, _, kind, _, _, bits = HEADER.unpack(head)
-    return bool(signature == bare_pictures.PNG and kind == b"IHDR" and bits == 16)
+    return bool(signature == decoding.PNG and kind == b"IHDR" and bits == 16)

@@ -124,3 +124,52 @@ def picture_set(
 
 def _length(arrays: Arrays) -> int:
     return min((len(array) for array in arrays.values()), default=0)
+
+
+@dataclass(frozen=True)
+class ChosenFields:
+    """See `contract.DataSet`. `whole`: the set with all its fields; `fields`: those that are read."""
+
+    whole: DataSet
+    fields: Fields
+
+    @property
+    def name(self) -> str:
+        """The set's."""
+        return self.whole.name
+
+    @property
+    def origin(self) -> str:
+        """The set's."""
+        return self.whole.origin
+
+    @property
+    def note(self) -> str:
+        """The set's."""
+        return self.whole.note
+
+    @property
+    def rows(self) -> int:
+        """To train on."""
+        return self.whole.rows
+
+    @property
+    def held_out(self) -> int:
+        """Never trained on."""
+        return self.whole.held_out
+
+    @property
+    def resident(self) -> Arrays | None:
+        """The arrays of the fields; None when they are to be streamed."""
+        arrays = self.whole.resident
+        return None if arrays is None else {name: arrays[name] for name in self.fields}
+
+    def read(self, indices: Indices) -> dict[str, Array]:
+        """See DataSet."""
+        rows = self.whole.read(indices)
+        return {name: rows[name] for name in self.fields}
+
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
+        """See DataSet."""
+        rows = self.whole.read_held_out(count, first)
+        return {name: rows[name] for name in self.fields}

@@ -1,29 +1,132 @@
 """A picture file → a picture: upright, in sRGB, 8 bits a channel, at the size of the file or a part of it.
 
-What is written about a picture never decides whether its pixels can be used: metadata that cannot be read is left aside, and counted.
+What is written about a picture never decides whether its pixels can be used: metadata that cannot be read is left aside, and counted
+(`bare`): kept are the pixels, and what changes them, which is transparency, EXIF and a color profile. Sources: PNG, third edition,
+section 5; JPEG, ITU-T T.81, annex B.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import struct
 import warnings
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import BinaryIO
 
 import numpy as np
-from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 from PIL.Image import Transpose
 
-from gan_runtime.data import bare_pictures, color_profiles
-from gan_runtime.data.color_profiles import UnusableProfileError
+SAME_LEVELS = 2  # of 255: profiles that change no color by more are sRGB, as many programs write it
+SPACES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK"}  # of a profile that fits the mode
+_NO_CACHE = 0x0040  # of Little CMS: the transform is used by several threads
+_SRGB = ImageCms.createProfile("sRGB")
+
+
+class UnusableProfileError(Exception):
+    """A profile that is damaged, or of another kind of picture."""
+
+
+def in_srgb(picture: Image.Image, profile: bytes) -> Image.Image | None:
+    """A picture of mode L, RGB or CMYK as RGB; None where it is in sRGB as it is. Raises UnusableProfileError."""
+    try:
+        transform = _transform(profile, picture.mode)
+        return None if transform is None else ImageCms.applyTransform(picture, transform)
+    except (ImageCms.PyCMSError, OSError, ValueError, KeyError, TypeError):
+        raise UnusableProfileError from None
+
+
+@lru_cache(maxsize=64)
+def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
+    """None where it changes nothing that can be seen."""
+    of_file = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+    if of_file.profile.xcolor_space != SPACES[mode]:
+        raise UnusableProfileError
+    transform = ImageCms.buildTransform(of_file, _SRGB, mode, "RGB", flags=ImageCms.Flags(_NO_CACHE))
+    if mode == "CMYK":
+        return transform
+    ramp = _ramp().convert(mode)
+    changed = np.asarray(ImageCms.applyTransform(ramp, transform), np.int16)
+    return transform if abs(changed - np.asarray(ramp.convert("RGB"))).max() > SAME_LEVELS else None
+
+
+def _ramp() -> Image.Image:
+    """RGB: greys from black to white, then each mix of six levels."""
+    greys = np.arange(256).repeat(3).reshape(-1, 3)
+    mixes = np.stack(np.meshgrid(*[np.arange(0, 256, 51)] * 3), axis=-1).reshape(-1, 3)
+    return Image.fromarray(np.concatenate([greys, mixes])[None].astype(np.uint8))
+
+
+PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8"
+PROFILE_BYTES = 1 << 20  # Pillow unpacks no more; the profiles of cameras and screens have some kilobytes
+_ADOBE, _SCAN, _COMMENT = 0xEE, 0xDA, 0xFE  # JPEG: the color transform, the pixels
+
+
+def bare(content: bytes) -> bytes | None:
+    """The file without the metadata that cannot be read; None for other formats, and where nothing can be left out."""
+    parts = b"".join(_png(content) if content.startswith(PNG) else _jpeg(content))
+    return parts if 0 < len(parts) < len(content) else None
+
+
+def _png(content: bytes) -> Iterator[bytes]:
+    """Chunks: length, type, data, checksum. Those with a capital letter are needed for the pixels."""
+    yield PNG
+    place = len(PNG)
+    while place + 8 <= len(content):
+        size, kind = struct.unpack_from(">I4s", content, place)
+        end = place + 12 + size
+        data = content[place + 8 : place + 8 + size]
+        if kind[:1].isupper() or kind in (b"tRNS", b"eXIf") or (kind == b"iCCP" and _can_be_unpacked(data)):
+            yield content[place:end]
+        place = end
+
+
+def _can_be_unpacked(profile: bytes) -> bool:
+    _, separator, packed = profile.partition(b"\0")
+    unpacking = zlib.decompressobj()
+    try:
+        return (
+            bool(separator)
+            and packed[:1] == b"\0"
+            and len(unpacking.decompress(packed[1:], PROFILE_BYTES)) > 0
+            and unpacking.eof
+        )
+    except zlib.error:
+        return False
+
+
+def _jpeg(content: bytes) -> Iterator[bytes]:
+    """Segments before the pixels: marker, length, data."""
+    if not content.startswith(JPEG):
+        return
+    yield JPEG
+    place = len(JPEG)
+    while place + 4 <= len(content):
+        filler, marker, size = struct.unpack_from(">BBH", content, place)
+        if filler != 0xFF or marker == _SCAN:
+            break
+        if _is_needed(marker, content[place + 4 : place + 2 + size]):
+            yield content[place : place + 2 + size]
+        place += 2 + size
+    yield content[place:]
+
+
+def _is_needed(marker: int, data: bytes) -> bool:
+    if not (0xE0 <= marker <= 0xEF or marker == _COMMENT):
+        return True
+    is_profile = data.startswith(b"ICC_PROFILE\0") and len(data) > 14
+    return is_profile or data.startswith(b"Exif\0\0") or (marker == _ADOBE and len(data) >= 12)
+
 
 FORMATS = ("JPEG", "PNG", "WEBP")
+WHITE = 65_535  # of 16 bits
 MAX_PIXELS = (
     89_478_485  # Pillow's limit: 256 MiB of RGB; beyond it a small file may be made to fill the memory
 )
-WHITE = 65_535  # of 16 bits
 TURNS = {
     2: Transpose.FLIP_LEFT_RIGHT,
     3: Transpose.ROTATE_180,
@@ -81,11 +184,11 @@ def read(file: BinaryIO, side: int | None = None) -> Decoded:
         raise
     except Exception:
         file.seek(0)
-        content = bare_pictures.bare(file.read())
+        content = bare(file.read())
         if content is None:
             raise
-        bare = _loaded(io.BytesIO(content), side)
-        return bare.changed(bare.picture, "unreadable metadata ignored")
+        without = _loaded(io.BytesIO(content), side)
+        return without.changed(without.picture, "unreadable metadata ignored")
 
 
 @contextlib.contextmanager
@@ -165,7 +268,7 @@ def _in_srgb(file: Decoded) -> Decoded:
         else picture
     )
     try:
-        changed = color_profiles.in_srgb(colors, profile)
+        changed = in_srgb(colors, profile)
     except UnusableProfileError:
         plain, change = _without_profile(picture)
         return file.changed(plain, change).changed(plain, "unusable color profile ignored")

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import file_kinds
+from gan_runtime.data import picture_files
 from gan_runtime.data.picture_files import readable
 
 FETCH = "fetch it again"
@@ -18,16 +18,16 @@ DOWNLOAD = "download the file itself"
 SERVER_ERROR = f"a server may have answered with an error: {DOWNLOAD}"
 WRITE_IT = "write its arrays into an HDF5 file with h5py"
 ADVICE = {  # by the kind of a file
-    file_kinds.WEB_PAGE: f"the link led to a page instead of the file: {DOWNLOAD}",
-    file_kinds.XML: SERVER_ERROR,
-    file_kinds.JSON: SERVER_ERROR,
-    file_kinds.LFS_POINTER: "fetch the file itself with git lfs pull",
-    file_kinds.NUMPY: WRITE_IT,
-    file_kinds.ROOT: WRITE_IT,
-    file_kinds.NETCDF_3: "convert it with nccopy -k nc4",
-    file_kinds.HDF4: "convert it with h4toh5",
-    file_kinds.MACOS_METADATA: "give the file without ._ in its name",
-    file_kinds.ZEROS: f"an unfinished download looks so: {FETCH}",
+    picture_files.WEB_PAGE: f"the link led to a page instead of the file: {DOWNLOAD}",
+    picture_files.XML: SERVER_ERROR,
+    picture_files.JSON: SERVER_ERROR,
+    picture_files.LFS_POINTER: "fetch the file itself with git lfs pull",
+    picture_files.NUMPY: WRITE_IT,
+    picture_files.ROOT: WRITE_IT,
+    picture_files.NETCDF_3: "convert it with nccopy -k nc4",
+    picture_files.HDF4: "convert it with h4toh5",
+    picture_files.MACOS_METADATA: "give the file without ._ in its name",
+    picture_files.ZEROS: f"an unfinished download looks so: {FETCH}",
 }
 # Filters that h5py does not include, by their number in the registry of the HDF Group.
 FILTERS = {
@@ -51,7 +51,7 @@ _REASON = re.compile(r"\(([^()\n]{1,80})")
 def begins_as_hdf5(path: Path) -> bool:
     """By its first bytes. Raises OSError when it cannot be read."""
     with path.open("rb") as file:
-        return file_kinds.of(file) == file_kinds.HDF5
+        return picture_files.of(file) == picture_files.HDF5
 
 
 def not_opened(path: Path, error: OSError) -> DatasetError:
@@ -103,15 +103,17 @@ def _other_kind(path: Path) -> str:
     try:
         is_empty = not path.stat().st_size
         with path.open("rb") as file:
-            kind = file_kinds.of(file)
+            kind = picture_files.of(file)
     except OSError as error:
         return f"cannot be read ({error.strerror})"
-    if kind == file_kinds.HDF5:
+    if kind == picture_files.HDF5:
         return ""
     if is_empty:
         return f"is empty: {FETCH}"
     if kind:
-        advice = "unpack it first" if file_kinds.holds_files(kind) else ADVICE.get(kind, "give the right one")
+        advice = (
+            "unpack it first" if picture_files.holds_files(kind) else ADVICE.get(kind, "give the right one")
+        )
         return f"is no HDF5 file but {kind}: {advice}"
     return f"is no HDF5 file, whatever its name ends in: {FETCH}, or give the right one"
 

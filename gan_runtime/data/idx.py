@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import file_kinds
+from gan_runtime.data import picture_files
 
 UNSIGNED_BYTE = 8
 TYPES = {
@@ -144,7 +144,7 @@ def _shape(path: Path, kind: Kind, file: BinaryIO) -> tuple[int, ...]:
     zero, number, dimensions = struct.unpack_from(">HBB", header.ljust(4, b"\xff"))
     if zero:
         file.seek(0)
-        its_kind = file_kinds.of(file)
+        its_kind = picture_files.of(file)
         reason = f"it is {its_kind}" if its_kind else "it does not start like an IDX file"
         raise _unreadable(path, kind, reason if header else "it is empty", _advice(its_kind))
     if number in TYPES:
@@ -166,10 +166,10 @@ def _shape(path: Path, kind: Kind, file: BinaryIO) -> tuple[int, ...]:
 
 
 def _advice(its_kind: str) -> str:
-    """What to do about a file of another kind, as `file_kinds.of` calls it."""
-    if file_kinds.holds_files(its_kind):
+    """What to do about a file of another kind, as `picture_files.of` calls it."""
+    if picture_files.holds_files(its_kind):
         return "unpack it, so that the IDX file itself has this name"
-    if its_kind == file_kinds.WEB_PAGE:
+    if its_kind == picture_files.WEB_PAGE:
         return "the link led to a page, so download the file itself"
     return FETCH
 

@@ -1,4 +1,5 @@
 """Finds a data set by its name: those of the catalog, those that are prepared in a home, and those that a run has made for it.
+`check` says whether a run can have the one that it names.
 
 Run as a module it fetches one:
 
@@ -12,9 +13,12 @@ import importlib
 import sys
 from dataclasses import dataclass
 
+from pydantic import BaseModel
+
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, GanRuntimeError, HomeError, quoted
 from gan_runtime.base.fields import Fields
+from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.catalog.preparation import Promised
 from gan_runtime.data import mnist, prepared
 from gan_runtime.data.contract import Availability, DataSet
@@ -22,6 +26,48 @@ from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.sharded import row_bytes
 from gan_runtime.data.summary import Summary
 from gan_runtime.records.home import Home
+from gan_runtime.spec import RunSpec
+
+
+def check(spec: RunSpec, home: Home | None = None) -> Fields:
+    """The fields of a batch that the run's workload reads from its data set.
+
+    `home`: where prepared sets are looked for.
+
+    Raises:
+        DatasetError: no such data set, or it does not fit the workload; the message says why, and what does.
+    """
+    offered = fields_of(spec.dataset, home)
+    try:
+        return spec.entry.reads(spec.of_workload, offered)
+    except DatasetError as error:
+        raise DatasetError(
+            f"data set {spec.dataset} does not fit workload {spec.workload}: {error}"
+        ) from None
+
+
+def workloads_for(offered: Fields) -> list[str]:
+    """The workloads that read such fields with their options as they are by default, or fitted to them, in the order of the catalog."""
+    return [
+        name
+        for name, entry in catalog.WORKLOADS.items()
+        if reads(entry, entry.options(**entry.fitted(offered)), offered)
+    ]
+
+
+def reads(entry: WorkloadEntry, options: BaseModel, offered: Fields) -> bool:
+    """Whether a workload with these options of its own reads such fields."""
+    try:
+        entry.reads(options, offered)
+    except DatasetError:
+        return False
+    return True
+
+
+def rows(name: str, home: Home | None = None) -> int:
+    """Rows to train on of a whole data set, at hand or not. Raises DatasetError as `check`."""
+    return catalog.DATASETS[name].rows if name in catalog.DATASETS else availability(name, home).images
+
 
 MADE_FIRST = "made here first, when a run needs it"
 

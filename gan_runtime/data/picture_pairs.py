@@ -20,8 +20,8 @@ from gan_runtime.data import picture_places, picture_sources
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import Converted, Target, converted, halves
 from gan_runtime.data.decoding import NotUsableError
-from gan_runtime.data.pair_options import PairOptions
 from gan_runtime.data.picture_files import Source, readable
+from gan_runtime.data.picture_options import PairOptions
 from gan_runtime.data.picture_places import Place
 from gan_runtime.data.picture_rows import (
     GRID,
@@ -35,8 +35,7 @@ from gan_runtime.data.picture_rows import (
 from gan_runtime.data.pictures import content
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter, row_bytes
-from gan_runtime.data.summary import Skip
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Skip, Survey
 
 __all__ = ["content", "prepare", "survey"]
 Stem = tuple[str, str]

@@ -4,6 +4,8 @@
     set/cats/test/2.jpg         split test, folder cats, rest 2.jpg
     set/trainA/3.jpg            split train, folder A, rest 3.jpg
 
+A folder whose name says so is a split: train, val, test, holdout, dev, eval, fold 3, in any case.
+
 The folder is the first one below those that all pictures share, once the folders of the splits are taken out. Names that look alike in
 Unicode (NFC and NFD) are one.
 """
@@ -11,15 +13,74 @@ Unicode (NFC and NFD) are one.
 from __future__ import annotations
 
 import itertools
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data.picture_files import readable
-from gan_runtime.data.split_names import Split, split_of
 from gan_runtime.data.summary import Skip
+
+TRAIN, FOLD = "train", "fold"
+_SHORT = {
+    "training": TRAIN,
+    "trainval": TRAIN,
+    "valid": "val",
+    "validation": "val",
+    "testing": "test",
+    "evaluation": "eval",
+    "heldout": "holdout",
+}
+_WORD = re.compile(
+    r"(?<![^\W\d_])"  # not within a word, as in invalid
+    r"(train(?:ing|val)?|val(?:id(?:ation)?)?|test(?:ing)?|(?:hold|held)[ _-]?out|dev|eval(?:uation)?|(fold)[ _-]?(\d+))"
+    r"(?:[ _-]?(?:set|data))?"
+    r"(?=[ _-]?[ab]\b|[\W\d_]|$)",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True)
+class Split:
+    """`name`: train, val, test, holdout, dev, eval, fold 3, or a folder's own name where somebody has chosen it.
+
+    `rest`: of the folder's name, such as A of trainA; empty without letters.
+    """
+
+    name: str
+    rest: str
+    held_out: bool
+
+    @property
+    def is_fold(self) -> bool:
+        """Whether it is a fold that nobody has named as held out."""
+        return self.name.startswith(FOLD) and not self.held_out
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the folder's name says nothing else; A and B are the two sides of pairs."""
+        return self.rest.casefold() in ("", "a", "b")
+
+
+@lru_cache(maxsize=10_000)
+def split_of(folder: str) -> Split | None:
+    """None where the name is not that of a split, or of more than one (train_test)."""
+    words = list(_WORD.finditer(unicodedata.normalize("NFKC", folder)))
+    if len(words) != 1:
+        return None
+    [word] = words
+    rest = re.sub(r"[\W_]+", "_", f"{word.string[: word.start()]} {word.string[word.end() :]}").strip("_")
+    rest = rest if _LETTER.search(rest) else ""
+    if word[2]:
+        return Split(f"{FOLD} {int(word[3])}", rest, held_out=False)
+    given = re.sub("[ _-]", "", word[1].lower())
+    name = _SHORT.get(given, given)
+    return Split(name, rest, held_out=name != TRAIN)
+
 
 AUTO, NONE = "auto", "none"  # of `held_out_folders`
 MOST_NAMED = 5  # folders in a sentence

@@ -3,20 +3,112 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
+import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from gan_runtime.base import zip_directory
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.base.zip_directory import CrowdedZipError
-from gan_runtime.data import file_kinds, picture_files, zip_names
+from gan_runtime.data import picture_files, zip_source
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.folder_source import FolderSource
-from gan_runtime.data.picture_files import UNREADABLE, Source, readable
+from gan_runtime.data.picture_files import UNREADABLE, Source, is_hidden, readable
 from gan_runtime.data.summary import Skip
 from gan_runtime.data.zip_source import ZipSource
+
+
+@dataclass
+class FolderSource:
+    """See `picture_files.Source`. Links are not followed: they may lead out of the folder, or round in a circle.
+
+    Raises DatasetError: the folder itself cannot be read, or holds too many files.
+    """
+
+    root: Path
+    names: list[str] = field(default_factory=list)
+    skipped: list[Skip] = field(default_factory=list)
+    hidden: int = 0
+    warning: str = ""
+
+    def __post_init__(self) -> None:
+        waiting = [""]  # not recursive: folders may be nested deeper than Python's stack
+        while waiting:
+            folder = waiting.pop()
+            for name, kind in self._entries(folder):
+                path = f"{folder}/{name}" if folder else name
+                if is_hidden(name):
+                    self.hidden += 1
+                elif kind == "folder":
+                    waiting.append(path)
+                elif kind == "file":
+                    self._add(path)
+                else:
+                    reason = "it is a link" if kind == "link" else "it is no plain file"
+                    self.skipped.append(Skip(name=readable(path), kind=kind, reason=reason))
+        self.names.sort()
+
+    def _entries(self, folder: str) -> list[tuple[str, str]]:
+        """What is in a folder: names, and whether each is a folder, a file, a link or no file. Skips a folder that cannot be read."""
+        try:
+            with os.scandir(self.root / folder) as entries:
+                return sorted((entry.name, _kind_of_entry(entry)) for entry in entries)
+        except OSError as error:
+            if not folder:
+                raise DatasetError(
+                    f"{quoted(str(self.root))} cannot be read ({error.strerror}): give a folder that you may read."
+                ) from None
+            reason = f"the folder cannot be read ({error.strerror})"
+            self.skipped.append(
+                Skip(name=readable(f"{folder}/"), kind=picture_files.NOT_READABLE, reason=reason)
+            )
+            return []
+
+    def _add(self, name: str) -> None:
+        self.names.append(name)
+        if len(self.names) > picture_files.MAX_FILES:
+            raise DatasetError(
+                f"{self.root} holds more than {picture_files.MAX_FILES:,} files: give a smaller folder."
+            )
+
+    def open(self, name: str) -> BinaryIO:
+        """See Source. Neither a link nor a pipe that has taken the file's place meanwhile is opened."""
+        number = os.open(self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return os.fdopen(number, "rb")
+
+    def size(self, name: str) -> int:
+        """See Source."""
+        return (self.root / name).lstat().st_size
+
+    def content(self, progress: Progress) -> str:
+        """See Source."""
+        digest = hashlib.sha256()
+        for number, name in enumerate(self.names):
+            progress(number, len(self.names), "Reading the pictures")
+            digest.update(os.fsencode(name) + b"\0")
+            try:
+                if (
+                    self.size(name) > picture_files.MAX_FILE_BYTES
+                ):  # left out, and may be a film of many hours
+                    continue
+                with self.open(name) as file:
+                    digest.update(hashlib.file_digest(cast(io.BufferedReader, file), "sha256").digest())
+            except OSError as error:
+                digest.update(str(error.errno).encode())  # it is skipped by name
+        return digest.hexdigest()
+
+
+def _kind_of_entry(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "no file"
+
 
 ADVICE = "give a folder or a .zip of pictures"
 ARCHIVE = "archive"  # the kind of a file that may hold pictures itself
@@ -24,8 +116,8 @@ AT_ONCE = 512  # files between two looks at whether somebody has cancelled
 
 
 @contextlib.contextmanager
-def opened(path: Path, code_page: str = zip_names.AUTO) -> Iterator[Source]:
-    """The files of a folder or a zip file. `code_page`: of the names in a zip, see `zip_names`.
+def opened(path: Path, code_page: str = zip_source.AUTO) -> Iterator[Source]:
+    """The files of a folder or a zip file. `code_page`: of the names in a zip, see `member_names` (zip_source.py).
 
     Raises:
         DatasetError: it is neither or cannot be read, or a zip that is damaged or may not be read (see `ZipSource`).
@@ -61,13 +153,13 @@ def _no_zip(path: Path, error: Exception) -> DatasetError:
         )
     kind = ""
     with contextlib.suppress(OSError), path.open("rb") as file:
-        kind = file_kinds.of(file)
-    if kind == file_kinds.ZIP:
+        kind = picture_files.of(file)
+    if kind == picture_files.ZIP:
         return DatasetError(
             f"{path.name} is a zip file, but damaged or cut short: fetch it again, or pack it again."
         )
     if kind:
-        advice = "unpack it and give its folder" if file_kinds.holds_files(kind) else ADVICE
+        advice = "unpack it and give its folder" if picture_files.holds_files(kind) else ADVICE
         return DatasetError(f"{path.name} is {kind}, no zip file: {advice}.")
     return DatasetError(
         f"{path.name} is no zip file, or damaged: give a folder, or a .zip that opens on this machine."
@@ -89,9 +181,9 @@ def contents(files: Source, progress: Progress) -> Contents:
         if number % AT_ONCE == 0:
             progress(number, len(files.names), f"Looking at {number:,} of {len(files.names):,} files")
         kind = _kind(files, name)
-        if kind == file_kinds.PICTURE:
+        if kind == picture_files.PICTURE:
             pictures.append(name)
-        elif file_kinds.holds_files(kind):
+        elif picture_files.holds_files(kind):
             others.append(Skip(name=readable(name), kind=ARCHIVE, reason=f"it is {kind} itself"))
         else:
             reason = f"it is {kind}, no picture" if kind else "it is no JPEG, PNG or WebP picture"
@@ -102,6 +194,6 @@ def contents(files: Source, progress: Progress) -> Contents:
 def _kind(files: Source, name: str) -> str:
     try:
         with files.open(name) as file:
-            return file_kinds.of(file)
+            return picture_files.of(file)
     except UNREADABLE:  # it is skipped by name when it is to be converted, with the reason
-        return file_kinds.PICTURE
+        return picture_files.PICTURE

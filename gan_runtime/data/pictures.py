@@ -18,7 +18,7 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels
 from gan_runtime.base.fields import pictures as picture_field
-from gan_runtime.data import picture_places, picture_sources, zip_names
+from gan_runtime.data import picture_places, picture_sources, zip_source
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import Converted, Target, converted
 from gan_runtime.data.decoding import NotUsableError
@@ -28,8 +28,7 @@ from gan_runtime.data.picture_places import Place
 from gan_runtime.data.picture_rows import GRID, Tally, in_order, left_out, of_file, read_in_parts, skip
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import FieldWriter, row_bytes
-from gan_runtime.data.summary import Skip
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Skip, Survey
 
 MAX_CLASSES = 10_000
 
@@ -59,7 +58,7 @@ def survey(source: Path, options: PictureOptions, progress: Progress) -> Survey:
 
 def content(source: Path, progress: Progress) -> str:
     """A hash of the names and bytes of all files."""
-    with picture_sources.opened(source, zip_names.FALLBACK) as files:  # any bytes are a name in it
+    with picture_sources.opened(source, zip_source.FALLBACK) as files:  # any bytes are a name in it
         return files.content(progress)
 
 

@@ -9,10 +9,9 @@ from typing import Any, Protocol, cast
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.pair_options import PairOptions
-from gan_runtime.data.picture_options import PictureOptions
+from gan_runtime.data.picture_options import PairOptions, PictureOptions
 from gan_runtime.data.prepared import Stored
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Survey
 
 
 class Maker(Protocol):

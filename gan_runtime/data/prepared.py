@@ -16,7 +16,7 @@ from pydantic import Field as Bounds
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, HomeError, quoted
 from gan_runtime.base.fields import Field, Fields
-from gan_runtime.data import first_rows
+from gan_runtime.data import previews
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
 from gan_runtime.data.summary import Summary
@@ -183,8 +183,8 @@ def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataS
 
 def draw(place: Path, known: Manifest) -> None:
     """Puts a picture of the first rows into the folder of a set that is being made, where there is a picture for such rows."""
-    rows = _sharded(place, known).read(np.arange(min(first_rows.SHOWN, known.rows)))
-    picture = first_rows.of_rows(rows)
+    rows = _sharded(place, known).read(np.arange(min(previews.SHOWN, known.rows)))
+    picture = previews.of_rows(rows)
     if picture is not None:
         (place / FIRST_ROWS).write_bytes(picture)
 

@@ -20,11 +20,11 @@ from gan_runtime.base import disk, options
 from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.base.options import Option, OptionRecord
 from gan_runtime.catalog.preparation import Preparation
-from gan_runtime.data import keras_sets, live_picture, picture_files, prepared
+from gan_runtime.data import keras_sets, picture_files, prepared, previews
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.preparations import PREPARATIONS, maker_of
 from gan_runtime.data.prepared import FieldRecord, Manifest, Stored
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Survey
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import now
 
@@ -132,7 +132,7 @@ def prepare(
         return _same(home, asked.set_name, content)
     with disk.told_when_full(home.data), _folder_aside(home, aside) as folder:
         stored = maker.prepare(asked.source, chosen, folder, progress)
-        live_picture.remove(folder)
+        previews.remove(folder)
         manifest = _manifest(asked, chosen, content, stored)
         prepared.draw(folder, manifest)
         prepared.write_manifest(folder, manifest)

@@ -1,14 +1,20 @@
 """The summary of a preparation: what its rows are, what was left out and why, what was converted, what to look at before training.
 
-Every preparation returns one; the manifest of a prepared set is one, and says how the set was made as well.
+Every preparation returns one; the manifest of a prepared set is one, and says how the set was made as well. A
+`Survey` is what a look at somebody's files tells before anything is stored.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 from pydantic import Field as Bounds
+
+from gan_runtime.base.fields import Fields
 
 EXAMPLES = 3  # names of each kind in a sentence
 
@@ -107,3 +113,19 @@ class Summary(BaseModel):
         note = f"{self.note.rstrip('.')}." if self.note else ""
         folders = f"Held out by their folders: {splits}." if splits else ""
         return [sentence for sentence in (folders, self.skipped.in_words(), *of_rows, note) if sentence]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a preparation would make, before anything is stored.
+
+    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of each,
+    empty without labels. `bytes_on_disk`: of the prepared set.
+    """
+
+    fields: Fields
+    rows: int
+    summary: Summary
+    grid: NDArray[np.uint8]
+    grid_labels: tuple[str, ...]
+    bytes_on_disk: int

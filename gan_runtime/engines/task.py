@@ -9,8 +9,7 @@ from typing import Any
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.catalog import WorkloadEntry
-from gan_runtime.data.chosen import ChosenFields
-from gan_runtime.data.contract import DataSet
+from gan_runtime.data.contract import ChosenFields, DataSet
 from gan_runtime.engines.state_names import average_owners
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Program, Workload

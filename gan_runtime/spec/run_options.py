@@ -19,7 +19,7 @@ TABLE_1 = "paper, Table 1"
 
 
 class RunOptions(BaseModel):
-    """Read by everyone. Which data sets there are is known at the door only (data/door.py): people name their own."""
+    """Read by everyone. Which data sets there are is known at the door only (data/loading.py): people name their own."""
 
     name: str = option(
         "",

@@ -18,7 +18,7 @@ from gan_runtime.base.errors import (
     SpecError,
     UnknownRunError,
 )
-from gan_runtime.data import door, loading
+from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.hardware import host_presets
 from gan_runtime.hardware.hosts import Host
@@ -67,7 +67,7 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
     resolved = _resolved(spec, host, accelerator, wrong) if accelerator else None
     is_in_the_making = home is not None and data_jobs.preparing_job(home, spec.dataset) is not None
     data = fields = None
-    if not is_in_the_making and (fields := _tried(lambda: door.check(spec, home), "dataset", wrong)):
+    if not is_in_the_making and (fields := _tried(lambda: loading.check(spec, home), "dataset", wrong)):
         data = _tried(lambda: _enough(spec, home), "dataset", wrong)
     if home is not None:
         _tried(lambda: starting_point.check(home, spec, after), "start_from", wrong)

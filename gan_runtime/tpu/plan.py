@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from gan_runtime.base.errors import AcceleratorError, DatasetError, quoted
 from gan_runtime.base.fields import SOURCE, Field, Fields
-from gan_runtime.data import door, loading
+from gan_runtime.data import loading
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology
@@ -126,7 +126,7 @@ def reading(spec: RunSpec, home: Home | None = None) -> Reading:
         DatasetError: no such data set, or one that does not fit the workload.
     """
     name = spec.dataset
-    return Reading(door.check(spec, home), door.rows(name, home), loading.is_streamed(name, home))
+    return Reading(loading.check(spec, home), loading.rows(name, home), loading.is_streamed(name, home))
 
 
 def at(spec: RunSpec, point: Point) -> RunSpec:

@@ -7,7 +7,7 @@ each image. The constants were fitted to the measured trainers of docs/metrics.m
 from __future__ import annotations
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.data import door
+from gan_runtime.data import loading
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
@@ -24,7 +24,7 @@ BYTES_PER_ACTIVATION = {"float32": 9.4, "mixed_bfloat16": 2.6, "mixed_float16": 
 
 def memory_bytes(spec: RunSpec, home: Home | None = None) -> float:
     """Bytes of main memory of all processes of a run on the CPU. For GPU and TPU a rough guide only: not measured there."""
-    size = spec.entry.size(spec.of_workload, door.check(spec, home))
+    size = spec.entry.size(spec.of_workload, loading.check(spec, home))
     once = BASE_BYTES + size.parameters * BYTES_PER_WEIGHT
     copies = spec.replicas_in_all * size.parameters * BYTES_PER_COPY
     activations = spec.batch_size_global * size.activations_per_row * BYTES_PER_ACTIVATION[spec.precision]

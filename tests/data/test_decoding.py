@@ -14,7 +14,7 @@ from PIL import Image, ImageCms
 from gan_runtime.data import preparing
 from gan_runtime.data.conversion import Converted, NotUsableError, Target, converted
 from gan_runtime.data.preparing import Asked
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Survey
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
 from tests.support import icc_profiles
 

@@ -10,7 +10,7 @@ import pytest
 
 from gan_runtime.base.errors import DatasetError, RunStateError, SpecError
 from gan_runtime.base.fields import IMAGES, LABELS, labels, needed, pair_fields, pictures
-from gan_runtime.data import door, prepared, preparing
+from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
@@ -47,8 +47,8 @@ def photos(**options: Any) -> RunSpec:
 def test_a_run_may_name_any_prepared_set_that_fits(home: Home, host: Host, prepare: Prepare) -> None:
     prepare(pixels="28", color="grey")
     assert ask(home, host).submit(photos()).spec().dataset == "photos"
-    assert door.check(photos(), home) == {IMAGES: pictures(28, 28, 1)}
-    assert door.rows("photos", home) == 8
+    assert loading.check(photos(), home) == {IMAGES: pictures(28, 28, 1)}
+    assert loading.rows("photos", home) == 8
 
 
 def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
@@ -67,17 +67,17 @@ def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
 
 def test_stacked_digits_do_not_fit_networks_for_grey_pictures() -> None:
     spec = RunSpec.parse({"dataset": "stacked_digits"})
-    assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(lambda: door.check(spec))
+    assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(lambda: loading.check(spec))
 
 
 def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
-    assert {"dcgan_mnist", "dcgan", "mlp_gan"} <= set(door.workloads_for({IMAGES: pictures(28, 28, 1)}))
-    for_color = door.workloads_for({IMAGES: pictures(64, 64, 3), LABELS: labels(("cat", "dog"))})
+    assert {"dcgan_mnist", "dcgan", "mlp_gan"} <= set(loading.workloads_for({IMAGES: pictures(28, 28, 1)}))
+    for_color = loading.workloads_for({IMAGES: pictures(64, 64, 3), LABELS: labels(("cat", "dog"))})
     assert "dcgan" in for_color
     assert {"dcgan_mnist", "mlp_gan", "pix2pix", "shower_3dgan"}.isdisjoint(for_color)
-    assert "dcgan" not in door.workloads_for({LABELS: labels(("cat",))})
-    assert "pix2pix" in door.workloads_for(pair_fields(32, 32)), "with a smaller tile than the usual one"
-    assert "pix2pix" not in door.workloads_for(pair_fields(8, 8))
+    assert "dcgan" not in loading.workloads_for({LABELS: labels(("cat",))})
+    assert "pix2pix" in loading.workloads_for(pair_fields(32, 32)), "with a smaller tile than the usual one"
+    assert "pix2pix" not in loading.workloads_for(pair_fields(8, 8))
 
 
 def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host: Host) -> None:

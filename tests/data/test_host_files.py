@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import host_files, mnist
-from gan_runtime.data.host_files import Offered
+from gan_runtime.data import mnist, uploads
+from gan_runtime.data.uploads import Offered
 from tests.support.plain_user import without_rights
 
 
@@ -29,25 +29,25 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sentence(given: str) -> str:
     with pytest.raises(DatasetError) as refused:
-        host_files.chosen(given)
+        uploads.chosen(given)
     return str(refused.value)
 
 
 @pytest.mark.usefixtures("root")
 def test_folders_and_zips_are_offered() -> None:
-    offered = host_files.offered()
+    offered = uploads.offered()
     assert offered.names == ["birds.ZIP", "mnist", "photos", "photos/cats", "photos/more.zip"]
     assert offered.problems == []
 
 
 def test_a_download_with_a_query_in_its_name_is_offered(root: Path) -> None:
     (root / "dataset_3_1.hdf5?download=1").touch()
-    assert "dataset_3_1.hdf5?download=1" in host_files.offered((".h5", ".hdf5")).names
+    assert "dataset_3_1.hdf5?download=1" in uploads.offered((".h5", ".hdf5")).names
 
 
 def test_what_is_offered_can_be_chosen(root: Path) -> None:
-    names = host_files.offered().names
-    assert [host_files.chosen(name) for name in names] == [root / name for name in names]
+    names = uploads.offered().names
+    assert [uploads.chosen(name) for name in names] == [root / name for name in names]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
     (root / os.fsdecode(b"\xff")).mkdir()
     denied = "cannot be read (Permission denied): give the user of the dashboard the right to read it."
     with without_rights(root / "photos"):
-        offered = host_files.offered()
+        offered = uploads.offered()
         assert sentence("photos/cats") == f"{root}/photos/cats {denied}"
     assert offered.names == ["birds.ZIP", "mnist", "photos"]
     assert offered.problems == [
@@ -77,7 +77,7 @@ def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
         f"{root}/? cannot be offered: its name is not text in UTF-8. Rename it.",
     ]
     with without_rights(root):
-        assert host_files.offered() == Offered([], [f"{root} {denied}"])
+        assert uploads.offered() == Offered([], [f"{root} {denied}"])
         for look in (mnist.availability, mnist.fields, mnist.load):
             with pytest.raises(
                 DatasetError, match=r"data/mnist cannot be read \(Permission denied\): give this user"
@@ -89,9 +89,9 @@ def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
 
 def test_without_the_variable_nothing_is_offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
-    assert host_files.offered() == Offered()
+    assert uploads.offered() == Offered()
     assert sentence("x").startswith("GAN_DATA_DIR is not set: set it to a folder of data")
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
-    [problem] = host_files.offered().problems
+    [problem] = uploads.offered().problems
     assert "which is not a folder" in problem
     assert "which is not a folder" in sentence("x")

@@ -13,11 +13,11 @@ from PIL import Image
 from dashboard import data_words
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.data import first_rows, live_picture, loading, prepared, preparing
+from gan_runtime.data import loading, prepared, preparing, previews
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
+from gan_runtime.data.previews import LivePicture
 from gan_runtime.domains.flows import films, preparation_options
 from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.fields import LATER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
@@ -205,7 +205,7 @@ def test_while_it_is_made_a_picture_shows_the_flow_and_a_cancel_leaves_nothing(
     work.mkdir()
 
     def cancel(done: int, total: int, sentence: str) -> None:
-        seen.append((done, total, sentence, live_picture.read(work)))
+        seen.append((done, total, sentence, previews.read(work)))
         if done == 20:
             raise CancelledError
 
@@ -233,14 +233,14 @@ def test_the_picture_is_drawn_anew_once_a_second_and_is_no_part_of_the_set(
         seconds[0] = now_s
         picture.renew(draw)
     assert drawn == [0.0, 1.0, 7.0]
-    assert [path.name for path in tmp_path.glob("live*")] == [live_picture.FILE]
+    assert [path.name for path in tmp_path.glob("live*")] == [previews.FILE]
     made(home)
     assert not list(prepared.folder(home, "karman").glob("*live*"))
 
 
 def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Home) -> None:
     flows = made(home, later=0, grid="half", frames=17)
-    shown = first_rows.of_rows(flows.read(np.arange(first_rows.SHOWN)))
+    shown = previews.of_rows(flows.read(np.arange(previews.SHOWN)))
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
     assert picture.size == (2 * 96 + 2, 2 * 40 + 2)

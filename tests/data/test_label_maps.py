@@ -10,7 +10,7 @@ from PIL import Image
 
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Survey
 from tests.data.conftest import BLUE, GREEN, RED, Pack
 
 

@@ -15,10 +15,10 @@ from PIL import Image
 from dashboard import data_words
 from gan_runtime.base.errors import DatasetError, HomeError
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.data import first_rows, prepared, preparing
+from gan_runtime.data import prepared, preparing, previews
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparing import Asked
-from gan_runtime.data.survey import Survey
+from gan_runtime.data.summary import Survey
 from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
 
@@ -189,7 +189,7 @@ def test_the_preview_and_the_card_show_source_and_target_beside_each_other(home:
     assert colors(seen.grid[:, :, 32:]) == [BLUE]
     assert not home.data.exists()
     pairs = made(home, source)
-    shown = first_rows.of_rows(pairs.read(np.arange(1)))
+    shown = previews.of_rows(pairs.read(np.arange(1)))
     assert shown is not None
     card = np.asarray(Image.open(io.BytesIO(shown)).convert("RGB"))
     assert [tuple(card[16, column]) for column in (16, 48)] == [RED, BLUE]

@@ -7,8 +7,7 @@ import unicodedata
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data.picture_places import Place, places
-from gan_runtime.data.split_names import Split, split_of
+from gan_runtime.data.picture_places import Place, Split, places, split_of
 
 
 def found(names: list[str], held_out_folders: str = "auto") -> list[tuple[str, bool, str, str]]:

@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Field, labels
-from gan_runtime.data import loading, prepared, stacked_digits
+from gan_runtime.data import digits, loading, prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter, ShardedSet
 from gan_runtime.domains.flows.fields import flow_fields
@@ -277,6 +277,6 @@ def test_stacked_digits_are_three_digits_as_red_green_and_blue() -> None:
 
 
 def test_stacked_digits_have_a_thousand_modes_and_are_the_same_everywhere() -> None:
-    data, again = stacked_digits.load(), stacked_digits.load()
+    data, again = digits.load_stacked(), digits.load_stacked()
     assert len(set(data.resident["labels"])) == 1_000
     assert np.array_equal(data.resident["images"], again.resident["images"])

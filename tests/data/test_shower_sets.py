@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.cli.app import app
-from gan_runtime.data import first_rows, loading, prepared, preparing
+from gan_runtime.data import loading, prepared, preparing, previews
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
@@ -161,9 +161,9 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
 
 def test_the_card_of_a_set_of_showers_shows_the_first_from_three_sides(home: Home) -> None:
     rows = made(home).read(np.arange(16))
-    shown = first_rows.of_rows(rows)
+    shown = previews.of_rows(rows)
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
     assert picture.width > picture.height > 100
     assert len(picture.getcolors(1 << 20)) > 50, "nothing is drawn"
-    assert first_rows.of_rows({ENERGY: rows[ENERGY]}) is None
+    assert previews.of_rows({ENERGY: rows[ENERGY]}) is None

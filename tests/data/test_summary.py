@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from gan_runtime.data import first_rows, prepared, preparing
+from gan_runtime.data import prepared, preparing, previews
 from gan_runtime.data.picture_rows import MOST_TOLD, Tally
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.summary import Quantity, Skip, Skipped, Summary
@@ -54,8 +54,8 @@ def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread:
 
 
 def test_pairs_of_large_pictures_are_drawn_smaller() -> None:
-    drawn = Image.open(io.BytesIO(first_rows.of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
-    assert drawn.width == first_rows.WIDEST
+    drawn = Image.open(io.BytesIO(previews.of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
+    assert drawn.width == previews.WIDEST
 
 
 def test_what_was_left_out_is_a_sentence_with_names_of_each_kind() -> None:

@@ -18,8 +18,8 @@ from dashboard.data import mosaic, sets_view
 from dashboard.frame import session
 from gan_runtime import catalog
 from gan_runtime.base.fields import Fields, labels, pair_fields
-from gan_runtime.data import door, first_rows, loading, prepared, uploads
-from gan_runtime.data.live_picture import LivePicture
+from gan_runtime.data import loading, prepared, previews, uploads
+from gan_runtime.data.previews import LivePicture
 from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
@@ -74,9 +74,9 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
 def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
     kept = mosaic.embedded(name)
     assert kept is not None
-    rows = loading.load(name).read(np.arange(first_rows.SHOWN))["images"]
+    rows = loading.load(name).read(np.arange(previews.SHOWN))["images"]
     shown = np.asarray(Image.open(kept))
-    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(first_rows.png(rows)))))
+    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(previews.png(rows)))))
     assert mosaic.embedded("mnist") is None
 
 
@@ -93,7 +93,7 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
     app = show("data")
     app.button(key="data.train.stacked_digits").click().run()
     assert not app.exception
-    assert filled_in(app, "workload") == door.workloads_for(catalog.DATASETS["stacked_digits"].fields)[0]
+    assert filled_in(app, "workload") == loading.workloads_for(catalog.DATASETS["stacked_digits"].fields)[0]
     assert filled_in(app, "learning_rate_generator") == "5e-4", "what the preset says of any workload"
     assert not app.error
 
@@ -115,7 +115,7 @@ def test_train_on_it_begins_with_options_that_read_the_set(
     own = spec.flat()
     assert (name, own["dataset"]) == (preset, dataset)
     assert (own["workload"], own["tile"], own["unrolled"], own["epochs"]) == options
-    assert door.reads(spec.entry, spec.of_workload, offered)
+    assert loading.reads(spec.entry, spec.of_workload, offered)
 
 
 def test_train_on_it_finds_nothing_wrong_with_pairs_of_pictures(show: Show, home: Home) -> None:

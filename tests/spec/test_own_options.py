@@ -14,7 +14,7 @@ from gan_runtime.base.metrics import Network
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog import pairs
 from gan_runtime.catalog.entries import Judgement, Picture, Size, WorkloadEntry
-from gan_runtime.data import door
+from gan_runtime.data import loading
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision.next_attempt import changeable
@@ -278,7 +278,7 @@ def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(
     stranger: str,
 ) -> None:
     with pytest.raises(DatasetError) as refused:
-        door.check(RunSpec.parse({"workload": stranger}))
+        loading.check(RunSpec.parse({"workload": stranger}))
     assert str(refused.value) == (
         "data set digits does not fit workload stranger: it reads spectra, and the data set has none: "
         "choose another."
@@ -286,5 +286,5 @@ def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(
     with pytest.raises(
         DatasetError, match=r"^no data set is called 'minst', there are .*: did you mean mnist\?$"
     ):
-        door.check(RunSpec.parse({"dataset": "minst"}))
-    assert set(door.check(RunSpec())) == {"images"}
+        loading.check(RunSpec.parse({"dataset": "minst"}))
+    assert set(loading.check(RunSpec())) == {"images"}

@@ -10,7 +10,7 @@ import pytest
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError
-from gan_runtime.data import door
+from gan_runtime.data import loading
 from gan_runtime.engines.contract import StepNumbers, WorkerNews
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
@@ -147,8 +147,8 @@ def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
 
 def test_a_run_whose_checkpoints_have_no_room_is_not_queued(home: Home, host: Host, left: list[int]) -> None:
     spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
-    needed = memory_estimate.checkpoints_bytes(spec, door.check(spec, home))
-    assert needed == 12 * 16 * spec.entry.size(spec.of_workload, door.check(spec, home)).parameters
+    needed = memory_estimate.checkpoints_bytes(spec, loading.check(spec, home))
+    assert needed == 12 * 16 * spec.entry.size(spec.of_workload, loading.check(spec, home)).parameters
     left[0] = disk.LEAST_BYTES + needed - 1
     with pytest.raises(
         HomeError, match=r"but starting a run with its checkpoints needs \d+ MB: make space on it\."

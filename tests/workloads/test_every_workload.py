@@ -17,7 +17,7 @@ from keras import ops
 from gan_runtime import catalog
 from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels, pictures
 from gan_runtime.catalog import WorkloadEntry
-from gan_runtime.data import door
+from gan_runtime.data import loading
 from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.workloads.contract import Batch, Forward, Phase, Workload
@@ -91,7 +91,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy("float32")
     entry = catalog.WORKLOADS[request.param]
-    offered = next((fields for fields in OFFERED if request.param in door.workloads_for(fields)), None)
+    offered = next((fields for fields in OFFERED if request.param in loading.workloads_for(fields)), None)
     assert offered is not None, f"{request.param} reads no fields of OFFERED: add those of its rows there"
     options = entry.options(**entry.fitted(offered))
     fields = entry.reads(options, offered)

@@ -13,7 +13,7 @@ from gan_runtime.base.fields import pictures
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.catalog.dcgan import DcganOptions
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.data import door
+from gan_runtime.data import loading
 from gan_runtime.workloads import dcgan, dcgan_mnist
 from gan_runtime.workloads.contract import Networks, Phase, Workload
 from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout
@@ -27,7 +27,7 @@ IMAGES = 6
 FIELDS = {"images": pictures(28, 28, 1)}
 PAIRS = [
     name
-    for name in door.workloads_for(FIELDS)
+    for name in loading.workloads_for(FIELDS)
     if isinstance(importlib.import_module(catalog.WORKLOADS[name].module).WORKLOAD, Pair)
 ]
 LN_2 = 0.6931471805599453

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data.contract import Arrays, Progress
-from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.prepared import Stored
+from gan_runtime.data.previews import LivePicture
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
 from gan_runtime.domains.flows import lattice as flow_frames
