@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gan_runtime.engines.tf import batch_norms
 from gan_runtime.engines.tf import kernels as tf_kernels
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels, Sizes
@@ -221,7 +222,7 @@ def test_a_convolution_is_made_of_spectra_where_that_saves_most_multiplications(
 
 
 @pytest.mark.parametrize("shape", [(BATCH, 7, 7, 8), (BATCH, 40), (BATCH, 7, 8), (BATCH, 4, 3, 5, 8)])
-@pytest.mark.parametrize("norm", [tf_kernels.fused_batch_norm, tf_kernels.synchronised_batch_norm])
+@pytest.mark.parametrize("norm", [batch_norms.fused_batch_norm, batch_norms.synchronised_batch_norm])
 def test_a_batch_norm_on_one_replica_is_that_of_keras(
     shape: tuple[int, ...], norm: Callable[..., Any]
 ) -> None:
@@ -257,7 +258,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
         inputs = [values[replica_id()], gamma, beta]
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            outcome = tf_kernels.synchronised_batch_norm(*inputs, 1e-3)[0]
+            outcome = batch_norms.synchronised_batch_norm(*inputs, 1e-3)[0]
             total = tf.reduce_sum(outcome * weights[replica_id()])
         return [outcome, *tape.gradient(total, inputs)]
 
@@ -267,7 +268,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     whole = [tf.reshape(values, [6, 7, 7, 8]), gamma, beta]
     with tf.GradientTape() as tape:
         tape.watch(whole)
-        expected = tf_kernels.fused_batch_norm(*whole, 1e-3)[0]
+        expected = batch_norms.fused_batch_norm(*whole, 1e-3)[0]
         total = tf.reduce_sum(expected * tf.reshape(weights, expected.shape))
     assert_same(
         [value.numpy() for value in found],

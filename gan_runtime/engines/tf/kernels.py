@@ -19,6 +19,12 @@ from typing import Any
 import tensorflow as tf
 
 from gan_runtime.engines.taps import among_zeros, enlarged_convolution
+from gan_runtime.engines.tf.batch_norms import (
+    IMAGE_AXES,
+    backward_scope_name,
+    fused_batch_norm,
+    synchronised_batch_norm,
+)
 from gan_runtime.engines.tf.products import (
     FewPixels,
     few_pixels,
@@ -30,7 +36,7 @@ from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
 from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
-IMAGE_AXES, VOLUME_AXES = 2, 3
+VOLUME_AXES = 3
 PHASES = ((2, 2), "same")  # strides and padding for which the parity split is written out
 PHASE_KERNELS = ((4, 4), (5, 5))
 PHASE_CHANNELS = 4  # with more output channels the plain kernel is as fast
@@ -102,14 +108,14 @@ class CpuKernels(PlainKernels):
         values, kernel, strides, padding = among_zeros(values, kernel, strides, padding)
         if len(strides) == VOLUME_AXES and max(strides) == 1 and values.dtype == tf.bfloat16:
             surrounded, kernel = _surrounded(values, kernel, padding), tf.convert_to_tensor(kernel)
-            return volume_convolution(surrounded, kernel, _backward_scope())
+            return volume_convolution(surrounded, kernel, backward_scope_name())
         if len(strides) != IMAGE_AXES:
             return super().convolution(values, kernel, strides, padding)
         if product := _product(values, values.shape[1:-1], kernel, strides, padding):
             return product.convolution(values, tf.convert_to_tensor(kernel))
         if spectral := self._spectral(values, values.shape[1:-1], kernel, strides, padding):
             return spectral.convolution(values, tf.convert_to_tensor(kernel))
-        backward_scope = _backward_scope()
+        backward_scope = backward_scope_name()
 
         @tf.custom_gradient
         def forward(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
@@ -135,7 +141,7 @@ class CpuKernels(PlainKernels):
             return product.transposed(values, tf.convert_to_tensor(kernel))
         if spectral := self._spectral(values, sizes, kernel, strides, padding):
             return spectral.transposed(values, tf.convert_to_tensor(kernel))
-        backward_scope = _backward_scope()
+        backward_scope = backward_scope_name()
 
         @tf.custom_gradient
         def forward(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
@@ -197,11 +203,6 @@ def _zeros(values: tf.Tensor, kernel: tf.Tensor, padding: Padding) -> tuple[tupl
 def _axis(size: int, taps: int, stride: int, padding: str) -> Axis:
     outcome = -(-size // stride) if padding == "same" else (size - taps) // stride + 1
     return Axis(size, outcome, taps, stride, _padding(size, outcome, taps, stride, padding)[0])
-
-
-def _backward_scope() -> str:
-    """The name under which TensorFlow itself would file the gradient of what is built here, for profiles to find it."""
-    return f"gradient_tape/{tf.get_current_name_scope()}/"
 
 
 def _convolution(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
@@ -294,50 +295,3 @@ def _input_gradient_by_phases(
     phases = tf.reshape(by_phase, [2, 3, 2, 3, kernel.shape[2], kernel.shape[3]])
     small = tf.reshape(tf.transpose(phases, [1, 3, 5, 0, 2, 4]), [3, 3, kernel.shape[3], 4 * kernel.shape[2]])
     return tf.nn.depth_to_space(tf.nn.conv2d(upstream, small, 1, "SAME"), 2)
-
-
-def fused_batch_norm(
-    values: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Batch norm over this replica's values; mean and biased variance in float32. What is no image is taken for a flat one."""
-    rows, *sizes, channels = values.shape
-    is_image = len(sizes) == IMAGE_AXES
-    images = values if is_image else tf.reshape(values, [rows, math.prod(sizes), 1, channels])
-    outputs, mean, unbiased = tf.compat.v1.nn.fused_batch_norm(
-        images, gamma, beta, epsilon=epsilon, is_training=True
-    )
-    count = images.shape[0] * images.shape[1] * images.shape[2]
-    return (
-        tf.reshape(outputs, values.shape),
-        tf.stop_gradient(mean),
-        tf.stop_gradient(unbiased * (count - 1) / count),
-    )
-
-
-def synchronised_batch_norm(
-    values: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Batch norm over the values of all replicas, exchanged in one all-reduce a layer; the mean of equal shares is exact."""
-    wide = tf.cast(values, tf.float32)
-    axes = list(range(len(values.shape) - 1))
-    own = tf.stack([tf.reduce_mean(wide, axes), tf.reduce_mean(tf.square(wide), axes)])
-    mean, mean_square = tf.unstack(_mean_over_replicas(own))
-    variance = tf.maximum(mean_square - tf.square(mean), 0.0)
-    outputs = tf.nn.batch_normalization(wide, mean, variance, beta, gamma, epsilon)
-    return tf.cast(outputs, values.dtype), tf.stop_gradient(mean), tf.stop_gradient(variance)
-
-
-@tf.custom_gradient
-def _mean_over_replicas(own: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-    """The way back is the same exchange; it is written out so that profiles find it under its layer's name."""
-    backward_scope = _backward_scope()
-
-    def exchanged(values: tf.Tensor) -> tf.Tensor:
-        with tf.name_scope("all_reduce_batch_norm"):
-            return tf.distribute.get_replica_context().all_reduce("mean", values)
-
-    def backward(upstream: tf.Tensor) -> tf.Tensor:
-        with tf.name_scope(backward_scope):
-            return exchanged(upstream)
-
-    return exchanged(own), backward
