@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from gan_runtime.base.output_files import FORMULA_BEGINNINGS
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.records.journal import ACTIVE
-from gan_runtime.studies.break_even import Cost, break_even_steps
+from gan_runtime.studies.statistics import Cost, break_even_steps
 from gan_runtime.training import stragglers
 
 THIN = "\u2009"

@@ -18,7 +18,7 @@ from gan_runtime.evaluation import requests
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
-from gan_runtime.studies import quotations
+from gan_runtime.studies import references
 from gan_runtime.training import snapshots
 
 STOP = EndButton("paper.11.stop", "Stop", "stopping …")
@@ -30,7 +30,7 @@ def descent(runtime: Runtime) -> None:
     kept = [known[run_id] for run_id in queries.runs_with_descent(runtime.store) if run_id in known]
     names = {row.run_id: widgets.title(row) for row in listed.offered(kept)}
     if not names:
-        paper_figure.claim(quotations.REDUCED, verdicts.NO_DESCENT)
+        paper_figure.claim(references.REDUCED, verdicts.NO_DESCENT)
         return
     picked = st.selectbox(
         "Run", list(names), format_func=names.__getitem__, key="paper.11.run", label_visibility="collapsed"
@@ -39,7 +39,7 @@ def descent(runtime: Runtime) -> None:
     if surfaces:
         unlike = comparable.shortfalls(queries.conditions(runtime.store, [picked]), 1, comparable.OF_ONE_RUN)
         paper_figure.source_of_run(runtime.store, picked, unlike)
-        paper_figure.claim(quotations.REDUCED, comparable.judged(loss_words.descends(surfaces), unlike))
+        paper_figure.claim(references.REDUCED, comparable.judged(loss_words.descends(surfaces), unlike))
         st.markdown(loss_words.descent(surfaces))
         _maps(surfaces, picked, queries.declared_of(runtime.store, [picked]))
     _job(runtime, picked, bool(surfaces))

@@ -19,7 +19,7 @@ from gan_runtime.catalog.published import PublishedScaling, PublishedTimes
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.studies import quotations, references
+from gan_runtime.studies import references
 
 SHOWN = {
     "workload",
@@ -52,10 +52,10 @@ def show(store: Store, found: Batches | None) -> None:
 def _accelerator_figure(store: Store, found: Batches | None, rates: pd.DataFrame) -> None:
     with paper_figure.box("13", "CPU, GPU, TPU"):
         if found is None:
-            paper_figure.claim(quotations.FASTER, verdicts.NO_DEVICES)
+            paper_figure.claim(references.FASTER, verdicts.NO_DEVICES)
         else:
             paper_figure.source(store, found.ranked, found.study, found.run_ids)
-            paper_figure.claim(quotations.FASTER, found.judged(time_words.accelerators(found.results)))
+            paper_figure.claim(references.FASTER, found.judged(time_words.accelerators(found.results)))
             for sentence in study_words.sentences(found.results):
                 st.markdown(f"- {sentence}")
             paper_figure.points(found.results, "epoch_seconds")

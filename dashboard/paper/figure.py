@@ -15,7 +15,7 @@ from dashboard.studies import condition_words, study_points
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
-from gan_runtime.studies.quotations import Quotation
+from gan_runtime.studies.references import Quotation
 
 
 def box(number: str, title: str) -> st.delta_generator.DeltaGenerator:

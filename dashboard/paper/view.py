@@ -22,7 +22,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
-from gan_runtime.studies import quotations, references
+from gan_runtime.studies import references
 from gan_runtime.studies.statistics import LEVEL
 
 LOSSES = ("loss_generator", "loss_discriminator")
@@ -117,11 +117,11 @@ def batch_figures(store: Store, found: Batches) -> None:
     paper_figure.source(store, found.ranked, found.study, found.run_ids)
     _times(store, found)
     with paper_figure.box("7", "Losses of generator and discriminator"):
-        paper_figure.without_claim(quotations.LOSSES_SHOWN)
+        paper_figure.without_claim(references.LOSSES_SHOWN)
         st.markdown(loss_words.losses(found.results))
         _loss_curves(store, found, LOSSES, "paper.7")
     with paper_figure.box("8", "Where the losses gather"):
-        paper_figure.without_claim(quotations.HISTOGRAMS_SHOWN)
+        paper_figure.without_claim(references.HISTOGRAMS_SHOWN)
         st.markdown(
             loss_words.concentration(found.named(queries.loss_quartiles(store, found.run_ids, LOSSES[1])))
         )
@@ -133,15 +133,15 @@ def _times(store: Store, found: Batches) -> None:
     accelerators = {one.accelerator for one in queries.conditions(store, found.run_ids)}
     with paper_figure.box("5", "Training time by batch size"):
         paper_figure.claim(
-            quotations.TIME_FELL, found.judged(time_words.time_by_batch(found.results, accelerators))
+            references.TIME_FELL, found.judged(time_words.time_by_batch(found.results, accelerators))
         )
-        paper_figure.claim(quotations.TIME_ROSE, found.judged(time_words.time_grows(found.results)))
+        paper_figure.claim(references.TIME_ROSE, found.judged(time_words.time_grows(found.results)))
         st.markdown("The two sentences contradict each other, so no run can agree with both.")
         paper_figure.points(found.results, "epoch_seconds")
     epochs = found.named(queries.epoch_times(store, found.run_ids))
     with paper_figure.box("6", "Training time of each epoch"):
         paper_figure.claim(
-            quotations.TIME_ROSE, found.judged(time_words.time_by_epoch(epochs, found.results))
+            references.TIME_ROSE, found.judged(time_words.time_by_epoch(epochs, found.results))
         )
         plots.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
 
@@ -150,7 +150,7 @@ def rate_figure(store: Store, found: Batches | None) -> None:
     """Figure 9, from a study of the rate's schedule."""
     with paper_figure.box("9", "Learning rate by iteration"):
         if found is None:
-            paper_figure.claim(quotations.RATE_DIPS, verdicts.NO_SCHEDULE)
+            paper_figure.claim(references.RATE_DIPS, verdicts.NO_SCHEDULE)
             return
         paper_figure.source(store, found.ranked, found.study, found.run_ids)
         rows = [
@@ -160,8 +160,8 @@ def rate_figure(store: Store, found: Batches | None) -> None:
             queries.curves(store, list(found.first.values()), ("learning_rate_generator",), "epoch")
         )
         cycles = loss_words.rate_cycles(curves, {row.batch_size_global for row in rows})
-        paper_figure.quote(quotations.RATE_OF_TABLE)
-        paper_figure.claim(quotations.RATE_DIPS, found.judged(cycles))
+        paper_figure.quote(references.RATE_OF_TABLE)
+        paper_figure.claim(references.RATE_DIPS, found.judged(cycles))
         st.markdown(loss_words.rates(curves))
         _smooth_lines(found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1)
 
@@ -169,7 +169,7 @@ def rate_figure(store: Store, found: Batches | None) -> None:
 def optimization_figure(found: Batches) -> None:
     """Figure 10."""
     with paper_figure.box("10", "Loss optimization"):
-        paper_figure.claim(quotations.OPTIMIZED, found.judged(loss_words.optimized_best(found.results)))
+        paper_figure.claim(references.OPTIMIZED, found.judged(loss_words.optimized_best(found.results)))
         st.caption(
             "“The loss” is read as the generator's: of the discriminator's the text says under Fig. 11 that it grows with the batch."
         )
@@ -181,8 +181,8 @@ def descent_figure(runtime: Runtime, found: Batches | None) -> None:
     """Figure 11: what its text says of the batches, and the path of one run."""
     with paper_figure.box("11", "Descent path"):
         if found is not None:
-            paper_figure.claim(quotations.LEAST_AT_512, found.judged(loss_words.least_at_512(found.results)))
-            paper_figure.claim(quotations.RISES_IN_D, found.judged(loss_words.rises_in_d(found.results)))
+            paper_figure.claim(references.LEAST_AT_512, found.judged(loss_words.least_at_512(found.results)))
+            paper_figure.claim(references.RISES_IN_D, found.judged(loss_words.rises_in_d(found.results)))
         descent_view.descent(runtime)
 
 
@@ -190,11 +190,11 @@ def xla_figure(store: Store, found: Batches | None) -> None:
     """Figure 12."""
     with paper_figure.box("12", "XLA on and off"):
         if found is None:
-            paper_figure.claim(quotations.XLA, verdicts.NO_XLA)
+            paper_figure.claim(references.XLA, verdicts.NO_XLA)
             return
         paper_figure.source(store, found.ranked, found.study, found.run_ids)
         compared = time_words.xla(found.results, queries.conditions(store, found.run_ids))
-        paper_figure.claim(quotations.XLA, found.judged(compared))
+        paper_figure.claim(references.XLA, found.judged(compared))
         paper_figure.points(found.results, "steady_step", "compile")
 
 

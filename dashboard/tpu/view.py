@@ -13,7 +13,7 @@ from dashboard.tpu import words as tpu_words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.studies import estimates, quotations
+from gan_runtime.studies import estimates, references
 from gan_runtime.tpu import check, report
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.check import Progress
@@ -157,7 +157,7 @@ def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
         return
     plots.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
     st.caption(
-        f"The paper, {quotations.TIME_FELL.section}: “{quotations.TIME_FELL.sentence}” The line between the two ends is drawn. Its section "
+        f"The paper, {references.TIME_FELL.section}: “{references.TIME_FELL.sentence}” The line between the two ends is drawn. Its section "
         "5.1 says the opposite, that the time increased with the batch; the Paper page shows both."
     )
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dashboard.charts import drag, ground, heading, layered
 from gan_runtime.base.metrics import Metric
-from gan_runtime.studies.break_even import Cost, break_even_steps
+from gan_runtime.studies.statistics import Cost, break_even_steps
 
 DASHES = ([1, 0], [6, 3], [2, 3])
 CANVAS = {"embedOptions": {"renderer": "canvas"}}

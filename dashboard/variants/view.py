@@ -29,7 +29,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ComparableSet, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.studies.break_even import Cost
+from gan_runtime.studies.statistics import Cost
 
 ACROSS = 2
 LABELS = {"xla": "XLA", "precision": "precision"}

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.catalog.entries import Renderer, WorkloadEntry
+from gan_runtime.catalog.entries import Preset, Renderer, WorkloadEntry
 from gan_runtime.catalog.preparation import Preparation
-from gan_runtime.catalog.preset import Preset
 from gan_runtime.catalog.published import CompiledEpoch, PublishedScaling, PublishedTimes
 
 

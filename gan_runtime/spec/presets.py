@@ -6,7 +6,7 @@ import difflib
 
 from gan_runtime.base.errors import QUOTED_CHARACTERS, FieldError, SpecError, quoted
 from gan_runtime.catalog.domains import DOMAINS
-from gan_runtime.catalog.preset import Caution, Preset
+from gan_runtime.catalog.entries import Caution, Preset
 
 PRESETS: dict[str, Preset] = {
     "quick": Preset(

@@ -4,6 +4,10 @@ Repeats of times, rates and bytes differ by factors. Their logarithms, and the l
 taken to be about normal; then the interval mean ± t(n − 1) · s / √n holds its level from two repeats on (Student 1908). An
 interval of logarithms is turned back by exp: its middle is a geometric mean.
 Source of the repeats that a difference needs: NIST/SEMATECH e-Handbook of Statistical Methods, section 7.2.2.2.
+
+The t distribution is computed here by its finite series: the dashboard needs one quantile of it, for which SciPy would load 27 MB
+and take 0.5 s (docs/decisions/0067-what-the-dashboard-keeps.md). The tests hold it to SciPy's.
+When a longer start is paid back by shorter steps: `break_even_steps`.
 """
 
 from __future__ import annotations
@@ -17,7 +21,44 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.studies import student
+HALVINGS = 60  # of an interval of angles that is π/2 wide: beyond the precision of a double
+
+
+@functools.lru_cache(maxsize=4_096)
+def quantile(share: float, freedom: int) -> float:
+    """The t below which `share` of the distribution with `freedom` degrees of freedom lies.
+
+    With t = √ν tan θ the share within ±t grows with the angle θ from 0 to 1, so θ is found by halving. 0.975 and ν = 4: 2.776.
+    Exact to 10⁻⁹ of its value for shares up to 1 − 10⁻⁵ and up to 1,000 degrees of freedom.
+
+    Raises:
+        ValueError: `share` is below 0.5 or not below 1, or `freedom` below 1.
+    """
+    if not (0.5 <= share < 1.0 and freedom >= 1):
+        raise ValueError(
+            f"a quantile of 0.5 to 1 with 1 degree of freedom or more, not {share} with {freedom}"
+        )
+    low, high = 0.0, math.pi / 2
+    for _ in range(HALVINGS):
+        angle = (low + high) / 2
+        low, high = (angle, high) if _share_within(angle, freedom) < 2.0 * share - 1.0 else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _share_within(angle: float, freedom: int) -> float:
+    """A(t | ν), the share between −t and t. Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+
+    Odd ν:  2/π · (θ + sin θ · (cos θ + 2/3 cos³θ + (2·4)/(3·5) cos⁵θ + … to cos^(ν−2) θ)), without the series for ν = 1
+    Even ν: sin θ · (1 + 1/2 cos²θ + (1·3)/(2·4) cos⁴θ + … to cos^(ν−2) θ)
+    """
+    is_odd, cosine = freedom % 2 == 1, math.cos(angle)
+    term, total = cosine if is_odd else 1.0, 0.0
+    for power in range(2 + is_odd, freedom + 1, 2):
+        total += term
+        term *= cosine * cosine * (power - 1) / power
+    within = math.sin(angle) * total
+    return (angle + within) * 2 / math.pi if is_odd else within
+
 
 LEVEL = 0.95
 POWER = 0.8  # how often a study of the suggested size finds a difference that is there
@@ -79,7 +120,7 @@ def student_interval(
     """Mean, lower and upper end of the two-sided interval of the mean, over the last axis of `numbers` (…, n), n ≥ 2."""
     count = numbers.shape[-1]
     mean = numbers.mean(axis=-1)
-    half = student.quantile(0.5 + level / 2, count - 1) * numbers.std(axis=-1, ddof=1) / math.sqrt(count)
+    half = quantile(0.5 + level / 2, count - 1) * numbers.std(axis=-1, ddof=1) / math.sqrt(count)
     return mean, mean - half, mean + half
 
 
@@ -131,7 +172,7 @@ def repeats_needed(spread: float, share: float, comparisons: int = 1) -> int | N
     level, per_unit = 0.5 + level_of_each(comparisons) / 2, spread / math.log1p(share)
 
     def is_enough(count: int) -> bool:
-        reach = student.quantile(level, count - 1) + student.quantile(POWER, count - 1)
+        reach = quantile(level, count - 1) + quantile(POWER, count - 1)
         return count >= (reach * per_unit) ** 2
 
     count = bisect.bisect_left(range(MOST_REPEATS + 1), True, lo=2, key=is_enough)  # t falls with n
@@ -147,3 +188,26 @@ def _interval(numbers: NDArray[np.float64], level: float) -> Interval:
 
 def _is_positive(number: float) -> bool:
     return math.isfinite(number) and number > 0.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a way to train costs: seconds before its first step runs at speed, and seconds of each step."""
+
+    compile_s: float
+    step_s: float
+
+    def after(self, steps: float) -> float:
+        """Seconds until so many steps are done."""
+        return self.compile_s + steps * self.step_s
+
+
+def break_even_steps(usual: Cost, other: Cost) -> float | None:
+    """The steps after which both have taken the same time: (compile of other − of usual) / (step of usual − of other).
+
+    None when there is no such moment: one of them is ahead from the start and stays so.
+    """
+    longer_start, shorter_step = other.compile_s - usual.compile_s, usual.step_s - other.step_s
+    if shorter_step == 0 or longer_start / shorter_step < 0:
+        return None
+    return longer_start / shorter_step

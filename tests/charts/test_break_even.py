@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard import words
-from gan_runtime.studies.break_even import Cost, break_even_steps
+from gan_runtime.studies.statistics import Cost, break_even_steps
 
 USUAL = Cost(compile_s=1.0, step_s=0.1)
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dashboard.variants import charts
 from gan_runtime.catalog import declared
-from gan_runtime.studies.break_even import Cost
+from gan_runtime.studies.statistics import Cost
 
 COLORS = {"XLA off": "#009E73", "XLA jit": "#CC79A7"}
 OFF, JIT = Cost(1.0, 0.1), Cost(3.0, 0.05)

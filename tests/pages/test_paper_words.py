@@ -12,7 +12,7 @@ from dashboard.paper import comparable, loss_words, time_words
 from dashboard.paper import devices as paper_devices
 from dashboard.paper.verdicts import Verdict
 from gan_runtime.store.queries import Conditions
-from gan_runtime.studies import quotations, references
+from gan_runtime.studies import references
 
 
 def test_rates_that_rise_abruptly_are_counted() -> None:
@@ -133,12 +133,12 @@ def path(network: str, losses: list[float]) -> Any:
 
 
 def test_each_number_of_a_quotation_is_a_number_that_is_compared() -> None:
-    assert f"{references.PAPER_TIME_SAVED:.0%}" in quotations.TIME_FELL.sentence
-    assert f"{references.PAPER_XLA_SPEEDUP} times" in quotations.XLA.sentence
+    assert f"{references.PAPER_TIME_SAVED:.0%}" in references.TIME_FELL.sentence
+    assert f"{references.PAPER_XLA_SPEEDUP} times" in references.XLA.sentence
     for share in references.PAPER_FASTER_THAN.values():
-        assert f"{100 * share:.4g}" in quotations.FASTER.sentence
+        assert f"{100 * share:.4g}" in references.FASTER.sentence
     for batch in references.PAPER_BEST_BATCHES:
-        assert str(batch) in quotations.OPTIMIZED.sentence
+        assert str(batch) in references.OPTIMIZED.sentence
 
 
 # ---- which runs can be compared -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.special import stdtrit
 
-from gan_runtime.studies.student import quantile
+from gan_runtime.studies.statistics import quantile
 
 FREEDOMS = (*range(1, 41), 99, 100, 500, 998, 999, 1_000)
 

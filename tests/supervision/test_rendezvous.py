@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gan_runtime.base import cluster, rendezvous
+from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members
 from gan_runtime.base.errors import AcceleratorError
 
@@ -22,7 +22,7 @@ def members(workers: int) -> list[Members]:
 
 def outcome(worker: Members, seconds: float) -> str:
     try:
-        rendezvous.meet(worker, host_seconds=seconds)
+        cluster.meet(worker, host_seconds=seconds)
     except AcceleratorError as problem:
         return str(problem)
     return "met"

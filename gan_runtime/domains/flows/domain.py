@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gan_runtime.catalog.domain import Domain
-from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.entries import Preset, Renderer
 from gan_runtime.catalog.preparation import Preparation
-from gan_runtime.catalog.preset import Preset
 from gan_runtime.domains.flows import entry, fields, published
 from gan_runtime.domains.flows.preparation_options import (
     FlowOptions,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gan_runtime.catalog.domain import Domain
-from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.entries import Preset, Renderer
 from gan_runtime.catalog.preparation import HDF5_SUFFIXES, Preparation
-from gan_runtime.catalog.preset import Preset
 from gan_runtime.domains.showers import entry, published
 from gan_runtime.domains.showers.preparation_options import (
     AuthorsOptions,

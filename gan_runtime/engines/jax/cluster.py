@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gan_runtime.base import rendezvous
+from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members, Place
 from gan_runtime.spec import RunSpec
 
@@ -36,7 +36,7 @@ def join(spec: RunSpec, accelerator: str) -> None:
     if accelerator == "cpu":
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     if members.addresses[0]:
-        rendezvous.meet(members)
+        cluster.meet(members)
     jax.distributed.initialize(
         coordinator_address=members.addresses[0] or None,
         num_processes=spec.workers,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from gan_runtime.base import rendezvous
+from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members
 from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.base.tpu_advice import cause
@@ -85,7 +85,7 @@ def _multi_worker(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
         bytes_per_pack=spec.all_reduce_pack_mb * 1_000_000,
         implementation=exchange.AUTO if accelerator == "gpu" else exchange.RING,
     )
-    rendezvous.meet(Members.in_tf_config())
+    cluster.meet(Members.in_tf_config())
     strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
     if strategy.num_replicas_in_sync != spec.replicas_in_all:
         raise AcceleratorError(
