@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import actions, change_buttons, job_bar, widgets, words
-from dashboard.evaluation.shown import Choices, DomainPage
+from dashboard.evaluation.shown import DomainPage, OptionChoices
 from dashboard.job_bar import EndButton
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
@@ -130,7 +130,7 @@ def _weights(run: RunDir, known: Mapping[str, Option], usual: str) -> dict[str, 
     return states[picked]
 
 
-def _field(option: Option, usual: Any, offered: Choices | None, key: str) -> Any:
+def _field(option: Option, usual: Any, offered: OptionChoices | None, key: str) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     titles = (
         dict(offered.titles) if offered else {choice: words.capitalized(choice) for choice in option.choices}

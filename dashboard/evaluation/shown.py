@@ -84,7 +84,7 @@ class DomainTab:
 
 
 @dataclass(frozen=True)
-class Choices:
+class OptionChoices:
     """What the form offers for an option of this run: value → title, or any number up to `most`; `several`: any of them together."""
 
     titles: Mapping[Any, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class DomainPage:
     read: Callable[[Score], Score] = lambda score: score
     value_words: Callable[[Metric, Score, EvaluationRow], str] | None = None
     below: Callable[[Metric, Scores], str] = lambda *_: ""
-    choices: Callable[[Home, RunDir], Mapping[str, Choices]] = lambda *_: {}
+    choices: Callable[[Home, RunDir], Mapping[str, OptionChoices]] = lambda *_: {}
     literature: Callable[[Runtime, Shown], None] | None = None
 
 

@@ -29,7 +29,7 @@ VORTICITY = panels.quantity_of("vorticity")
 STEPS = 6
 
 
-def films(quantity: panels.Quantity = VORTICITY) -> tuple[panels.Panel, ...]:
+def films(quantity: panels.FlowQuantity = VORTICITY) -> tuple[panels.FilmPanel, ...]:
     """Those of a small iteration."""
     made = frames(STEPS)
     return panels.panels(made.truth, made.predicted, made.mask[..., 0] > 0.5, quantity)

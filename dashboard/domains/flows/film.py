@@ -16,7 +16,7 @@ from dashboard import words
 from dashboard.domains.flows import movie, rollouts
 from dashboard.domains.flows import panels as flow_panels
 from dashboard.domains.flows.curves import beat
-from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, Panel, Quantity
+from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, FilmPanel, FlowQuantity
 from dashboard.domains.flows.rollouts import film_file, rollout
 from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import PictureError
@@ -66,7 +66,7 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     )
 
 
-def _quantity() -> Quantity:
+def _quantity() -> FlowQuantity:
     names = {quantity.name: quantity for quantity in QUANTITIES}
     picked = st.segmented_control(
         "Quantity",
@@ -103,14 +103,14 @@ def _frames(run: RunDir, row: EvaluationRow, file: str) -> Frames:
     return frames
 
 
-def _panels(frames: Frames, quantity: Quantity) -> tuple[Panel, ...]:
+def _panels(frames: Frames, quantity: FlowQuantity) -> tuple[FilmPanel, ...]:
     """The obstacle is where the channels that no step changes say so."""
     obstacle = np.any(frames.mask > 0.5, axis=-1)
     return flow_panels.panels(frames.truth, frames.predicted, obstacle, quantity)
 
 
 def _files(
-    run: RunDir, row: EvaluationRow, quantity: Quantity, steps: list[str], name: str, file: str
+    run: RunDir, row: EvaluationRow, quantity: FlowQuantity, steps: list[str], name: str, file: str
 ) -> None:
     """Each is made when its button is pressed, not before; where that cannot be, the button says why and is not to be pressed."""
     for kind, (mime, make) in FILES.items():
@@ -131,7 +131,7 @@ def _files(
 def _made(
     run: RunDir,
     row: EvaluationRow,
-    quantity: Quantity,
+    quantity: FlowQuantity,
     make: movie.Maker,
     steps: list[str],
     name: str,
@@ -146,7 +146,7 @@ def _key(row: EvaluationRow) -> str:
     return f"{row.run_id}.{asked.iteration}.{asked.way}"
 
 
-def made_film(panels: tuple[Panel, ...], steps: list[str], first: int, name: str) -> dict[str, Any]:
+def made_film(panels: tuple[FilmPanel, ...], steps: list[str], first: int, name: str) -> dict[str, Any]:
     """What the browser needs. `steps`: what is said of each frame; `first`: the frame it opens with; `name`: the same for the same film,
     so that it goes on when the page is drawn anew."""
     _, height, width = panels[0].places.shape
@@ -170,7 +170,7 @@ def made_film(panels: tuple[Panel, ...], steps: list[str], first: int, name: str
     }
 
 
-def ticks(panel: Panel) -> list[str]:
+def ticks(panel: FilmPanel) -> list[str]:
     """Below the colors: both ends, and between them the unit."""
     low, high = panel.scale.low, panel.scale.high
     return [f"{low:g}".replace("-", "−"), panel.scale.unit, f"{high:g}"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from dashboard.domains.flows import panels as flow_panels
-from dashboard.domains.flows.panels import FRAMES_PER_S, Bytes, Panel
+from dashboard.domains.flows.panels import FRAMES_PER_S, Bytes, FilmPanel
 from gan_runtime.base.errors import PictureError
 
 LAST_SECONDS = 1.5  # of the last frame, so that the end can be looked at
@@ -27,11 +27,11 @@ NO_ENCODER = (
     "dashboard again. The GIF shows the same."
 )
 Maker = Callable[
-    [tuple[Panel, ...], list[str], str], bytes
+    [tuple[FilmPanel, ...], list[str], str], bytes
 ]  # panels, what is said of each frame, name of the run
 
 
-def gif(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
+def gif(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
     """An animated GIF. All frames have the same palette, so that no color changes from frame to frame."""
     frames = [Image.fromarray(pixels) for pixels in _frames(panels, steps, name)]
     for frame in frames:
@@ -50,7 +50,7 @@ def gif(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
     return file.getvalue()
 
 
-def mp4(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
+def mp4(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
     """An MP4 (H.264), as every browser and every program for slides plays it. Raises PictureError: it cannot be made here."""
     import imageio_ffmpeg  # for those who ask for a film
 
@@ -94,7 +94,7 @@ def missing_encoder() -> str:
         return NO_ENCODER
 
 
-def _frames(panels: tuple[Panel, ...], steps: list[str], name: str) -> Iterator[Bytes]:
+def _frames(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> Iterator[Bytes]:
     """Each step as (height, width) places in the palette: a line of text above, the panels beside each other, and their flow_panels."""
     _, rows, columns = panels[0].places.shape
     zoom = -(-WIDE // columns)
@@ -115,7 +115,7 @@ def _corner(number: int, width: int) -> tuple[int, int]:
     return MARGIN + 2 * LINE, MARGIN + number * (width + MARGIN)
 
 
-def _ground(panels: tuple[Panel, ...], height: int, width: int) -> Bytes:
+def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
     """What all frames have in common: titles, and the colors with their ends. Both sides are even, as H.264 wants them."""
     whole = (2 * MARGIN + 3 * LINE + height + BAR, MARGIN + len(panels) * (width + MARGIN))
     ground = np.full([side + side % 2 for side in whole], flow_panels.OF_WHITE, np.uint8)

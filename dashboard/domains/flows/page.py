@@ -7,7 +7,7 @@ import math
 from dashboard import words
 from dashboard.domains.flows import curves, film, literature, rollouts
 from dashboard.domains.flows.rollouts import rollout
-from dashboard.evaluation.shown import Choices, DomainPage, DomainTab, Scores, number
+from dashboard.evaluation.shown import DomainPage, DomainTab, OptionChoices, Scores, number
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.domains.flows import evaluation
 from gan_runtime.domains.flows.score_metrics import BY_NAME, SCORES
@@ -20,20 +20,20 @@ from gan_runtime.store.queries import EvaluationRow
 _HORIZONS = ("horizon", "horizon_replay")
 
 
-def _choices(home: Home, run: RunDir) -> dict[str, Choices]:
+def _choices(home: Home, run: RunDir) -> dict[str, OptionChoices]:
     """The held-out flows by their titles, the ways, and how far steps and overlap of this run go."""
     films = [film for film in evaluation.trajectories(home, run) if film.reynolds is not None]
     tile = evaluation.tile_of(run)
     known = {
-        "ways": Choices({way: words.capitalized(rollouts.WAYS[way]) for way in WAYS}, several=True),
-        "cores": Choices({cores: str(cores) for cores in (1, 2, 4, 8)}),
-        "blend": Choices({"none": "Mean", "hann": "Hann"}),
+        "ways": OptionChoices({way: words.capitalized(rollouts.WAYS[way]) for way in WAYS}, several=True),
+        "cores": OptionChoices({cores: str(cores) for cores in (1, 2, 4, 8)}),
+        "blend": OptionChoices({"none": "Mean", "hann": "Hann"}),
     }
     if films:
-        known["trajectory"] = Choices({film.number: film.title for film in films})
-        known["steps"] = Choices(most=max(film.steps for film in films))
+        known["trajectory"] = OptionChoices({film.number: film.title for film in films})
+        known["steps"] = OptionChoices(most=max(film.steps for film in films))
     if tile is not None:
-        known["overlap"] = Choices(most=tile - 1)
+        known["overlap"] = OptionChoices(most=tile - 1)
     return known
 
 

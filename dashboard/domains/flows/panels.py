@@ -69,7 +69,7 @@ Pixels = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class Quantity:
+class FlowQuantity:
     """`unit`: as a page writes it, `plain`: with letters that every font has. `of`: (..., height, width) from frames (..., height, width, channels) as networks see them. `low`, `high`: of the first and the last
     color; what lies beyond has the color of the end. `signed`: zero is in the middle of two colors. `text`: what it is, in a sentence."""
 
@@ -99,7 +99,7 @@ def _speed(frames: Pixels) -> Pixels:
 
 
 QUANTITIES = (
-    Quantity(
+    FlowQuantity(
         "vorticity",
         "Vorticity",
         "ω D / U",
@@ -110,7 +110,7 @@ QUANTITIES = (
         "How fast and which way the fluid turns: red counterclockwise, blue clockwise.",
         _channel(VORTICITY),
     ),
-    Quantity(
+    FlowQuantity(
         "speed",
         "Speed |u|",
         "|u| / U",
@@ -121,7 +121,7 @@ QUANTITIES = (
         "How fast the fluid is, whichever way.",
         _speed,
     ),
-    Quantity(
+    FlowQuantity(
         "along",
         "uₓ",
         "uₓ / U",
@@ -132,7 +132,7 @@ QUANTITIES = (
         "Along the stream; below zero it flows back.",
         _channel(UX),
     ),
-    Quantity(
+    FlowQuantity(
         "across",
         "uᵧ",
         "uᵧ / U",
@@ -146,13 +146,13 @@ QUANTITIES = (
 )
 
 
-def difference(quantity: Quantity) -> Quantity:
+def difference(quantity: FlowQuantity) -> FlowQuantity:
     """The scale of the prediction less the flow: both signs, together a quarter as wide as the quantity's own, so that it is seen early."""
     reach = (quantity.high - quantity.low) / 8.0
     return replace(quantity, low=-reach, high=reach, signed=True)
 
 
-def quantity_of(name: str) -> Quantity:
+def quantity_of(name: str) -> FlowQuantity:
     """One of the table."""
     return next(quantity for quantity in QUANTITIES if quantity.name == name)
 
@@ -161,11 +161,11 @@ FRAMES_PER_S = 12  # of the films, in the browser and as files
 
 
 @dataclass(frozen=True)
-class Panel:
+class FilmPanel:
     """One of the films that run side by side. `places`: (frames, height, width), each pixel's place in `PALETTE`."""
 
     title: str
-    scale: Quantity
+    scale: FlowQuantity
     places: Bytes
 
 
@@ -173,8 +173,8 @@ def panels(
     truth: NDArray[np.floating],
     predicted: NDArray[np.floating],
     obstacle: NDArray[np.bool_],
-    quantity: Quantity,
-) -> tuple[Panel, ...]:
+    quantity: FlowQuantity,
+) -> tuple[FilmPanel, ...]:
     """`truth`, `predicted`: frames (K, height, width, channels) as networks see them; `obstacle`: (height, width)."""
     real, made = quantity.of(truth), quantity.of(predicted)
     films = (
@@ -182,22 +182,22 @@ def panels(
         ("Prediction", quantity, made),
         ("Prediction − flow", difference(quantity), made - real),
     )
-    return tuple(Panel(title, scale, _places(values, scale, obstacle)) for title, scale, values in films)
+    return tuple(FilmPanel(title, scale, _places(values, scale, obstacle)) for title, scale, values in films)
 
 
-def _places(values: NDArray[np.floating], scale: Quantity, obstacle: NDArray[np.bool_]) -> Bytes:
+def _places(values: NDArray[np.floating], scale: FlowQuantity, obstacle: NDArray[np.bool_]) -> Bytes:
     found = palette_places(values, scale.low, scale.high, scale.signed)
     found[:, obstacle] = OF_OBSTACLE
     return found
 
 
-def across(panel: Panel) -> int:
+def across(panel: FilmPanel) -> int:
     """How many frames stand beside each other in the panel's one picture, so that it is about square: browsers refuse long ones."""
     count, height, width = panel.places.shape
     return max(1, math.ceil(math.sqrt(count * height / width)))
 
 
-def sheet(panel: Panel) -> str:
+def sheet(panel: FilmPanel) -> str:
     """All frames of a panel in one PNG, in rows of `across`, as an address that holds it."""
     count, height, width = panel.places.shape
     columns = across(panel)

@@ -28,7 +28,7 @@ ENERGY, ANGLE = "showers.energy", "showers.angle"
 
 
 @dataclass(frozen=True)
-class Bins:
+class ShowerBins:
     """Numbers of the bins that are chosen, None for all; `is_log`: whether profiles are drawn on such a scale."""
 
     energy: int | None = None
@@ -49,10 +49,10 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     rows = _curve_rows(store, shown, stored, bins)
     curves(rows, shown, bins)
     judging_network(rows, shown, bins)
-    maps(rows if bins.are_all else _curve_rows(store, shown, stored, Bins()))
+    maps(rows if bins.are_all else _curve_rows(store, shown, stored, ShowerBins()))
 
 
-def _choose(curves: list[CurveRow]) -> Bins:
+def _choose(curves: list[CurveRow]) -> ShowerBins:
     """One row of choices: energy, angle, and whether profiles are drawn on a logarithmic scale."""
     energies, angles = _bins(curves)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -66,7 +66,7 @@ def _choose(curves: list[CurveRow]) -> Bins:
             help=shower_words.SCALE_HELP,
             persist_state="session",
         )
-    return Bins(energy, angle, form == "Logarithmic")
+    return ShowerBins(energy, angle, form == "Logarithmic")
 
 
 def _bin(label: str, key: str, titles: list[str]) -> int | None:
@@ -79,7 +79,7 @@ def _bin(label: str, key: str, titles: list[str]) -> int | None:
     return place - 1 if place else None
 
 
-def curves(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
+def curves(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
     """Profiles, response and spectra of all answers and of held-out showers. `rows`: see `_curve_rows`."""
     if rows.empty:
         st.info("No shower of this energy and angle was measured: choose others.")
@@ -97,7 +97,7 @@ def curves(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
             _grid(rows, drawn[FIRST:], shown, bins)
 
 
-def judging_network(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
+def judging_network(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
     """What the judging network reads from held-out and from generated showers, where it was asked. `rows`: see `_curve_rows`."""
     drawn = [
         words for words in CURVES if words.judged and not rows.empty and (rows["curve"] == words.name).any()
@@ -106,7 +106,7 @@ def judging_network(rows: pd.DataFrame, shown: Shown, bins: Bins) -> None:
         return
     st.header("What does the judging network see?", anchor=False)
     st.caption(shower_words.JUDGED)
-    _grid(rows, drawn, shown, Bins(bins.energy, bins.angle))
+    _grid(rows, drawn, shown, ShowerBins(bins.energy, bins.angle))
 
 
 def maps(rows: pd.DataFrame) -> None:
@@ -150,14 +150,16 @@ def _bins(curves: list[CurveRow]) -> tuple[list[Bounds], list[Bounds]]:
     return known[0], known[1]
 
 
-def _curve_rows(store: Store, shown: Shown, stored: dict[str, list[CurveRow]], bins: Bins) -> pd.DataFrame:
+def _curve_rows(
+    store: Store, shown: Shown, stored: dict[str, list[CurveRow]], bins: ShowerBins
+) -> pd.DataFrame:
     """Points of the curves of all answers, and of held-out showers, in the chosen bins."""
     return shower_charts.together(
         {name: _points(store, row, stored[name], bins) for name, row in shown.answers.items()}
     )
 
 
-def _points(store: Store, row: EvaluationRow, curves: list[CurveRow], bins: Bins) -> pd.DataFrame:
+def _points(store: Store, row: EvaluationRow, curves: list[CurveRow], bins: ShowerBins) -> pd.DataFrame:
     """Points of the curves of one bin, as `queries.curve_points` gives them; none of a bin that no shower is in."""
     energies, angles = _bins(curves)
     chosen = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
@@ -172,7 +174,7 @@ def _points(store: Store, row: EvaluationRow, curves: list[CurveRow], bins: Bins
     return queries.curve_points(store, row, numbers)
 
 
-def _grid(rows: pd.DataFrame, drawn: list[CurveWords], shown: Shown, bins: Bins) -> None:
+def _grid(rows: pd.DataFrame, drawn: list[CurveWords], shown: Shown, bins: ShowerBins) -> None:
     colors = {shower_charts.REAL: palette.REAL, **shown.colors}
     for begin in range(0, len(drawn), ACROSS):
         for column, words in zip(st.columns(ACROSS), drawn[begin : begin + ACROSS], strict=False):
