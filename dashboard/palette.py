@@ -26,6 +26,7 @@ WORK = {
 
 # Colour-blind safe, none of them the generator's or the discriminator's. A run keeps its index for life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
+ALIKE = {"#009E73", "#44AA99"}  # two greens that thin lines do not tell apart
 # Networks in the order of `Declared.networks`: the one that pictures come from, the one that judges it, and further ones.
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 LINES = RUNS  # of one chart, where its numbers are of no network: classes
@@ -49,8 +50,13 @@ def distinct(indices: list[int]) -> list[str]:
     for index in indices:
         of_these_eight = colors[len(colors) // len(RUNS) * len(RUNS) :]
         free = [color for color in RUNS if color not in of_these_eight]
-        colors.append(run_color(index) if run_color(index) in free else free[0])
+        apart = [color for color in free if not _is_like_one_of(of_these_eight, color)] or free
+        colors.append(run_color(index) if run_color(index) in apart else apart[0])
     return colors
+
+
+def _is_like_one_of(colors: list[str], color: str) -> bool:
+    return any({color, other} == ALIKE for other in colors)
 
 
 def group_color(index: int) -> str:

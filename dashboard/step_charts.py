@@ -1,4 +1,4 @@
-"""Where the time of a training step goes: a bar for each network or phase of a run, or for each of several variants. No Streamlit."""
+"""How fast devices are, and where the time of a training step goes: a bar for each network or phase of a run, or for each of several variants. No Streamlit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
+from dashboard.charts import layered, legend
 
 NEITHER = "Neither"  # work of no network, or of no phase
 WORK_NAMES = {
@@ -91,3 +92,31 @@ def _bars(frame: pd.DataFrame, whose: str, order: list[str], further: alt.Toolti
         description=f"A bar for each {whose.lower()}: the shares of a step's time that go into each kind of work.",
         height=height,
     )
+
+
+def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
+    """How many times faster on more devices. `frame`: system, detail, devices, speed_up, ours (bool); both axes logarithmic."""
+    base = alt.Chart().encode(
+        x=alt.X(
+            "devices:Q",
+            title="Devices",
+            scale=alt.Scale(type="log", base=2),
+            axis=alt.Axis(grid=False, format="d"),
+        ),
+        y=alt.Y(
+            "speed_up:Q", title="Times as fast as the fewest devices", scale=alt.Scale(type="log", base=2)
+        ),
+        color=alt.Color("system:N", title=None, legend=legend(), scale=alt.Scale(range=list(palette.RUNS))),
+    )
+    lines = base.mark_line(strokeWidth=2).encode(
+        strokeDash=alt.condition("datum.ours", alt.value([1, 0]), alt.value([5, 4]))
+    )
+    points = base.mark_circle(size=60, opacity=1).encode(
+        tooltip=[
+            alt.Tooltip("system:N", title="System"),
+            alt.Tooltip("detail:N", title="Measured with"),
+            alt.Tooltip("devices:Q", title="Devices", format="d"),
+            alt.Tooltip("speed_up:Q", title="Times as fast", format=".2f"),
+        ]
+    )
+    return layered(frame, lines, points, title="How does it scale?", height=height)

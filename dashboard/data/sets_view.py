@@ -10,7 +10,6 @@ import numpy as np
 import streamlit as st
 
 from dashboard import actions, change_buttons, data_words, summary_view, words
-from dashboard.data import mosaic
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
 from gan_runtime import catalog
@@ -67,7 +66,7 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
 
 def _picture(home: Home, known_set: KnownSet) -> None:
     """The first rows, where they can be had in a moment."""
-    image: bytes | Path | None = mosaic.embedded(known_set.name)
+    image: bytes | Path | None = embedded_rows(known_set.name)
     if known_set.is_prepared:
         image = actions.attempt(lambda: _first_rows(home.path, known_set.name, known_set.summary))
     if image is not None:
@@ -145,3 +144,9 @@ def _availability(home: Path, name: str, is_prepared: bool) -> Availability | st
         return loading.availability(name, Home(home))
     except DatasetError as error:
         return str(error)
+
+
+def embedded_rows(name: str) -> Path | None:
+    """The picture of a set that is inside scikit-learn, which the dashboard does not load; None for other sets."""
+    path = Path(__file__).parent / f"{name}.png"
+    return path if path.is_file() else None

@@ -158,7 +158,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
             )
             st.caption(_card_text(name, host))
             if name == "tpu":
-                st.page_link(places.TPU, label="Check it without a TPU", icon=":material/memory:")
+                st.page_link(places.TPU, label="TPU check", icon=":material/memory:")
     change_buttons.button(
         "Detect hardware again",
         on_click=look_again,

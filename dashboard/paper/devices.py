@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, plots, speed_charts, tables
+from dashboard import option_words, plots, step_charts, tables
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import time_words, verdicts
 from dashboard.paper.comparable import Batches
@@ -114,7 +114,7 @@ def _scaling(rates: pd.DataFrame) -> None:
     st.caption(
         f"{here}Dashed: {_sources()}. Those are GPUs and TPU cores; simulated CPU cores share one processor and cannot get faster."
     )
-    plots.steady_chart(speed_charts.speed_up, lines, "paper.scaling")
+    plots.steady_chart(step_charts.speed_up, lines, "paper.scaling")
     left, right = st.columns(2, gap="large")
     with left:
         for scaling in SCALING:

@@ -36,8 +36,10 @@ def show(runtime: Runtime, row: RunRow) -> None:
         )
     lines = runtime.home.run_dir(row.run_id).log_tail(READ_LINES).splitlines()
     printed = lines if everything else without_noise(lines)
-    nothing = "The trainer has printed nothing yet." if row.is_live else "This run has no log here."
-    st.code("\n".join(printed[-LOG_LINES:]) or nothing, language=None, height=360)
+    if printed:
+        st.code("\n".join(printed[-LOG_LINES:]), language=None, height=360)
+    else:
+        st.caption("The trainer has printed nothing yet." if row.is_live else "This run has no log here.")
     st.header("Events")
     tables.show(local_events(runtime.store, row), hide_index=True, key=f"events.{row.run_id}")
 

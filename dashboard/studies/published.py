@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import plots, speed_charts, tables, words
+from dashboard import plots, step_charts, tables, words
 from dashboard.studies import measures as study_measures
 from gan_runtime import catalog
 from gan_runtime.catalog import declared
@@ -32,7 +32,7 @@ def show(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
     st.header("Beside what its authors have published", anchor=False)
     chart, beside = st.columns(2, gap="medium")
     with chart:
-        plots.steady_chart(speed_charts.speed_up, lines, "study.published_speed_up")
+        plots.steady_chart(step_charts.speed_up, lines, "study.published_speed_up")
     with beside:
         shown = table(results, runs, published)
         tables.show(shown, hide_index=True, key="study.published", height="content")
@@ -47,7 +47,7 @@ def of(runs: Sequence[RunRow]) -> PublishedSpeeds | None:
 
 
 def speed_ups(results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds) -> pd.DataFrame:
-    """As `speed_charts.speed_up` draws it, each line against its own fewest devices; empty below two numbers of devices here.
+    """As `step_charts.speed_up` draws it, each line against its own fewest devices; empty below two numbers of devices here.
 
     `results` as `queries.study_results` gives them."""
     own = _rates(results, runs)

@@ -137,6 +137,12 @@ def test_no_two_of_eight_runs_have_the_same_color_and_each_keeps_its_own_where_i
     assert palette.distinct([2] * 9)[8] == runs[2], "the ninth begins anew, and is drawn dashed"
 
 
+def test_the_two_greens_are_not_shown_together_while_another_color_is_free() -> None:
+    first, second = palette.RUNS.index("#009E73"), palette.RUNS.index("#44AA99")
+    assert palette.distinct([first, second, second]) == ["#009E73", palette.RUNS[1], palette.RUNS[2]]
+    assert palette.distinct([second, first]) == ["#44AA99", palette.RUNS[1]]
+
+
 def test_groups_come_by_size_of_their_option_and_have_colours_of_their_own() -> None:
     found = grouping.grouped(GRID, "batch_size_global")
     assert [(one.name, one.run_ids, one.color) for one in found] == [

@@ -14,7 +14,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard import data_words
-from dashboard.data import mosaic, sets_view
+from dashboard.data import sets_view
 from dashboard.frame import session
 from gan_runtime import catalog
 from gan_runtime.base.fields import Fields, labels, pair_fields
@@ -72,12 +72,12 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
 
 @pytest.mark.parametrize("name", ["digits", "stacked_digits"])
 def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
-    kept = mosaic.embedded(name)
+    kept = sets_view.embedded_rows(name)
     assert kept is not None
     rows = loading.load(name).read(np.arange(previews.SHOWN))["images"]
     shown = np.asarray(Image.open(kept))
     assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(previews.png(rows)))))
-    assert mosaic.embedded("mnist") is None
+    assert sets_view.embedded_rows("mnist") is None
 
 
 def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
