@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.studies import measures as study_measures
@@ -16,6 +17,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange, StudyPlace
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
+from gan_runtime.store.store import Store
 from tests.support.measured_showers import earlier, measured, measurement, showers
 
 NewRun = Callable[..., RunDir]
@@ -27,8 +29,8 @@ def test_of_each_measured_epoch_the_last_measurement_counts(home: Home, new_run:
     measured(run, 1, 2, fault=0.4)
     journal.append(run.evaluations_journal, 1, measurement(2, 0.4).model_copy(update={"step": 23}))
     store = memory.from_journals(home)
-    assert queries.runs_with_physics(store) == ["quick-0001"]
-    scores = queries.physics_scores(store, ["quick-0001"])
+    assert queries.evaluated_runs(store, "physics") == ["quick-0001"]
+    scores = store.frame("SELECT * FROM physics WHERE run_id = 'quick-0001' ORDER BY step")
     assert len(scores) == 2 * len(SCORES)
     first = scores[scores["score"] == SCORES[0].name]
     assert first[["epoch", "step", "checkpoint", "showers"]].to_numpy().tolist() == [
@@ -101,30 +103,46 @@ def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run
 def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
     store = memory.from_journals(home)
-    energy, angle = queries.physics_bins(store, "quick-0001", 1)
+    energy, angle = (
+        store.rows(
+            f"SELECT DISTINCT {bin}_low, {bin}_high FROM physics_curves WHERE {bin}_low IS NOT NULL ORDER BY 1"
+        )
+        for bin in ("energy", "angle")
+    )
     assert (len(energy), len(angle)) == (5, 3)
     assert [low for low, _ in energy[1:]] == [high for _, high in energy[:-1]]
-    whole = queries.physics_curves(store, "quick-0001", 1)
+    whole = curves(store, "energy_low IS NULL AND angle_low IS NULL")
     assert set(whole["curve"]) == {curve.name for curve in CURVES}
     depth = whole[whole["curve"] == "along_z"]
     assert depth["real"].to_numpy() == pytest.approx(showers(0).features.along_z.mean(axis=0), rel=1e-4)
-    last = queries.physics_curves(store, "quick-0001", 1, energy=4)
+    last = curves(store, f"energy_low = {energy[4][0]} AND angle_low IS NULL")
     assert last[last["curve"] == "along_z"]["real"].sum() > depth["real"].sum()
-    one = queries.physics_curves(store, "quick-0001", 1, energy=0, angle=2)
+    one = curves(store, f"energy_low = {energy[0][0]} AND angle_low = {angle[2][0]}")
     assert 0 < len(one) <= len(whole)
-    assert queries.physics_curves(store, "quick-0001", 3).empty
+    assert curves(store, "epoch = 3").empty
+
+
+def curves(store: Store, condition: str) -> pd.DataFrame:
+    """Points of the stored curves."""
+    return store.frame(
+        f"SELECT curve, unnest(x) AS x, unnest(real) AS real FROM physics_curves WHERE {condition}"
+    )
 
 
 def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
-    rows = queries.physics_showers(memory.from_journals(home), "quick-0001", 1)
-    assert [row.side for row in rows] == ["real", "generated"] * (len(rows) // 2)
+    rows = memory.from_journals(home).rows(
+        "SELECT side, energy_gev, angle, grid, cells, mev, share FROM physics_showers ORDER BY pair, side = 'generated'"
+    )
+    assert [side for side, *_ in rows] == ["real", "generated"] * (len(rows) // 2)
     assert 10 <= len(rows) // 2 <= 15
-    assert rows[0].energy_gev == rows[1].energy_gev
-    assert rows[0].angle == rows[1].angle
-    found = np.flatnonzero(np.isclose(showers(0).features.energy_gev, rows[0].energy_gev))
-    assert rows[0].cells_gev == pytest.approx(showers(0).cells_gev[found[0]], abs=1e-5)
-    assert rows[0].share == pytest.approx(1.0, abs=1e-3)
+    (_, energy_gev, angle, grid, cells, mev, share), generated = rows[:2]
+    assert generated[1:3] == (energy_gev, angle)
+    found = np.flatnonzero(np.isclose(showers(0).features.energy_gev, energy_gev))
+    whole = np.zeros(grid)
+    whole.reshape(-1)[cells] = np.asarray(mev) / 1e3
+    assert whole == pytest.approx(showers(0).cells_gev[found[0]], abs=1e-5)
+    assert share == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_record_that_does_not_fit_together_is_refused() -> None:
@@ -154,6 +172,6 @@ def test_a_bundle_brings_measurements_into_another_home(new_run: NewRun, tmp_pat
     other = Home(tmp_path / "other").prepare()
     bundles.unpack(tmp_path / "one.zip", other)
     store = memory.from_journals(other)
-    assert queries.runs_with_physics(store) == ["quick-0001"]
-    assert len(queries.physics_scores(store, ["quick-0001"])) == len(SCORES)
-    assert len(queries.physics_showers(store, "quick-0001", 1)) >= 20
+    assert queries.evaluated_runs(store, "physics") == ["quick-0001"]
+    assert store.rows("SELECT count(*) FROM physics") == [(len(SCORES),)]
+    assert store.rows("SELECT count(*) >= 20 FROM physics_showers WHERE epoch = 1") == [(True,)]

@@ -24,17 +24,6 @@ from gan_runtime.store.queries.evaluations import (
     evaluations,
     score_history,
 )
-from gan_runtime.store.queries.flow import (
-    NO_NUMBER,
-    FlowNumber,
-    FlowRow,
-    flow_scores,
-    flow_stages,
-    flow_steps,
-    flows,
-    runs_with_flow,
-)
-from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     EVERYTHING,
     MOST_EACH,
@@ -44,23 +33,13 @@ from gan_runtime.store.queries.metrics import (
     changing_curves,
     curves,
     epoch_scores,
+    means_of_epoch,
     not_finite,
     once_an_epoch,
     points_each,
     recorded,
 )
 from gan_runtime.store.queries.paper import Conditions, conditions, loss_quartiles, rates_by_device
-from gan_runtime.store.queries.physics import (
-    ShowerRow,
-    means_of_epoch,
-    physics_bins,
-    physics_curves,
-    physics_scores,
-    physics_showers,
-    runs_with_physics,
-    shower_of,
-)
-from gan_runtime.store.queries.probes import histogram, score_histograms
 from gan_runtime.store.queries.run_rows import (
     RunRow,
     queue,
@@ -73,10 +52,12 @@ from gan_runtime.store.queries.run_rows import (
 )
 from gan_runtime.store.queries.samples import (
     SampleGrid,
+    histogram,
     same_inputs,
     sample,
     sample_epochs,
     sample_kinds,
+    score_histograms,
 )
 from gan_runtime.store.queries.speed import (
     STANDS_STILL,
@@ -96,7 +77,15 @@ from gan_runtime.store.queries.studies import (
     study_runs,
 )
 from gan_runtime.store.queries.surfaces import SurfaceRow, runs_with_descent, surfaces
-from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
+from gan_runtime.store.queries.timeline import (
+    PeakMemory,
+    epoch_times,
+    events,
+    peak_memory,
+    phases,
+    profile,
+    worker_times,
+)
 from gan_runtime.store.queries.variants import (
     ComparableSet,
     Parity,
@@ -111,21 +100,17 @@ from gan_runtime.store.queries.variants import (
 __all__ = [
     "EVERYTHING",
     "MOST_EACH",
-    "NO_NUMBER",
     "STANDS_STILL",
     "ArrayRow",
     "ComparableSet",
     "Conditions",
     "CurveRow",
     "EvaluationRow",
-    "FlowNumber",
-    "FlowRow",
     "Parity",
     "PeakMemory",
     "Progress",
     "RunRow",
     "SampleGrid",
-    "ShowerRow",
     "StudyProgress",
     "StudyRow",
     "SurfaceRow",
@@ -148,10 +133,6 @@ __all__ = [
     "evaluation_scores",
     "evaluations",
     "events",
-    "flow_scores",
-    "flow_stages",
-    "flow_steps",
-    "flows",
     "group_curves",
     "histogram",
     "histogram_names",
@@ -167,10 +148,6 @@ __all__ = [
     "parity",
     "peak_memory",
     "phases",
-    "physics_bins",
-    "physics_curves",
-    "physics_scores",
-    "physics_showers",
     "points_each",
     "profile",
     "progress",
@@ -183,8 +160,6 @@ __all__ = [
     "run_table",
     "runs",
     "runs_with_descent",
-    "runs_with_flow",
-    "runs_with_physics",
     "same_inputs",
     "sample",
     "sample_epochs",
@@ -192,7 +167,6 @@ __all__ = [
     "score_histograms",
     "score_history",
     "set_aside",
-    "shower_of",
     "stands_still",
     "states",
     "studies",

@@ -93,6 +93,15 @@ def _steps_within(store: Store, run_id: str, window: Window) -> tuple[int, int]:
     return math.ceil(max(first, window[0])), math.floor(min(last, window[1]))
 
 
+def means_of_epoch(store: Store, run_id: str, epoch: int, metrics: list[str]) -> dict[str, float]:
+    """Mean over the steps of an epoch of each of these metrics that was stored then."""
+    rows = store.rows(
+        "SELECT metric, avg(value) FROM scalars WHERE run_id = ? AND epoch = ? AND list_contains(?, metric) GROUP BY metric",
+        [run_id, epoch, metrics],
+    )
+    return dict(rows)
+
+
 def step_ranges(store: Store, run_id: str) -> list[StepRange]:
     """Which steps each attempt of a run has numbers of, newest attempt first."""
     rows = store.rows(
