@@ -27,9 +27,7 @@ from gan_runtime.records import processes, run_files
 from gan_runtime.records.columns import Count, Document, Label, Name, Text, UtcTime
 from gan_runtime.records.home import is_run_name
 from gan_runtime.records.record import now
-from gan_runtime.records.run_folder import write_whole
-from gan_runtime.records.task_folder import TaskFolder
-from gan_runtime.records.worker_handshake import Pid, Started
+from gan_runtime.records.run_folder import Pid, Started, TaskFolder, write_whole
 
 EndState = Literal["finished", "failed", "cancelled", "lost"]
 State = Literal["waiting", "running", "finished", "failed", "cancelled", "lost"]

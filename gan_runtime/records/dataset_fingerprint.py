@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gan_runtime.records import journal
-from gan_runtime.records.measured import HostFacts
+from gan_runtime.records.kinds import HostFacts
 from gan_runtime.records.run_folder import RunDir
 
 FACT = "data_content"  # of the host's facts; missing where the data set comes with the program

@@ -16,12 +16,44 @@ iterations that ask the usual question (flow_), of which those in tiles come bef
 from __future__ import annotations
 
 import math
+from typing import Literal, Self
+
+from pydantic import model_validator
 
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
+from gan_runtime.records.columns import Count, Name, Step
 from gan_runtime.records.flow import KEPT, Flow, FlowScore, FlowSeries, FlowStage
-from gan_runtime.records.measured import Surface
 from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsShower
-from gan_runtime.records.record import Record
+from gan_runtime.records.record import Record, agree
+
+
+class Surface(Record):
+    """The loss of a network in nats on the plane of its weights' path (evaluation/descent_plane.py), and the path itself.
+
+    `loss`: row after row, `x` fastest, on the grid of `x` and `y`; `path_loss`: at the points of the path, as they lie in the
+    plane. `share_x`, `share_y`: of all squared movement of the weights, along each axis. `images`: real ones looked at.
+    """
+
+    kind: Literal["surface"] = "surface"
+    network: Name
+    x: list[float]
+    y: list[float]
+    loss: list[float]
+    path_epoch: list[Step]
+    path_x: list[float]
+    path_y: list[float]
+    path_loss: list[float]
+    share_x: float
+    share_y: float
+    images: Count
+
+    @model_validator(mode="after")
+    def _whole_grid_and_path(self) -> Self:
+        if len(self.loss) != len(self.x) * len(self.y):
+            raise ValueError("loss must have a number for each point of the grid")
+        agree(self.path_epoch, self.path_x, self.path_y, self.path_loss)
+        return self
+
 
 Earlier = Physics | Flow | Surface
 EARLIER: tuple[type[Record], ...] = (Physics, Flow, Surface)

@@ -21,33 +21,33 @@ from pydantic import Field, TypeAdapter, ValidationError
 from gan_runtime.base.errors import HomeError
 from gan_runtime.records import lines
 from gan_runtime.records.answer import Answer
+from gan_runtime.records.earlier_kinds import Surface
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.kinds import (
     RECORDS,
+    AttemptStart,
     Changed,
     Condition,
     Created,
     Event,
+    HostFacts,
     Level,
     Marked,
+    Plan,
     Renamed,
     StatusChange,
     StudyPlace,
 )
 from gan_runtime.records.measured import (
-    AttemptStart,
     EpochDone,
     EpochScores,
     Histogram,
-    HostFacts,
     Kernels,
     Memory,
     Phase,
-    Plan,
     Profile,
     Sample,
     Scalars,
-    Surface,
     TimeShare,
     WorkerTimes,
 )

@@ -1,4 +1,5 @@
-"""The kinds of records: RECORDS lists them all. Here is what is decided about a run, in DECIDED; what its trainer measures is in measured.py.
+"""The kinds of records: RECORDS lists them all. Here is what is decided about a run and its attempts, in
+DECIDED; what its trainer measures is in measured.py.
 
 A record checks itself when it is made or read: what the store or a page could not take never gets past here. Times are UTC.
 """
@@ -11,15 +12,19 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.columns import (
+    MAX_METRICS,
     Count,
     Details,
+    Document,
     Kind,
     Label,
     Name,
     Options,
+    Private,
     Rank,
     Remark,
     Sharing,
+    Step,
     Tags,
     Text,
 )
@@ -187,6 +192,37 @@ class Marked(Record):
     asker: Label = ""
 
 
+class HostFacts(Record):
+    """The machine and software of an attempt."""
+
+    tables = (RowTable("hosts"),)
+    kind: Literal["host"] = "host"
+    facts: Annotated[Document, Sharing.PROSE, Private("hostname")]
+
+
+class AttemptStart(Record):
+    """An attempt goes on after `resume_step`; what earlier attempts measured beyond it is void."""
+
+    author = Author.WORKER
+    kind: Literal["attempt"] = "attempt"
+    resume_step: Step
+
+
+class Plan(Record):
+    """What the attempt will do: images in the set, steps in an epoch, epochs.
+
+    `images_per_step`: real ones that a step takes; `updates`: how often it changes each network. Old journals do not say: 0, {}.
+    """
+
+    tables = (RowTable("plans", ("attempt", "images", "steps_per_epoch", "epochs")),)
+    kind: Literal["plan"] = "plan"
+    images: Count
+    steps_per_epoch: Step
+    epochs: Step
+    images_per_step: Count = 0
+    updates: dict[Name, Count] = Field(default_factory=dict, max_length=MAX_METRICS)
+
+
 class Event(Record):
     """Something worth telling a person."""
 
@@ -214,5 +250,7 @@ def _images(created: Created) -> int | None:
     return created.images_per_step or nesting.images_per_step(created.spec)
 
 
-DECIDED: tuple[type[Record], ...] = (Created, StatusChange, Changed, Renamed, Marked, Event)
+DECIDED: tuple[type[Record], ...] = (
+    *(Created, StatusChange, Changed, Renamed, Marked, HostFacts, AttemptStart, Plan, Event),
+)
 RECORDS: tuple[type[Record], ...] = (*DECIDED, *MEASURED, Answer, *EARLIER)

@@ -1,4 +1,4 @@
-"""What a trainer writes down of an attempt: its host, its plan, and everything that it measures. MEASURED lists the kinds."""
+"""What a trainer measures in an attempt. MEASURED lists the kinds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from gan_runtime.records.columns import (
     Label,
     Name,
     PictureName,
-    Private,
     Rank,
-    Sharing,
     Step,
 )
 from gan_runtime.records.record import (
@@ -45,37 +43,6 @@ SCALARS = RowTable(
     is_public=True,
     is_exported=True,
 )
-
-
-class HostFacts(Record):
-    """The machine and software of an attempt."""
-
-    tables = (RowTable("hosts"),)
-    kind: Literal["host"] = "host"
-    facts: Annotated[Document, Sharing.PROSE, Private("hostname")]
-
-
-class AttemptStart(Record):
-    """An attempt goes on after `resume_step`; what earlier attempts measured beyond it is void."""
-
-    author = Author.WORKER
-    kind: Literal["attempt"] = "attempt"
-    resume_step: Step
-
-
-class Plan(Record):
-    """What the attempt will do: images in the set, steps in an epoch, epochs.
-
-    `images_per_step`: real ones that a step takes; `updates`: how often it changes each network. Old journals do not say: 0, {}.
-    """
-
-    tables = (RowTable("plans", ("attempt", "images", "steps_per_epoch", "epochs")),)
-    kind: Literal["plan"] = "plan"
-    images: Count
-    steps_per_epoch: Step
-    epochs: Step
-    images_per_step: Count = 0
-    updates: dict[Name, Count] = Field(default_factory=dict, max_length=MAX_METRICS)
 
 
 class Scalars(Record):
@@ -313,39 +280,8 @@ class Kernels(Record):
     fusions: Count | None
 
 
-class Surface(Record):
-    """The loss of a network in nats on the plane of its weights' path (evaluation/descent_plane.py), and the path itself.
-
-    `loss`: row after row, `x` fastest, on the grid of `x` and `y`; `path_loss`: at the points of the path, as they lie in the
-    plane. `share_x`, `share_y`: of all squared movement of the weights, along each axis. `images`: real ones looked at.
-    """
-
-    kind: Literal["surface"] = "surface"
-    network: Name
-    x: list[float]
-    y: list[float]
-    loss: list[float]
-    path_epoch: list[Step]
-    path_x: list[float]
-    path_y: list[float]
-    path_loss: list[float]
-    share_x: float
-    share_y: float
-    images: Count
-
-    @model_validator(mode="after")
-    def _whole_grid_and_path(self) -> Self:
-        if len(self.loss) != len(self.x) * len(self.y):
-            raise ValueError("loss must have a number for each point of the grid")
-        agree(self.path_epoch, self.path_x, self.path_y, self.path_loss)
-        return self
-
-
 MEASURED: tuple[type[Record], ...] = (
     *(
-        HostFacts,
-        AttemptStart,
-        Plan,
         Scalars,
         WorkerTimes,
         EpochDone,

@@ -22,14 +22,53 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
 
 from gan_runtime.base.errors import HomeError, JournalError
-from gan_runtime.records import journal, run_files, standing, worker_handshake
-from gan_runtime.records.task_folder import TaskFolder
+from gan_runtime.records import journal, run_files, standing
+from gan_runtime.records.columns import Attempt, Rank
 from gan_runtime.spec import RunSpec
 
+Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers would name groups of processes
+_TAIL_BYTES = 64_000
 Stamp = tuple[int, int, int]  # inode, bytes, time of the last change in nanoseconds
+
+
+@dataclass(frozen=True)
+class TaskFolder:
+    """`path`: of the folder, whose name is the task's id."""
+
+    path: Path
+
+    @property
+    def process_file(self) -> Path:
+        """Identity of its process: pid and start time; of a run that of the newest attempt."""
+        return self.path / "process.json"
+
+    @property
+    def stop_file(self) -> Path:
+        """Exists from the moment someone asks the task to end, and says who."""
+        return self.path / "STOP"
+
+    @property
+    def log(self) -> Path:
+        """Everything that its process has printed."""
+        return self.path / "log.txt"
+
+    def request_stop(self, asker: str) -> None:
+        """Asks the task to end, and says who asks; asking twice changes nothing."""
+        if not self.stop_file.exists():
+            self.stop_file.write_text(asker, encoding="utf-8")
+
+    def log_tail(self, lines: int = 200) -> str:
+        """The last lines of the log; empty before anything is printed, and where it cannot be read."""
+        try:
+            text = run_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
 
 
 @dataclass(frozen=True)
@@ -162,7 +201,7 @@ class RunDir(TaskFolder):
         rank 0, with `cluster_host`, the machine that it runs on.
         """
         try:
-            return worker_handshake.read(run_files.content(self.process_file))
+            return _introduction(run_files.content(self.process_file))
         except OSError:
             return None
 
@@ -191,3 +230,31 @@ def _stamp(entry: os.DirEntry[str]) -> Stamp:
     if not stat.S_ISREG(status.st_mode):  # reading a pipe would never end
         raise JournalError(f"{entry.name} is no plain file")
     return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+# Seconds since 1970, within what a date can hold: no NaN and no 1e300.
+Started = Annotated[float, Field(ge=0, le=1e10)]
+
+
+class _Process(BaseModel):
+    pid: Pid
+    started: Started
+    born: str = ""  # see processes.identity; missing in files from before it
+
+
+class _Worker(_Process):
+    rank: Rank
+
+
+class _Introduction(_Process):
+    attempt: Attempt
+    workers: list[_Worker] = []
+    cluster_host: str | None = None
+
+
+def _introduction(content: bytes) -> dict[str, Any] | None:
+    """The keys that RunDir.process describes; None when the file holds anything else."""
+    try:
+        return _Introduction.model_validate_json(content, strict=True).model_dump(exclude_unset=True)
+    except ValidationError:
+        return None

@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field, ValidationError
 from gan_runtime.base.errors import HomeError, HomeInUseError
 from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
-from gan_runtime.records.worker_handshake import Pid
+from gan_runtime.records.run_folder import Pid
 
 PATIENCE_SECONDS = 0.5  # `is_owned` of another process holds a free lock for a moment; that is no owner
 BEAT_SECONDS = 5.0
