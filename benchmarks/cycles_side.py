@@ -21,10 +21,10 @@ from gan_runtime.spec.presets import preset
 from gan_runtime.studies.estimates import EPOCH
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
+from gan_runtime.tpu.check import COMPILE_ONLY
 from gan_runtime.tpu.chips import TOPOLOGIES
 from gan_runtime.tpu.plan import Plan, Reading
 from gan_runtime.tpu.report import Point, StepEstimate
-from gan_runtime.tpu.work import COMPILE_ONLY
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
 GRID = (51, 51, 25, 1)

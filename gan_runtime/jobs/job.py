@@ -23,7 +23,7 @@ ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # always, alongside whatever trains
 DECLARING = (
     "gan_runtime.jobs.data_jobs",
     "gan_runtime.jobs.picture_job",
-    "gan_runtime.tpu.work",
+    "gan_runtime.tpu.check",
     "gan_runtime.evaluation.requests",
 )
 

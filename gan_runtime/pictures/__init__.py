@@ -7,6 +7,7 @@ A workload's catalog entry says which arrays are drawn by which renderer (catalo
 from __future__ import annotations
 
 import importlib
+from collections.abc import MutableMapping
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from PIL import Image
 from gan_runtime.base import disk
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.table import Table
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, Room, whole
 
 __all__ = ["LABELS", "RENDERERS", "Room", "render", "save", "whole"]
@@ -23,13 +25,14 @@ __all__ = ["LABELS", "RENDERERS", "Room", "render", "save", "whole"]
 LABELS = "labels"  # what a renderer takes that tells classes apart
 
 
-RENDERERS: dict[str, Renderer] = {
+RENDERERS: MutableMapping[str, Renderer] = {
     "grey_grid": Renderer(("images",), "gan_runtime.pictures.grids:grey_grid"),
     "rgb_grid": Renderer(("images",), "gan_runtime.pictures.grids:rgb_grid"),
     "labelled_grid": Renderer(("images", LABELS), "gan_runtime.pictures.labelled:labelled_grid"),
     "filmstrip": Renderer(("sequences",), "gan_runtime.pictures.filmstrips:filmstrip"),
     **{name: renderer for domain in DOMAINS for name, renderer in domain.renderers.items()},
 }
+RENDERERS = Table(RENDERERS, "gan_runtime.renderers", Renderer)  # and those of installed packages
 
 
 def render(

@@ -13,7 +13,7 @@ from gan_runtime.jobs.job import jobs
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.work import COMPILE_ONLY
+from gan_runtime.tpu.check import COMPILE_ONLY
 from tests.support.asking import ask
 from tests.tpu.examples import keep_all
 

@@ -1,0 +1,38 @@
+"""A package brings a renderer of its own by an entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime import pictures
+from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.table import Table
+
+MODULE = """
+from PIL import Image
+from gan_runtime.catalog.entries import Renderer
+
+DOTS = Renderer(("dots",), "dots_pictures:draw")
+
+def draw(arrays, classes, room):
+    return Image.fromarray(arrays[0])
+"""
+POINTS = "[gan_runtime.renderers]\ndots = dots_pictures:DOTS\n"
+
+
+def test_a_picture_is_drawn_by_the_renderer_of_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dots_pictures.py").write_text(MODULE, encoding="utf-8")
+    told = tmp_path / "dots-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Name: dots\nVersion: 1.0\n", encoding="utf-8")
+    (told / "entry_points.txt").write_text(POINTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = {"grey_grid": pictures.RENDERERS["grey_grid"]}
+    monkeypatch.setattr(pictures, "RENDERERS", Table(own, "gan_runtime.renderers", Renderer))
+    assert list(pictures.RENDERERS) == ["grey_grid", "dots"]
+    assert pictures.render("dots", (np.full((3, 5), 7, np.uint8),)).size == (5, 3)
