@@ -16,9 +16,9 @@ from unittest import mock
 import h5py
 import numpy as np
 
-from gan_runtime.data import hdf5_files, prepared, preparing
+from gan_runtime.data import hdf5_files, preparations, prepared
 from gan_runtime.data.contract import Array, DataSet, Indices
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from gan_runtime.domains.showers import hdf5_preparation
 from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS
 from gan_runtime.domains.showers.file_checks import Cleaned
@@ -36,7 +36,7 @@ def write(home: Home, showers: int, grid: str) -> None:
     source = home.prepare().path / FILE
     write_file(source, showers)
     options = {"grid": grid, "held_out_percent": 0}
-    preparing.prepare(home, Asked("showers_hdf5", NAME, source, options), lambda *_: None)
+    preparations.prepare(home, Asked("showers_hdf5", NAME, source, options), lambda *_: None)
 
 
 def write_file(path: Path, showers: int) -> None:

@@ -17,9 +17,8 @@ from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import prepared, preparing, uploads
-from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations, prepared, uploads
+from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.data.uploads import Dropped
 
 PREFIX = "data."
@@ -70,7 +69,7 @@ def ask(runtime: Runtime) -> Wanted | None:
 
 def _options(preparation: str) -> tuple[dict[str, str], dict[str, DeltaGenerator]]:
     """What stands in the fields, and a place for a sentence below each."""
-    known = list(preparing.options_of(PREPARATIONS[preparation].options).values())
+    known = list(preparations.options_of(PREPARATIONS[preparation].options).values())
     given: dict[str, str] = {}
     below: dict[str, DeltaGenerator] = {}
     for begin in range(0, len(known), COLUMNS):

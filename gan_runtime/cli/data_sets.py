@@ -13,19 +13,20 @@ from gan_runtime.base.fields import Fields
 from gan_runtime.cli import following, output
 from gan_runtime.cli.arguments import HomeOption, JsonOption, commands
 from gan_runtime.cli.tables import table
-from gan_runtime.data import loading, prepared, preparing
-from gan_runtime.data.preparations import PREPARATIONS
+from gan_runtime.data import loading, preparations, prepared
+from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.data.prepared import Manifest
-from gan_runtime.data.preparing import Asked
 from gan_runtime.data.summary import Summary, Survey
 from gan_runtime.records.home import Home
 from gan_runtime.spec import presets
 
 SETTABLE = "\n\n".join(
     f"Options for --set of {name}: "
-    + "; ".join(f"{option.name}: {option.allowed}" for option in preparing.options_of(known.options).values())
+    + "; ".join(
+        f"{option.name}: {option.allowed}" for option in preparations.options_of(known.options).values()
+    )
     for name, known in PREPARATIONS.items()
-    if preparing.options_of(known.options)
+    if preparations.options_of(known.options)
 )
 MOST_LINES = 10  # of a table, after a preparation
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A data set; `data list` lists them.")]
@@ -101,7 +102,7 @@ def prepare(
     asked.check()
     if preview:
         with following.one_line() as progress:
-            return _say_survey(preparing.survey(asked, progress), as_json)
+            return _say_survey(preparations.survey(asked, progress), as_json)
     made, manifest = asked.set_name, _prepared_by_a_job(chosen, asked)
     rows = loading.availability(made, chosen).images
     if as_json:

@@ -12,7 +12,7 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, RunStateError
 from gan_runtime.commands.bound import Bound, change
 from gan_runtime.data import prepared, uploads
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.uploads import Dropped
 from gan_runtime.evaluation import requests
 from gan_runtime.jobs import data_jobs, job_queue

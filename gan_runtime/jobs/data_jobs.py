@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gan_runtime.data import loading, preparing, uploads
-from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import loading, preparations, uploads
+from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked as AskedJob
 from gan_runtime.jobs.folder import JobDir, JobLook
@@ -101,7 +100,7 @@ def prepare(task: Task) -> dict[str, Any]:
     Raises DatasetError, SpecError, HomeError.
     """
     asked = _asked(task.options)
-    preparing.prepare(task.home, asked, task.progress, task.work, task.past_cancelling)
+    preparations.prepare(task.home, asked, task.progress, task.work, task.past_cancelling)
     if asked.source is not None:
         uploads.done_with(task.home, asked.source)
     name = asked.set_name
@@ -114,7 +113,7 @@ def prepare(task: Task) -> dict[str, Any]:
 
 def look_through(task: Task) -> dict[str, Any]:
     """The work: what a preparation would make of its pictures. Raises as `prepare`."""
-    look = preparing.survey(_asked(task.options), task.progress)
+    look = preparations.survey(_asked(task.options), task.progress)
     np.save(task.results / GRID_FILE, look.grid)
     return {
         **look.summary.model_dump(mode="json"),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
-from gan_runtime.data import preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations
+from gan_runtime.data.preparations import Asked
 from gan_runtime.jobs import job_queue, picture_job
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.picture_job import Wanted
@@ -110,7 +110,7 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     source = home.path / "photos.zip"
     source.write_bytes(own_pictures.noise(4))
     form = {"pixels": "28", "color": "grey"}
-    preparing.prepare(home, Asked("pictures", "photos", source, form), lambda *_: None)
+    preparations.prepare(home, Asked("pictures", "photos", source, form), lambda *_: None)
     run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
     host = journal.HostFacts(facts={dataset_fingerprint.FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import prepared, preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations, prepared
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.summary import Summary
 from gan_runtime.records.home import Home
 from tests.data.hdf5_showers import authors_columns, challenge_columns, written
@@ -27,7 +27,7 @@ def prepare(home: Home, folder: Path, columns: dict[str, np.ndarray], **options:
     preparation = "calochallenge" if "showers" in columns else "showers_hdf5"
     source = written(folder / "run.h5", columns)
     asked = Asked(preparation, "", source, {"held_out_percent": 0, **options})
-    manifest = preparing.prepare(home, asked, lambda *_: None)
+    manifest = preparations.prepare(home, asked, lambda *_: None)
     assert manifest is not None
     return manifest
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from gan_runtime.data import preparing
+from gan_runtime.data import preparations
 from gan_runtime.data.conversion import Converted, NotUsableError, Target, converted
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.summary import Survey
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
 from tests.support import icc_profiles
@@ -214,7 +214,7 @@ def surveyed(spread: Pack) -> Callable[..., Survey]:
 
     def look(files: dict[str, bytes], color: str = "grey") -> Survey:
         asked = Asked("pictures", "deep", spread(files), {"pixels": "28", "color": color})
-        return preparing.survey(asked, lambda *_: None)
+        return preparations.survey(asked, lambda *_: None)
 
     return look
 

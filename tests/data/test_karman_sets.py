@@ -13,10 +13,9 @@ from PIL import Image
 from dashboard import data_words
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.data import loading, prepared, preparing, previews
+from gan_runtime.data import loading, preparations, prepared, previews
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.data.previews import LivePicture
 from gan_runtime.domains.flows import films, preparation_options
 from gan_runtime.domains.flows import lattice as flow_frames
@@ -36,7 +35,7 @@ FEW = {
 
 def made(home: Home, preparation: str = "karman", name: str = "", **options: Any) -> DataSet:
     asked = Asked(preparation, name, None, {**FEW, **options})
-    manifest = preparing.prepare(home, asked, lambda *_: None)
+    manifest = preparations.prepare(home, asked, lambda *_: None)
     assert manifest is not None
     return prepared.opened(home, manifest.name)
 
@@ -210,7 +209,7 @@ def test_while_it_is_made_a_picture_shows_the_flow_and_a_cancel_leaves_nothing(
             raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparing.prepare(home, Asked("karman", "", None, FEW), cancel, work)
+        preparations.prepare(home, Asked("karman", "", None, FEW), cancel, work)
     assert seen[0] == (0, 4 * 35, "Simulating Re 80, flow 1 of 4: step 0", None)
     shown = np.asarray(Image.open(io.BytesIO(seen[-1][3] or b"")))
     assert shown.shape == (240, 576, 3)

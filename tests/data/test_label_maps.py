@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gan_runtime.data import preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.summary import Survey
 from tests.data.conftest import BLUE, GREEN, RED, Pack
 
@@ -39,7 +39,9 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
     given = spread(files)
 
     def seen(**more: str) -> Survey:
-        return preparing.survey(Asked("picture_pairs", "maps", given, {**options, **more}), lambda *_: None)
+        return preparations.survey(
+            Asked("picture_pairs", "maps", given, {**options, **more}), lambda *_: None
+        )
 
     kept, mixed = seen(**{f"{side}_resample": "nearest"}), seen()
     half = slice(0, 32) if side == "source" else slice(32, 64)
@@ -55,7 +57,7 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
 
 def test_pictures_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: Pack) -> None:
     plain = [encoded_image(Image.new("RGB", (71, 71), color)) for color in (RED, GREEN)]
-    seen = preparing.survey(
+    seen = preparations.survey(
         Asked(
             "picture_pairs",
             "maps",
@@ -72,7 +74,7 @@ def test_a_label_map_in_a_jpeg_is_not_decoded_small(spread: Pack) -> None:
     fine = encoded_image(label_map(568), "JPEG")
     given = spread({"a/1.jpg": fine, "b/1.jpg": fine})
     options = {"layout": "folders", "pixels": "32", "source_resample": "nearest"}
-    [row] = preparing.survey(Asked("picture_pairs", "maps", given, options), lambda *_: None).grid
+    [row] = preparations.survey(Asked("picture_pairs", "maps", given, options), lambda *_: None).grid
     colors = np.array([RED, GREEN, BLUE])
     near = abs(row[:, :32, None].astype(int) - colors).max(axis=-1).min(axis=-1)  # of the nearest label
     smooth = abs(row[:, 32:, None].astype(int) - colors).max(axis=-1).min(axis=-1)

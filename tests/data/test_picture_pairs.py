@@ -15,9 +15,9 @@ from PIL import Image
 from dashboard import data_words
 from gan_runtime.base.errors import DatasetError, HomeError
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.data import prepared, preparing, previews
+from gan_runtime.data import preparations, prepared, previews
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.summary import Survey
 from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
@@ -40,12 +40,12 @@ def asked(source: Path, options: dict[str, Any]) -> Asked:
 
 
 def made(home: Home, source: Path, **options: Any) -> DataSet:
-    preparing.prepare(home, asked(source, options), lambda *_: None)
+    preparations.prepare(home, asked(source, options), lambda *_: None)
     return prepared.opened(home, "pairs")
 
 
 def looked_at(source: Path, **options: Any) -> Survey:
-    return preparing.survey(asked(source, options), lambda *_: None)
+    return preparations.survey(asked(source, options), lambda *_: None)
 
 
 def colors(rows: np.ndarray) -> list[tuple[int, ...]]:

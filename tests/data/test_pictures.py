@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.data import loading, pictures, prepared, preparing
+from gan_runtime.data import loading, pictures, preparations, prepared
 from gan_runtime.data.contract import DataSet
 from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, RED, Pack, encoded
@@ -21,7 +21,7 @@ from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
 def test_sub_folders_are_labels(home: Home, way: str, request: pytest.FixtureRequest) -> None:
-    manifest = preparing.prepare(home, asked(request.getfixturevalue(way)(TWO_CLASSES)), quiet)
+    manifest = preparations.prepare(home, asked(request.getfixturevalue(way)(TWO_CLASSES)), quiet)
     data = loading.load("photos", home)
     assert data.resident is not None
     assert data.fields["labels"].classes == ("cats", "dogs")
@@ -34,13 +34,13 @@ def test_sub_folders_are_labels(home: Home, way: str, request: pytest.FixtureReq
 
 def test_the_first_rows_are_a_mix_of_all_classes_and_the_same_each_time(spread: Pack) -> None:
     files = {f"{name}/{number}.png": encoded(RED) for name in "ab" for number in range(40)}
-    first = preparing.survey(asked(spread(files)), quiet)
+    first = preparations.survey(asked(spread(files)), quiet)
     assert 5 < first.grid_labels[:20].count("a") < 15
-    assert preparing.survey(asked(spread(files, "again")), quiet).grid_labels == first.grid_labels
+    assert preparations.survey(asked(spread(files, "again")), quiet).grid_labels == first.grid_labels
 
 
 def test_pictures_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> None:
-    preparing.prepare(
+    preparations.prepare(
         home, asked(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})), quiet
     )
     assert list(loading.fields_of("photos", home)) == ["images"]
@@ -48,14 +48,14 @@ def test_pictures_without_sub_folders_have_no_labels(home: Home, spread: Pack) -
 
 
 def test_labels_are_left_out_on_request(home: Home, spread: Pack) -> None:
-    preparing.prepare(home, asked(spread(TWO_CLASSES), labels="none"), quiet)
+    preparations.prepare(home, asked(spread(TWO_CLASSES), labels="none"), quiet)
     data = loading.load("photos", home)
     assert (list(data.fields), data.rows) == (["images"], 10)
 
 
 def test_held_out_rows_are_never_among_those_to_train_on(home: Home, spread: Pack) -> None:
     files = {f"{number}.png": encoded((number,)) for number in range(20)}
-    preparing.prepare(home, asked(spread(files), held_out_percent="25", color="grey"), quiet)
+    preparations.prepare(home, asked(spread(files), held_out_percent="25", color="grey"), quiet)
     data = loading.load("photos", home)
     assert (data.rows, data.held_out) == (15, 5)
     trained = set(data.read(np.arange(15))["images"][:, 0, 0, 0])
@@ -65,7 +65,7 @@ def test_held_out_rows_are_never_among_those_to_train_on(home: Home, spread: Pac
 
 
 def split_of(home: Home, source: Path, **options: Any) -> DataSet:
-    preparing.prepare(home, asked(source, **options), quiet)
+    preparations.prepare(home, asked(source, **options), quiet)
     return loading.load("photos", home)
 
 
@@ -158,7 +158,7 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(home: Home
         "__MACOSX/top/._1.png": b"x",
         ".DS_Store": b"x",
     }
-    seen = preparing.survey(asked(pack({**TWO_CLASSES, **others}), held_out_percent="20"), quiet)
+    seen = preparations.survey(asked(pack({**TWO_CLASSES, **others}), held_out_percent="20"), quiet)
     assert (seen.rows, seen.summary.held_out, seen.summary.counts) == (8, 2, {"cats": 6, "dogs": 4})
     assert seen.grid.shape == (10, 32, 32, 3)
     assert [label == "cats" for label in seen.grid_labels] == [bool(row[0, 0, 0] > 128) for row in seen.grid]
@@ -175,27 +175,29 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(home: Home
 
 
 def test_a_folder_whose_pictures_are_all_broken_is_no_class(home: Home, spread: Pack) -> None:
-    preparing.prepare(home, asked(spread({**TWO_CLASSES, "top/birds/1.png": b"broken"})), quiet)
+    preparations.prepare(home, asked(spread({**TWO_CLASSES, "top/birds/1.png": b"broken"})), quiet)
     assert loading.fields_of("photos", home)["labels"].classes == ("cats", "dogs")
 
 
 def test_a_source_without_a_usable_picture_says_why(spread: Pack) -> None:
     small = asked(spread({"a.png": encoded(size=(20, 20)), "b.png": encoded(size=(20, 20))}, "small"))
-    assert sentence(preparing.survey, small, quiet) == (
+    assert sentence(preparations.survey, small, quiet) == (
         "none of the 2 files can be used; a.png: it has 20 × 20 pixels, fewer than 32 × 32: use fewer pixels."
     )
     other = asked(spread({"a.txt": b"x"}, "other"))
-    assert sentence(preparing.survey, other, quiet).endswith(
+    assert sentence(preparations.survey, other, quiet).endswith(
         "it is no JPEG, PNG or WebP picture: give other pictures."
     )
     (spread({}, "x").parent / "empty").mkdir()
     empty = asked(spread({}, "x").parent / "empty")
-    assert sentence(preparing.survey, empty, quiet).startswith("there is no picture: give a folder or a .zip")
+    assert sentence(preparations.survey, empty, quiet).startswith(
+        "there is no picture: give a folder or a .zip"
+    )
 
 
 def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "MAX_CLASSES", 1)
-    assert sentence(preparing.survey, asked(spread(TWO_CLASSES)), quiet) == (
+    assert sentence(preparations.survey, asked(spread(TWO_CLASSES)), quiet) == (
         "the pictures lie in more than 1 sub-folders, too many to be classes: use labels=none."
     )
 
@@ -206,4 +208,4 @@ def test_a_member_that_is_damaged_within_the_zip_is_left_out(pack: Pack) -> None
     place = content.find(b"IDAT")
     content[place + 6] ^= 255
     path.write_bytes(content)
-    assert preparing.survey(asked(path), quiet).summary.skipped.counts == {"damaged": 1}
+    assert preparations.survey(asked(path), quiet).summary.skipped.counts == {"damaged": 1}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import HomeError, SpecError
-from gan_runtime.data import loading, prepared, preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import loading, preparations, prepared
+from gan_runtime.data.preparations import Asked
 from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, Pack, encoded
 from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
@@ -27,7 +27,7 @@ def test_a_cancelled_preparation_leaves_nothing(home: Home, pack: Pack, moment: 
             raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparing.prepare(home, asked(pack(TWO_CLASSES)), progress)
+        preparations.prepare(home, asked(pack(TWO_CLASSES)), progress)
     assert not home.data.exists() or not list(home.data.iterdir())
 
 
@@ -37,14 +37,14 @@ def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(home: Home,
         raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparing.prepare(home, asked(pack(TWO_CLASSES)), quiet, placing=placing)
+        preparations.prepare(home, asked(pack(TWO_CLASSES)), quiet, placing=placing)
     assert not list(home.data.iterdir())
 
 
 def test_a_disk_that_is_full_leaves_nothing(home: Home, pack: Pack, files_end_at: Any) -> None:
     source = pack(TWO_CLASSES)
     with files_end_at(5_000), pytest.raises((HomeError, OSError)):
-        preparing.prepare(home, asked(source), quiet)
+        preparations.prepare(home, asked(source), quiet)
     assert not list(home.data.iterdir())
 
 
@@ -52,24 +52,24 @@ def test_a_disk_with_too_little_space_is_told_before_anything_is_written(
     home: Home, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
-    said = sentence(preparing.prepare, home, asked(pack(TWO_CLASSES)), quiet, kind=HomeError)
+    said = sentence(preparations.prepare, home, asked(pack(TWO_CLASSES)), quiet, kind=HomeError)
     assert "has 0 MB left, but a data set of 10 pictures needs 20 MB" in said
     assert not list(home.data.iterdir())
 
 
 def test_the_same_pictures_with_the_same_options_are_not_prepared_twice(home: Home, pack: Pack) -> None:
     source = pack(TWO_CLASSES)
-    first = preparing.prepare(home, asked(source), quiet)
+    first = preparations.prepare(home, asked(source), quiet)
     told: list[str] = []
-    again = preparing.prepare(home, asked(source), lambda _done, _total, what: told.append(what))
+    again = preparations.prepare(home, asked(source), lambda _done, _total, what: told.append(what))
     assert again == first
     assert not [what for what in told if what.startswith("Convert")]
 
 
 def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
     source = pack(TWO_CLASSES)
-    preparing.prepare(home, asked(source), quiet)
-    assert sentence(preparing.prepare, home, asked(source, color="grey"), quiet) == (
+    preparations.prepare(home, asked(source), quiet)
+    assert sentence(preparations.prepare, home, asked(source, color="grey"), quiet) == (
         "there is a data set photos already, made of other files or with other options: "
         "choose another name, or remove it first."
     )
@@ -79,8 +79,8 @@ def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
 def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack) -> None:
     source, other = pack(TWO_CLASSES), pack({"1.png": encoded(GREEN)}, "other.zip")
     said = sentence(
-        lambda: preparing.prepare(
-            home, asked(other), quiet, placing=lambda: preparing.prepare(home, asked(source), quiet)
+        lambda: preparations.prepare(
+            home, asked(other), quiet, placing=lambda: preparations.prepare(home, asked(source), quiet)
         )
     )
     assert said.startswith("there is a data set photos already")
@@ -120,4 +120,4 @@ def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
     assert sentence(Asked("mnist", source=tmp_path).check).startswith(
         "mnist is downloaded under its own name"
     )
-    assert sentence(preparing.survey, Asked("mnist"), quiet) == "mnist has no preview: prepare it."
+    assert sentence(preparations.survey, Asked("mnist"), quiet) == "mnist has no preview: prepare it."

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.cli.app import app
-from gan_runtime.data import loading, prepared, preparing
+from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.prepared import Manifest
-from gan_runtime.data.preparing import Asked
 from gan_runtime.domains.showers.cells import cells_of, measured_angle
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
@@ -25,7 +25,7 @@ HELD_NOTHING = {"held_out_percent": 0}
 
 
 def prepare(home: Home, preparation: str, source: Path, **options: Any) -> Manifest:
-    manifest = preparing.prepare(
+    manifest = preparations.prepare(
         home, Asked(preparation, "", source, {**HELD_NOTHING, **options}), lambda *_: None
     )
     assert manifest is not None

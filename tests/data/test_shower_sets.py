@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.cli.app import app
-from gan_runtime.data import loading, prepared, preparing, previews
+from gan_runtime.data import loading, preparations, prepared, previews
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.domains.showers import preparation_options
 from gan_runtime.domains.showers.cells import cells_of, measured_angle
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
@@ -29,7 +28,7 @@ def quiet(_done: int, _total: int, _sentence: str) -> None:
 
 def made(home: Home, name: str = "", **options: Any) -> DataSet:
     asked = Asked("showers", name, None, {"events": 40, "grid": "tiny", **options})
-    manifest = preparing.prepare(home, asked, quiet)
+    manifest = preparations.prepare(home, asked, quiet)
     assert manifest is not None
     return prepared.opened(home, manifest.name)
 
@@ -101,7 +100,7 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(h
     assert not loading.availability(name, home).ready
     assert known.fields == loading.fields_of(name, home)
     assert loading.is_streamed(name, home) == (name == "showers")
-    preparing.prepare(home, Asked(name, "", None, {"events": 40}), lambda *_: None)
+    preparations.prepare(home, Asked(name, "", None, {"events": 40}), lambda *_: None)
     promise = preparation_options.promised(PREPARATIONS[name].options(events=40))
     data = loading.load(name, home)
     assert (data.fields, data.rows) == (promise.fields, promise.rows)
@@ -134,7 +133,7 @@ def test_a_cancelled_simulation_leaves_nothing(home: Home) -> None:
             raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparing.prepare(home, Asked("showers", "", None, {"events": 64, "grid": "tiny"}), cancel)
+        preparations.prepare(home, Asked("showers", "", None, {"events": 64, "grid": "tiny"}), cancel)
     assert list(home.data.iterdir()) == []
 
 

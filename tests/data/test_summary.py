@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from gan_runtime.data import prepared, preparing, previews
+from gan_runtime.data import preparations, prepared, previews
 from gan_runtime.data.picture_rows import MOST_TOLD, Tally
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.summary import Quantity, Skip, Skipped, Summary
 from gan_runtime.pictures.sheet import GAP
 from gan_runtime.records.home import Home
@@ -22,7 +22,7 @@ def test_a_manifest_holds_the_rows_of_each_class_and_split(home: Home, spread: P
     files = {f"fern/{number}.png": encoded(GREEN) for number in range(14)}
     files |= {f"sky/{number}.png": encoded(BLUE) for number in range(6)}
     options = {"pixels": "32", "held_out_percent": "30"}
-    preparing.prepare(home, Asked("pictures", "plants", spread(files), options), lambda *_: None)
+    preparations.prepare(home, Asked("pictures", "plants", spread(files), options), lambda *_: None)
     summary = prepared.manifest(home, "plants")
     assert (summary.counts, summary.held_out) == ({"fern": 14, "sky": 6}, 6)
     data = prepared.opened(home, "plants")
@@ -36,7 +36,7 @@ def test_a_manifest_holds_the_rows_of_each_class_and_split(home: Home, spread: P
 def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
     options = {"reynolds": "60, 90", "held_out_reynolds": "75", "frames": "4", "discarded": "0", "later": "0"}
     asked = Asked("karman_small", "brief", None, {**options, "steps_per_frame": "1"})
-    preparing.prepare(home, asked, lambda *_: None)
+    preparations.prepare(home, asked, lambda *_: None)
     summary = prepared.manifest(home, "brief")
     assert summary.by_split() == {"Re 60": (3, 0), "Re 90": (3, 0), "Re 75": (0, 3)}
     assert summary.held_out == 3
@@ -45,7 +45,7 @@ def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
 def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread: Pack) -> None:
     pairs = {f"{letter}.png": encoded(GREEN, (80, 40)) for letter in "abcdefgh"}
     options = {"layout": "side_by_side", "pixels": "32"}
-    preparing.prepare(home, Asked("picture_pairs", "both", spread(pairs), options), lambda *_: None)
+    preparations.prepare(home, Asked("picture_pairs", "both", spread(pairs), options), lambda *_: None)
     path = prepared.drawn(home, "both")
     assert path is not None
     picture = Image.open(path)
@@ -101,7 +101,7 @@ def test_a_quantity_is_a_number() -> None:
 
 def test_a_manifest_of_an_earlier_version_has_a_summary(home: Home, spread: Pack) -> None:
     source = spread({"a/1.png": encoded(GREEN), "b/1.png": encoded(BLUE)})
-    preparing.prepare(home, Asked("pictures", "old", source, {"pixels": "32"}), lambda *_: None)
+    preparations.prepare(home, Asked("pictures", "old", source, {"pixels": "32"}), lambda *_: None)
     path = prepared.folder(home, "old") / prepared.MANIFEST
     later = {"held_out_counts", "converted", "quantities", "curve", "warnings"}
     path.write_text(prepared.manifest(home, "old").model_dump_json(exclude=later))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import picture_sources, preparing
+from gan_runtime.data import picture_sources, preparations
 from gan_runtime.data.picture_files import Source
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from tests.data.conftest import Pack, encoded
 
 UTF8_FLAG = 0x800
@@ -113,7 +113,7 @@ def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
     path = packed(tmp_path / "a.zip", b"ants/1.png", method=method)
     asked = Asked("pictures", "photos", path, {"pixels": "32"})
     with pytest.raises(DatasetError) as refused:
-        preparing.survey(asked, lambda *_: None)
+        preparations.survey(asked, lambda *_: None)
     assert str(refused.value) == (
         f"none of the 1 files can be used; ants/1.png: it is packed with {name}, which Python cannot unpack: "
         "pack it with Deflate, or unpack it and give the folder."
@@ -126,7 +126,7 @@ def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) 
         "picture_pairs", "pairs", pack({"about.txt": b"text", "train.zip": inner}), {"pixels": "32"}
     )
     with pytest.raises(DatasetError) as refused:
-        preparing.survey(asked, lambda *_: None)
+        preparations.survey(asked, lambda *_: None)
     assert str(refused.value) == (
         "none of the 2 files can be used; train.zip: it is a zip file itself: unpack it, and give the folder."
     )
@@ -134,5 +134,5 @@ def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) 
 
 def test_the_warning_is_kept_with_the_set(tmp_path: Path) -> None:
     asked = Asked("pictures", "photos", packed(tmp_path / "a.zip", b"B\x84r/1.png"), {"pixels": "32"})
-    [warning] = preparing.survey(asked, lambda *_: None).summary.warnings
+    [warning] = preparations.survey(asked, lambda *_: None).summary.warnings
     assert "such as 'Bär/1.png', are read as cp437" in warning

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from tests.data.conftest import BLUE, RED, encoded
 
 TWO_CLASSES = {

@@ -17,9 +17,9 @@ from typer.testing import Result
 
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, DatasetError, GanRuntimeError, SpecError
-from gan_runtime.data import idx, picture_files, pictures, prepared, preparing, uploads
+from gan_runtime.data import idx, picture_files, pictures, preparations, prepared, uploads
 from gan_runtime.data.picture_options import PictureOptions
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data.preparations import Asked
 from gan_runtime.data.uploads import Dropped
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
@@ -253,7 +253,7 @@ def test_no_hdf5_file_is_taken_half(home: Home, tmp_path: Path) -> None:
         (given / "showers.h5").write_bytes(content)
         asked = Asked("calochallenge", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0})
         try:
-            manifest = preparing.prepare(home, asked, lambda *_: None)
+            manifest = preparations.prepare(home, asked, lambda *_: None)
         except GanRuntimeError as error:
             check_sentence(error)
             assert not list(home.data.glob(f"set-{taken}*")), told

@@ -18,8 +18,8 @@ from dashboard.launch.shown_when import SHOWN_WHEN, has_effect, needed
 from gan_runtime import catalog
 from gan_runtime.base.fields import IMAGES, pictures
 from gan_runtime.base.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
-from gan_runtime.data import loading, preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import loading, preparations
+from gan_runtime.data.preparations import Asked
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from tests.pages import whole_page
@@ -380,7 +380,7 @@ def test_the_summary_of_a_data_set_is_shown_before_anything_is_trained(
         Image.fromarray(np.full((28, 28), 600 + 100 * number, np.uint16)).save(folder / f"{number}.png")
     (folder / "readme.txt").write_text("five scans")
     options = {"pixels": "28", "color": "grey", "held_out_percent": "20"}
-    preparing.prepare(home, Asked("pictures", "scans", folder, options), lambda *_: None)
+    preparations.prepare(home, Asked("pictures", "scans", folder, options), lambda *_: None)
     app = show("launch")
     choice_field(app, "dataset").set_value("scans").run()
     assert "4 to train on, 1 held out · 1 file left out · converted: 10 bits in 16 to 8" in texts(app)

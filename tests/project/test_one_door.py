@@ -30,7 +30,7 @@ BEHIND = {
     "gan_runtime.bundles": {"unpack"},
     "gan_runtime.bundles.unpacking": {"unpack"},
     "gan_runtime.data.prepared": {"remove"},
-    "gan_runtime.data.preparing": {"prepare"},
+    "gan_runtime.data.preparations": {"prepare"},
     "gan_runtime.evaluation.requests": {"request"},
     "gan_runtime.jobs.data_jobs": {"job_for", "request_preparation"},
     "gan_runtime.jobs.job_queue": {"ask", "cancel", "request", "signal_group", "start"},

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime.data import preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations
+from gan_runtime.data.preparations import Asked
 from gan_runtime.records import dataset_fingerprint, journal
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir
@@ -58,7 +58,7 @@ def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waite
 ) -> None:
     source = home.path / "photos.zip"
     source.write_bytes(own_pictures.noise(4))
-    preparing.prepare(
+    preparations.prepare(
         home, Asked("pictures", "photos", source, {"pixels": "28", "color": "grey"}), lambda *_: None
     )
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "3", "cpu"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from gan_runtime.data import preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations
+from gan_runtime.data.preparations import Asked
 from gan_runtime.records.home import Home
 from tests.support.own_pictures import encoded
 
@@ -52,4 +52,4 @@ def prepare(home: Home, folder: Path, layout: str = "side_by_side") -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     options = {"layout": layout, "pixels": str(PIXELS), "held_out_percent": 20}
-    preparing.prepare(home, Asked("picture_pairs", NAME, folder, options), lambda *_: None)
+    preparations.prepare(home, Asked("picture_pairs", NAME, folder, options), lambda *_: None)

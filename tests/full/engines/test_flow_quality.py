@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.data import prepared, preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations, prepared
+from gan_runtime.data.preparations import Asked
 from gan_runtime.domains.flows import evaluation, measures, workload
 from gan_runtime.domains.flows.rollout import rolled_out
 from gan_runtime.engines.tf.tiles import TileProgram
@@ -31,7 +31,7 @@ SHORTENED = {"batch_size_global": 16, "unrolled": 2, "norm_momentum": 0.9, "epoc
 def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequency(home: Home) -> None:
     """Seen with seeds 1 to 4: 0.32 to 0.40 of the copied frame's error over the first shedding period, and a Strouhal number off by 2 to 10 %;
     untrained networks have none. Both bounds lie three standard deviations of the seeds from their mean, or more."""
-    manifest = preparing.prepare(home, Asked("karman_small", "", None, FLOWS), lambda *_: None)
+    manifest = preparations.prepare(home, Asked("karman_small", "", None, FLOWS), lambda *_: None)
     assert manifest is not None
     data = prepared.opened(home, manifest.name)
     preset = {k: v for k, v in PRESETS["karman"].values.items() if k not in {"workload", "dataset"}}

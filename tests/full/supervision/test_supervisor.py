@@ -16,8 +16,8 @@ import pytest
 
 from gan_runtime.base.errors import HomeInUseError, RunStateError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import preparing
-from gan_runtime.data.preparing import Asked
+from gan_runtime.data import preparations
+from gan_runtime.data.preparations import Asked
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import dataset_fingerprint
 from gan_runtime.records.home import REPOSITORY, Home
@@ -70,7 +70,7 @@ def prepare(home: Home, name: str, rows: int) -> str:
     source = home.path / f"{name}.zip"
     source.write_bytes(own_pictures.noise(rows))
     options = {"pixels": "28", "color": "grey"}
-    manifest = preparing.prepare(home, Asked("pictures", name, source, options), lambda *_: None)
+    manifest = preparations.prepare(home, Asked("pictures", name, source, options), lambda *_: None)
     assert manifest is not None
     return manifest.content
 
