@@ -15,7 +15,7 @@ from benchmarks import bundle_command, markdown
 from gan_runtime.bundles.layout import KARMAN
 from gan_runtime.domains.flows import pictures as flow_pictures
 from gan_runtime.evaluation.answers import answers_of
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import film_files, journal
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir
@@ -56,7 +56,7 @@ def table(runs: list[RunDir]) -> str:
 
 def drawn(run: RunDir, flow: Answer) -> Image.Image:
     """The vorticity of some moments: the true flow on the left, what was predicted on the right."""
-    film = flow_frames.read(run, flow.arrays[0].file)
+    film = film_files.read(run, flow.arrays[0].file)
     places = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
     rows = []
     for place in places:

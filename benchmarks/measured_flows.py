@@ -16,7 +16,7 @@ from gan_runtime.engines.tiling.stopwatch import STAGES, StageTime, Way
 from gan_runtime.evaluation import work
 from gan_runtime.evaluation.work import Evaluated
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.flow_frames import Frames
+from gan_runtime.records.film_files import Frames
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 

@@ -23,7 +23,7 @@ def offer(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
         key=f"examples.{key}",
         icon=":material/download:",
         type="tertiary" if rows else "secondary",
-        help="Really trained runs that come with the project: MNIST, batch 64 to 512, both precisions, XLA on and off; showers. "
+        help="Really trained runs that come with the project: MNIST, batch 64 to 512, both precisions, XLA on and off; and those of other sciences. "
         "They appear beside your own and can be deleted like these.",
     ):
         with st.spinner("Loading the example runs …"):

@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from gan_runtime.records import flow_frames
+from gan_runtime.records import film_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
@@ -110,7 +110,7 @@ def copy_film(run: RunDir, small: RunDir) -> None:
     """That of the one record that still names its own."""
     records = records_of(small.evaluations_journal)
     for file in [array["file"] for record in records for array in record["arrays"]]:
-        flow_frames.write(small, Path(file).stem, flow_frames.read(run, file), is_small=True)
+        film_files.write(small, Path(file).stem, film_files.read(run, file), is_small=True)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ LONGEST_NAME = 40
 DROPPED = "What is dropped goes to the disk of this host while it arrives."
 OF_PICTURES = "JPEG, PNG or WebP of any size."
 BEFORE_A_PREVIEW = "A preview appears here as soon as there are pictures: what they become, how many of each label, and what is left out."
-BEFORE_A_FILE = "What is to become of the showers can be chosen as soon as there is a file."
+BEFORE_A_FILE = "How the rows are converted can be chosen as soon as there is a file."
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 # Streamlit's pages need inline styles, Vega makes functions of expressions, and downloads, workers and the script of a component of ours
-# (flow/player.js) are blobs.
+# (of the film player) are blobs.
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws://{host} wss://{host}; worker-src 'self' blob:; "

@@ -4,7 +4,7 @@ bundle.json                            {"format": 2, "program": "0.2.0"}; the fi
 quick-0007/spec.json                   the options
 quick-0007/journal-supervisor.jsonl    the journals, without names of hosts and folders
 quick-0007/samples/samples-00001.png   the pictures: their kind, and the epoch; epoch-00001.png in older runs
-quick-0007/flow/iterate-0001-naive.npz the films of its iterations, unless they were left out
+quick-0007/…/rollout-0001-naive.npz   the films of its rollouts, unless they were left out
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import zipfile
 from pathlib import Path
 
 from gan_runtime.base.errors import JournalError, RunStateError, SpecError
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import film_files, journal
 from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.earlier_names import FILMS_FOLDER
 from gan_runtime.records.home import SHARE, SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir
@@ -34,7 +35,7 @@ MAX_MEMBERS = 100_000
 MAX_RATIO, RATIO_BYTES = 100, 1_000_000
 _FILES = re.compile(
     r"(?P<spec>spec\.json)|(?P<decisions>journal-(?:supervisor|launcher)\.jsonl)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
-    rf"|flow/(?P<film>{flow_frames.FILE_NAME.pattern})"
+    rf"|{FILMS_FOLDER}/(?P<film>{film_files.FILE_NAME.pattern})"
 )
 _MAX_BYTES_OF = {
     "manifest": 10_000,
@@ -42,7 +43,7 @@ _MAX_BYTES_OF = {
     "decisions": 20_000_000,  # of owner and launcher; those of an hour take some kilobytes
     "journal": 1_000_000_000,
     "picture": pictures.MAX_BYTES,
-    "film": flow_frames.MAX_BYTES,
+    "film": film_files.MAX_BYTES,
 }
 
 

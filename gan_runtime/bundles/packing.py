@@ -26,7 +26,7 @@ from gan_runtime.bundles.layout import (
     most_bytes,
 )
 from gan_runtime.bundles.privacy import Privacy, records_of
-from gan_runtime.records import flow_frames
+from gan_runtime.records import film_files
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.home import SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED
@@ -108,10 +108,10 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
 def _pack_films(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> int:
     """Those that a record names; returns their bytes, unpacked. A damaged one stays: the page says that it is not here."""
     film_bytes = 0
-    for path in flow_frames.named(run):
-        file = f"{run.flow.name}/{path.name}"
+    for path in film_files.named(run):
+        file = f"{run.films.name}/{path.name}"
         with contextlib.suppress(PictureError):
-            film_bytes += flow_frames.read(run, file).nbytes
+            film_bytes += film_files.read(run, file).nbytes
             # Packed already, and once more is in vain.
             bundle.writestr(f"{prefix}{run.run_id}/{file}", path.read_bytes(), zipfile.ZIP_STORED)
     return film_bytes

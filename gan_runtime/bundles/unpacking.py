@@ -30,7 +30,7 @@ from gan_runtime.bundles.layout import (
     is_whole,
     most_bytes,
 )
-from gan_runtime.records import flow_frames, journal, numbering, tags_and_notes
+from gan_runtime.records import film_files, journal, numbering, tags_and_notes
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -169,12 +169,12 @@ def _check_films(runs: list[RunDir], source: Path) -> None:
     """One at a time, so that no more than one is in memory."""
     film_bytes = 0
     for run in runs:
-        for path in sorted(run.flow.glob("*")):
+        for path in sorted(run.films.glob("*")):
             try:
-                film_bytes += flow_frames.read(run, f"{run.flow.name}/{path.name}").nbytes
+                film_bytes += film_files.read(run, f"{run.films.name}/{path.name}").nbytes
             except PictureError as error:
                 raise BundleError(
-                    f"{run.run_id}/flow/{path.name} in {source} is no film ({error}): make the bundle anew."
+                    f"{run.run_id}/{run.films.name}/{path.name} in {source} is no film ({error}): make the bundle anew."
                 ) from None
             if film_bytes > MAX_FILM_BYTES:
                 raise BundleError(

@@ -158,7 +158,7 @@ def best(
 ) -> None:
     """Tell the best epoch of a run by each number that measures quality, or with --by choose its best checkpoint anew.
 
-    It needs weight_snapshots=yes; numbers of a job, such as those of `physics RUN --checkpoint every`, count as soon as they are there.
+    It needs weight_snapshots=yes; numbers of a job, such as those of `evaluate RUN`, count as soon as they are there.
     """
     folder = Home.choose(home).run_dir(run)
     store = memory.from_journals(Home.choose(home), [folder])

@@ -20,10 +20,10 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
+from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Score, Series
 from gan_runtime.records.columns import Count, Name, Step
-from gan_runtime.records.flow import KEPT, Flow, FlowScore, FlowSeries, FlowStage
-from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsShower
+from gan_runtime.records.earlier_flow import Flow, FlowScore, FlowSeries, FlowStage
+from gan_runtime.records.earlier_physics import Physics, PhysicsCurve, PhysicsShower
 from gan_runtime.records.record import Record, agree
 
 

@@ -22,7 +22,6 @@ from gan_runtime.base.errors import HomeError
 from gan_runtime.records import lines
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.earlier_kinds import Surface
-from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.kinds import (
     RECORDS,
     AttemptStart,
@@ -51,7 +50,6 @@ from gan_runtime.records.measured import (
     TimeShare,
     WorkerTimes,
 )
-from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.record import Record, now
 from gan_runtime.records.standing import Standing, answer_place, is_journal, rank, source, standing
 from gan_runtime.records.states import ACTIVE, ENDED, Status
@@ -68,10 +66,6 @@ __all__ = [
     "EpochDone",
     "EpochScores",
     "Event",
-    "Flow",
-    "FlowScore",
-    "FlowSeries",
-    "FlowStage",
     "Histogram",
     "HostFacts",
     "JournalWriter",
@@ -80,10 +74,6 @@ __all__ = [
     "Marked",
     "Memory",
     "Phase",
-    "Physics",
-    "PhysicsCurve",
-    "PhysicsScore",
-    "PhysicsShower",
     "Plan",
     "Profile",
     "Reader",

@@ -6,10 +6,8 @@ journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other w
 journal-launcher.jsonl     which of several workers ended, and how
 process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
 STOP                       a request to stop, and whose it is; anyone may write it
-journal-evaluations.jsonl  the answers of evaluations of its checkpoints, measured by jobs; their files lie in folders beside it
-journal-surface.jsonl      its loss surfaces, computed by a job
-journal-physics.jsonl      its showers, measured by a job
-journal-flow.jsonl         its model iterated, measured by a job; the frames lie in flow/
+journal-evaluations.jsonl  the answers of evaluations of its checkpoints, measured by jobs; their files lie in folders next to it;
+                           earlier versions had a journal for each kind (records/earlier_kinds.py)
 samples/ checkpoints/ snapshots/ log.txt
 """
 
@@ -29,6 +27,7 @@ from pydantic import BaseModel, Field, ValidationError
 from gan_runtime.base.errors import HomeError, JournalError
 from gan_runtime.records import journal, run_files, standing
 from gan_runtime.records.columns import Attempt, Rank
+from gan_runtime.records.earlier_names import FILMS_FOLDER
 from gan_runtime.spec import RunSpec
 
 Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers would name groups of processes
@@ -133,25 +132,14 @@ class RunDir(TaskFolder):
         """Answers of evaluations of its checkpoints."""
         return self.path / standing.EVALUATIONS
 
-    @property
-    def surface_journal(self) -> Path:
-        """Loss surfaces that were computed from the snapshots."""
-        return self.path / "journal-surface.jsonl"
+    def earlier_journal(self, kind: str) -> Path:
+        """Where earlier versions wrote the answers of a kind of evaluation (earlier_names.JOURNALS)."""
+        return self.path / f"journal-{kind}.jsonl"
 
     @property
-    def physics_journal(self) -> Path:
-        """Its showers beside real ones, measured on its checkpoints."""
-        return self.path / "journal-physics.jsonl"
-
-    @property
-    def flow_journal(self) -> Path:
-        """Its model fed with its own pictures, measured on its checkpoints."""
-        return self.path / "journal-flow.jsonl"
-
-    @property
-    def flow(self) -> Path:
-        """The frames of these, one file an iteration and way (records/flow_frames.py)."""
-        return self.path / "flow"
+    def films(self) -> Path:
+        """The frames of rollouts, one file a rollout and way (records/film_files.py)."""
+        return self.path / FILMS_FOLDER
 
     def trainer_journal(self, rank: int = 0) -> Path:
         """What worker `rank` measured."""

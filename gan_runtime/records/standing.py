@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gan_runtime.records.earlier_names import JOURNALS
 from gan_runtime.records.states import STAGES
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
 EVALUATIONS = "journal-evaluations.jsonl"
 ANSWERS_AFTER = 10**15  # beyond every place in another journal
 _FIRST_WORKER = 10_000_000
-_NAME = re.compile(r"journal-(supervisor|launcher|evaluations|surface|physics|flow|[0-9]{1,6})\.jsonl")
+_NAME = re.compile(rf"journal-(supervisor|launcher|evaluations|{'|'.join(JOURNALS)}|[0-9]{{1,6}})\.jsonl")
 
 
 def is_journal(name: str) -> bool:

@@ -10,7 +10,7 @@ from gan_runtime.base.errors import PictureError
 from gan_runtime.records import journal
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.columns import YEARS
-from gan_runtime.records.earlier_kinds import answer_of
+from gan_runtime.records.earlier_kinds import Earlier, answer_of
 from gan_runtime.records.record import Author, Origin, Record, Row
 from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store.record_tables import RecordTable, RecordTables
@@ -146,7 +146,7 @@ class Intake:
             case journal.StatusChange():
                 standing = journal.standing(record, name, place)
                 self.newest = max(self.newest or (standing, record.status), (standing, record.status))
-            case journal.Surface() | journal.Physics() | journal.Flow():
+            case _ if isinstance(record, Earlier):
                 record = answer_of(record)
         origin = Origin(self.run.run_id, name, place, self._png)
         tables = self._tables.of[type(record)]

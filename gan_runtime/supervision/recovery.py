@@ -20,7 +20,7 @@ from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError, JournalError
 from gan_runtime.data import uploads
 from gan_runtime.jobs import job_queue
-from gan_runtime.records import flow_frames, journal, processes
+from gan_runtime.records import film_files, journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED, Event, StatusChange
@@ -98,7 +98,7 @@ def _clean_films(home: Home) -> None:
     """Frames that no record names: a job writes them before the record, and a kill may come
     between.
     """
-    runs = [run for run in home.run_dirs() if run.flow.is_dir()]
+    runs = [run for run in home.run_dirs() if run.films.is_dir()]
     # Before any record is read: a job that ends meanwhile counts as alive.
     looks = job_queue.looks(home) if runs else []
     iterated = {look.asked.options.get("run_id") for look in looks if look.is_live}
@@ -109,9 +109,9 @@ def _clean_films(home: Home) -> None:
 
 
 def _clean_films_of(run: RunDir) -> None:
-    named = flow_frames.named(run)
-    now = _now(run.flow)
-    for path in run.flow.iterdir():
+    named = film_files.named(run)
+    now = _now(run.films)
+    for path in run.films.iterdir():
         is_unnamed = path.suffix == ".npz" and path not in named
         if (is_unnamed or path.suffix == ".part") and now - _changed(path) > IDLE_SECONDS:
             _remove(path)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import flow_results
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import film_files, journal
 from gan_runtime.records.answer import ArrayFile
 from gan_runtime.records.run_folder import RunDir
 from tests.support.measured_flows import frames, iteration
@@ -31,13 +31,13 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
         (4, "whole", 1, 0.4),
     ):
         flow = iteration(2, way, number=number, error=error)
-        file = flow_frames.write(made, f"{flow.iteration}-{way}", frames())
+        file = film_files.write(made, f"{flow.iteration}-{way}", frames())
         told = {
             "trajectory": trajectory,
             "film": f"Re {100 + 20 * trajectory}",
             "frames": file,
         }
-        journal.append(made.flow_journal, 1, flow.model_copy(update=told))
+        journal.append(made.earlier_journal("flow"), 1, flow.model_copy(update=told))
     return made
 
 
@@ -60,7 +60,7 @@ def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: R
 
 def test_the_picture_has_the_true_flow_beside_the_predicted_one(run: RunDir) -> None:
     shown = frames()
-    flow_frames.write(run, "other", replace(shown, predicted=-shown.predicted))
+    film_files.write(run, "other", replace(shown, predicted=-shown.predicted))
     flow = flow_results.iterations(run)[0].model_copy(
         update={"arrays": [ArrayFile(name="frames", file="flow/other.npz")]}
     )

@@ -20,7 +20,7 @@ from PIL import Image
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records import flow_frames, journal, lines, tags_and_notes
+from gan_runtime.records import film_files, journal, lines, tags_and_notes
 from gan_runtime.records.home import SUBMITTED_NAME, Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.numbering import next_number
@@ -385,10 +385,12 @@ def test_the_examples_from_before_the_format_number_still_open(other: Home) -> N
 @pytest.fixture
 def iterated(ended: RunDir) -> RunDir:
     """The same run after two iterations, with the film of the first one; that of the second is gone, and another file has no record."""
-    film = flow_frames.write(ended, "iterate-0001-map_reduce", FILM)
+    film = film_files.write(ended, "iterate-0001-map_reduce", FILM)
     gone = iteration(steps=3, number=2, way="whole").model_copy(update={"frames": "flow/gone.npz"})
-    journal.append(ended.flow_journal, 1, iteration(steps=3).model_copy(update={"frames": film}), gone)
-    flow_frames.write(ended, "unnamed", FILM)
+    journal.append(
+        ended.earlier_journal("flow"), 1, iteration(steps=3).model_copy(update={"frames": film}), gone
+    )
+    film_files.write(ended, "unnamed", FILM)
     return ended
 
 
@@ -396,10 +398,10 @@ def test_a_bundle_brings_iterations_with_their_films(iterated: RunDir, other: Ho
     bundles.pack([iterated], tmp_path / "one.zip", prefix="example-")
     assert bundles.unpack(tmp_path / "one.zip", other) == ["example-quick-0001"]
     brought = other.run_dir("example-quick-0001")
-    rows = queries.flows(memory.from_journals(other), [brought.run_id])
-    assert sorted(row.frames for row in rows) == ["flow/gone.npz", "flow/iterate-0001-map_reduce.npz"]
-    assert [path.name for path in brought.flow.iterdir()] == ["iterate-0001-map_reduce.npz"]
-    film = flow_frames.read(brought, "flow/iterate-0001-map_reduce.npz")
+    rows = memory.from_journals(other).rows("SELECT frames FROM flow ORDER BY frames")
+    assert [frames for (frames,) in rows] == ["flow/gone.npz", "flow/iterate-0001-map_reduce.npz"]
+    assert [path.name for path in brought.films.iterdir()] == ["iterate-0001-map_reduce.npz"]
+    film = film_files.read(brought, "flow/iterate-0001-map_reduce.npz")
     np.testing.assert_array_equal(film.predicted, FILM.predicted)
 
 
@@ -408,15 +410,15 @@ def test_a_bundle_may_leave_the_films_at_home(iterated: RunDir, other: Home, tmp
     without = bundles.pack([iterated], tmp_path / "two.zip", films=False)
     assert without < with_films - 2_000
     bundles.unpack(tmp_path / "two.zip", other)
-    assert not other.run_dir("quick-0001").flow.exists()
-    assert len(queries.flows(memory.from_journals(other), ["quick-0001"])) == 2
+    assert not other.run_dir("quick-0001").films.exists()
+    assert len(memory.from_journals(other).rows("SELECT run_id FROM flow")) == 2
 
 
 def test_a_film_that_is_damaged_or_none_of_the_run_stays_out_of_its_bundle(
     iterated: RunDir, tmp_path: Path
 ) -> None:
-    film = iterated.flow / "iterate-0001-map_reduce.npz"
-    secret = iterated.flow / "unnamed.npz"
+    film = iterated.films / "iterate-0001-map_reduce.npz"
+    secret = iterated.films / "unnamed.npz"
     for change in (lambda: film.write_bytes(b"torn"), film.unlink, lambda: film.symlink_to(secret)):
         change()
         bundles.pack([iterated], tmp_path / "one.zip", overwrite=True)
@@ -515,10 +517,10 @@ def test_a_bundle_with_a_film_that_is_none_is_refused(
 def test_a_film_is_refused_by_the_size_that_it_tells_before_it_is_unpacked(
     iterated: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gan_runtime.records.flow_frames.MAX_BYTES", 100_000)
-    (iterated.flow / "gone.npz").write_bytes(_film(mask=bytes(100_001)))
+    monkeypatch.setattr("gan_runtime.records.film_files.MAX_BYTES", 100_000)
+    (iterated.films / "gone.npz").write_bytes(_film(mask=bytes(100_001)))
     with pytest.raises(PictureError, match="it has more than 100,000 bytes, unpacked"):
-        flow_frames.read(iterated, "flow/gone.npz")
+        film_files.read(iterated, "flow/gone.npz")
 
 
 def test_a_bundle_with_more_films_than_one_may_have_is_refused(

@@ -29,7 +29,7 @@ from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.task import Cancelled
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import film_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
@@ -179,7 +179,7 @@ def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: R
 @pytest.mark.usefixtures("toy")
 def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: RunDir) -> None:
     naive, grouped = done(home, run, steps=3, ways=("naive", "map_reduce"), cores=3)
-    films = [flow_frames.read(run, record.arrays[0].file) for record in (naive, grouped)]
+    films = [film_files.read(run, record.arrays[0].file) for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0].predicted, films[1].predicted)
     film = films[0]
     assert film.steps.tolist() == [0, 1, 2, 3]
@@ -262,7 +262,7 @@ def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: To
         *("mae", "rmse", "psnr", "ssim", "spectrum", "seam_ratio", "horizon", "horizon_replay", "ms_frame")
     }
     assert math.isnan(single(record, "ms_frame")[1]), "no solver makes these"
-    film = flow_frames.read(run, record.arrays[0].file)
+    film = film_files.read(run, record.arrays[0].file)
     assert film.mask.shape == (16, 16, 0)
     np.testing.assert_allclose(film.truth[1], -film.truth[0], atol=1e-3)
 
@@ -278,13 +278,13 @@ def test_what_goes_wrong_leaves_neither_records_nor_frames(
         broken.setattr(journal, "append", refuse)
         with pytest.raises(OSError, match="No space"):
             done(home, run, steps=2, ways=("naive", "whole"))
-    assert list(run.flow.iterdir()) == []
+    assert list(run.films.iterdir()) == []
     assert not run.evaluations_journal.exists()
     task = task_of(home, steps=2)
     JobDir(home.jobs / "iterate-0002").request_stop("a test")
     with pytest.raises(Cancelled):
         evaluate(task)
-    assert list(run.flow.iterdir()) == []
+    assert list(run.films.iterdir()) == []
 
 
 @pytest.mark.usefixtures("toy")
@@ -439,7 +439,9 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     def evaluate(asked_by: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
         assert (run_id, name) == ("quick-0001", "rollout")
         asked.append(options)
-        journal.append(run.flow_journal, 1, *(measured_flows.iteration(way=way) for way in options["ways"]))
+        journal.append(
+            run.earlier_journal("flow"), 1, *(measured_flows.iteration(way=way) for way in options["ways"])
+        )
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
@@ -480,7 +482,7 @@ def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
         kept = measured_flows.iteration(epoch=1).model_copy(
             update={"checkpoint": RolloutOptions(epoch=options["epoch"]).state}
         )
-        journal.append(run.flow_journal, 1, kept)
+        journal.append(run.earlier_journal("flow"), 1, kept)
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)

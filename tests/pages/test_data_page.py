@@ -363,7 +363,7 @@ def test_files_of_showers_are_dropped_and_need_no_preview(
     show: Show, home: Home, wait_until: Wait, tmp_path: Path
 ) -> None:
     app = chosen(show("data"), "calochallenge")
-    assert "What is to become of the showers can be chosen as soon as there is a file." in said(app)
+    assert "How the rows are converted can be chosen as soon as there is a file." in said(app)
     file = written(tmp_path / "part.hdf5", challenge_columns(6_480))
     app = drop(app, ("part.hdf5", file.read_bytes()))
     app.button(key="data.prepare").click().run()

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime import bundles
-from gan_runtime.records import flow_frames
+from gan_runtime.records import film_files
 from gan_runtime.records.home import Home
 from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
@@ -77,10 +77,10 @@ def test_the_streets_of_three_seeds_beat_the_replay_over_a_period_on_every_held_
 
 def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
     flows = [run for run in home.run_dirs() if run.spec().workload == "pix2pix"]
-    films = [(run, f"flow/{file.name}") for run in flows for file in flow_frames.named(run)]
+    films = [(run, f"flow/{file.name}") for run in flows for file in film_files.named(run)]
     assert [len(flows), len(films)] == [3, 3]
     for run, file in films:
-        assert len(flow_frames.read(run, file).steps) > 50
+        assert len(film_files.read(run, file).steps) > 50
 
 
 def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(show: Show, home: Home) -> None:

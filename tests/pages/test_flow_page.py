@@ -17,7 +17,7 @@ from dashboard.domains.flows import movie, rollouts
 from gan_runtime.engines.tiling.stopwatch import Way
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import film_files, journal
 from gan_runtime.records.earlier_kinds import rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -38,8 +38,8 @@ WAYS: tuple[Way, ...] = ("map_reduce", "naive", "whole")
 def iterated(run: RunDir, way: Way = "map_reduce", number: int = 1, error: float = 0.02) -> None:
     """Writes an iteration into the journal of a run, and its film beside it, as after a job."""
     record = iteration(2, way, STEPS, number, error)
-    file = flow_frames.write(run, f"{record.iteration}-{way}", frames(STEPS))
-    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": file}))
+    file = film_files.write(run, f"{record.iteration}-{way}", frames(STEPS))
+    journal.append(run.earlier_journal("flow"), 1, record.model_copy(update={"frames": file}))
 
 
 def film(app: AppTest) -> dict[str, object]:
@@ -110,7 +110,7 @@ def test_a_rollout_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_
     show: Show, trained: Make
 ) -> None:
     run, record = trained("quick-0001"), iteration(2, steps=STEPS, error=0.02, is_replayed=False)
-    journal.append(run.flow_journal, 1, record)
+    journal.append(run.earlier_journal("flow"), 1, record)
     app = evaluation(show)
     assert not app.exception
     known = {metric.label: (metric.value, metric.delta) for metric in app.metric}
@@ -131,7 +131,9 @@ def test_what_could_not_be_measured_is_a_dash(show: Show, trained: Make) -> None
         else score
         for score in record.scores
     ]
-    journal.append(trained("quick-0001").flow_journal, 1, record.model_copy(update={"scores": scores}))
+    journal.append(
+        trained("quick-0001").earlier_journal("flow"), 1, record.model_copy(update={"scores": scores})
+    )
     app = evaluation(show)
     assert not app.exception
     shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
@@ -171,7 +173,7 @@ def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_
     iterated(trained("quick-0001"), error=0.02)
     newest = trained("quick-0002", seconds=10)
     iterated(newest, error=0.01)
-    for file in newest.flow.iterdir():
+    for file in newest.films.iterdir():
         file.write_bytes(b"torn")
     app = evaluation(show, "quick-0002", "quick-0001", view="Errors")
     assert not app.exception
@@ -180,7 +182,7 @@ def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_
     )
     assert rollouts.NO_FRAMES in texts(open_tab(app, "Film"))
     assert not app.get("bidi_component")
-    flow_frames.write(newest, next(newest.flow.iterdir()).stem, frames(STEPS, height=10))
+    film_files.write(newest, next(newest.films.iterdir()).stem, frames(STEPS, height=10))
     app.run()
     assert not app.exception
     assert rollouts.NO_FRAMES in texts(app), "a film of another grid than the record's"
@@ -285,8 +287,8 @@ def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> 
     run = trained("quick-0001")
     iterated(run)
     kept = iteration(1, steps=STEPS, number=2).model_copy(update={"checkpoint": "epoch 1"})
-    file = flow_frames.write(run, "iterate-0002-map_reduce", frames(STEPS))
-    journal.append(run.flow_journal, 1, kept.model_copy(update={"frames": file}))
+    file = film_files.write(run, "iterate-0002-map_reduce", frames(STEPS))
+    journal.append(run.earlier_journal("flow"), 1, kept.model_copy(update={"frames": file}))
     app = evaluation(show, view="Film")
     assert not app.exception
     picker = app.multiselect(key="evaluation.answers.quick-0001")

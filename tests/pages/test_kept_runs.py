@@ -199,7 +199,9 @@ def test_a_hidden_run_is_not_the_previous_one_of_a_run(show: Show, trained: Make
 def test_figure_11_offers_no_hidden_run(show: Show, trained: Make) -> None:
     for number in (1, 2):
         run = trained(f"paper-000{number}", seconds=number, weight_snapshots="yes")
-        journal.append(run.surface_journal, 1, surface("generator", 1.0), surface("discriminator", 2.0))
+        journal.append(
+            run.earlier_journal("surface"), 1, surface("generator", 1.0), surface("discriminator", 2.0)
+        )
     show("runs")
     hide("paper-0002")
     app = show("studies/paper")

@@ -177,7 +177,9 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
     show: Show, trained: Callable[..., RunDir]
 ) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
-    journal.append(run.surface_journal, 1, surface("generator", 1.0), surface("discriminator", 2.0))
+    journal.append(
+        run.earlier_journal("surface"), 1, surface("generator", 1.0), surface("discriminator", 2.0)
+    )
     app = show("studies/paper")
     assert not app.exception
     text = texts(app)

@@ -130,7 +130,9 @@ def _rows_of_first_chart(app: AppTest):  # type: ignore[no-untyped-def]
 def test_a_measurement_of_an_earlier_version_shows_the_fpd_that_it_has(show: Show, trained: Make) -> None:
     record = measurement(2)
     scores = [score for score in record.scores if not score.name.startswith("challenge_")]
-    journal.append(trained("quick-0001").physics_journal, 1, record.model_copy(update={"scores": scores}))
+    journal.append(
+        trained("quick-0001").earlier_journal("physics"), 1, record.model_copy(update={"scores": scores})
+    )
     app = evaluation(show)
     assert not app.exception
     assert "FPD × 10³, layer features" in [metric.label for metric in app.metric]
@@ -142,7 +144,9 @@ def test_the_table_says_how_many_showers_an_fpd_needs(show: Show, trained: Make)
         score.model_copy(update={"value": math.nan}) if score.name == "fpd" else score
         for score in record.scores
     ]
-    journal.append(trained("quick-0001").physics_journal, 1, record.model_copy(update={"scores": scores}))
+    journal.append(
+        trained("quick-0001").earlier_journal("physics"), 1, record.model_copy(update={"scores": scores})
+    )
     table = evaluation(show).dataframe[0].value
     row = table[table["Score"] == "FPD × 10³, layer features"]
     assert row["quick-0001"].item() == "needs at least 244 showers", (
@@ -309,10 +313,10 @@ def test_the_speed_of_a_run_is_beside_its_own_epoch_and_score_whatever_it_is_cal
     measured(trained("quick-0001"), 1)
     run = trained("quick-0002", seconds=10, name="quick-0001")
     record = measurement(2, 0.15)
-    journal.append(run.physics_journal, 1, record)
+    journal.append(run.earlier_journal("physics"), 1, record)
     without = [score for score in record.scores if score.name != literature.BEST]
     other = trained("quick-0003")
-    journal.append(other.physics_journal, 1, record.model_copy(update={"scores": without}))
+    journal.append(other.earlier_journal("physics"), 1, record.model_copy(update={"scores": without}))
     view = {"view": "Speed and literature"}
     table = evaluation(show, "quick-0001", "quick-0002", **view).dataframe[0].value
     assert table["Run"].tolist() == ["quick-0001 (quick-0001)", "quick-0001 (quick-0002)"]

@@ -128,7 +128,7 @@ def test_old_kinds_of_records_give_the_rows_of_the_answers_that_they_become(
         iteration(is_replayed=False, epoch=2),
     )
     for record in records:
-        journal.append(old.physics_journal, 1, record)
+        journal.append(old.earlier_journal("physics"), 1, record)
         journal.append(new.evaluations_journal, 1, answer_of(record))
     store = memory.from_journals(home)
     for view in VIEWS_OF_DOMAINS:
@@ -145,7 +145,9 @@ def test_an_answer_in_the_journal_of_evaluations_replaces_an_old_record_of_its_k
 ) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer_of(surface("generator", 7.0)))
-    journal.append(run.surface_journal, 1, *(surface("generator", float(loss)) for loss in range(3)))
+    journal.append(
+        run.earlier_journal("surface"), 1, *(surface("generator", float(loss)) for loss in range(3))
+    )
     assert memory.from_journals(home).rows("SELECT loss[1] FROM surfaces") == [(7.0,)]
 
 

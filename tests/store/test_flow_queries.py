@@ -16,8 +16,10 @@ def test_every_way_of_an_iteration_is_there_with_its_own_numbers(
 ) -> None:
     run, other = new_run("quick-0001"), new_run("quick-0002", seconds=1)
     new_run("quick-0003", seconds=2)
-    journal.append(run.flow_journal, 1, iteration(way="naive", steps=4), iteration(way="whole", steps=4))
-    journal.append(other.flow_journal, 1, iteration(steps=4, error=0.2))
+    journal.append(
+        run.earlier_journal("flow"), 1, iteration(way="naive", steps=4), iteration(way="whole", steps=4)
+    )
+    journal.append(other.earlier_journal("flow"), 1, iteration(steps=4, error=0.2))
     store = memory.from_journals(home)
     assert queries.evaluated_runs(store, "rollout") == ["quick-0002", "quick-0001"]
     assert queries.evaluations(store, ["quick-0003"]) == []

@@ -11,7 +11,8 @@ import pytest
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, PictureError
 from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import film_files, journal
+from gan_runtime.records.earlier_flow import Flow
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import memory, queries
@@ -24,7 +25,7 @@ def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_r
     run = new_run("quick-0001")
     first, again = iteration(number=1, error=0.1), iteration(number=2, error=0.2)
     other = iteration(number=1, way="whole")
-    journal.append(run.flow_journal, 1, first, other, again)
+    journal.append(run.earlier_journal("flow"), 1, first, other, again)
     store = memory.from_journals(home)
     kept = [("iterate-0001", "whole"), ("iterate-0002", "map_reduce")]
     for view in ("flow", "flow_scores", "flow_steps", "flow_stages"):
@@ -41,7 +42,7 @@ def test_another_checkpoint_start_or_division_is_another_iteration(home: Home, n
     one = iteration()
     others = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}]
     others += [{"start": 9}, {"steps": 5, "by_step": iteration(steps=5).by_step}]
-    journal.append(run.flow_journal, 1, one, *(one.model_copy(update=change) for change in others))
+    journal.append(run.earlier_journal("flow"), 1, one, *(one.model_copy(update=change) for change in others))
     assert len(memory.from_journals(home).rows("SELECT * FROM flow")) == 1 + len(others)
 
 
@@ -55,7 +56,7 @@ def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_
         iteration(number=3, error=0.3, is_usual=False).model_copy(update={"start": 9}),
         iteration(number=4, way="whole"),
     )
-    journal.append(run.flow_journal, 1, tiled, later, other, whole)
+    journal.append(run.earlier_journal("flow"), 1, tiled, later, other, whole)
     store = memory.from_journals(home)
     expected = next(score.value for score in later.scores if score.name == "rmse")
     assert store.rows("SELECT step, epoch, value FROM numbers WHERE metric = 'flow_rmse'") == [
@@ -66,7 +67,7 @@ def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_
 
 
 def test_another_question_gives_a_run_no_number(home: Home, new_run: NewRun) -> None:
-    journal.append(new_run("quick-0001").flow_journal, 1, iteration(is_usual=False))
+    journal.append(new_run("quick-0001").earlier_journal("flow"), 1, iteration(is_usual=False))
     store = memory.from_journals(home)
     assert store.rows("SELECT * FROM numbers WHERE metric LIKE 'flow%'") == []
     assert store.rows("SELECT is_usual FROM flow") == [(False,)]
@@ -77,7 +78,10 @@ def test_weights_kept_after_an_epoch_never_take_the_place_of_its_checkpoint(
 ) -> None:
     checkpoint, kept = iteration(error=0.1), iteration(number=2, error=0.2, is_usual=False)
     journal.append(
-        new_run("quick-0001").flow_journal, 1, checkpoint, kept.model_copy(update={"checkpoint": "epoch 1"})
+        new_run("quick-0001").earlier_journal("flow"),
+        1,
+        checkpoint,
+        kept.model_copy(update={"checkpoint": "epoch 1"}),
     )
     store = memory.from_journals(home)
     assert store.rows("SELECT epoch, checkpoint FROM flow ORDER BY iteration") == [
@@ -98,25 +102,25 @@ def test_every_score_is_declared_once_and_quality_is_what_is_better_when_lower()
 def test_a_record_without_a_number_for_each_step_is_refused() -> None:
     good = iteration(steps=3)
     with pytest.raises(ValueError, match="rmse must have a number for each of 4 steps"):
-        journal.Flow.model_validate({**good.model_dump(), "steps": 4})
+        Flow.model_validate({**good.model_dump(), "steps": 4})
     with pytest.raises(ValueError, match="frames"):
-        journal.Flow.model_validate({**good.model_dump(), "frames": "../secret.npz"})
+        Flow.model_validate({**good.model_dump(), "frames": "../secret.npz"})
 
 
 def test_frames_come_back_as_they_were_written(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=3)
-    file = flow_frames.write(run, "iterate-0001-naive", film)
+    file = film_files.write(run, "iterate-0001-naive", film)
     assert file == "flow/iterate-0001-naive.npz"
-    assert [path.name for path in run.flow.iterdir()] == ["iterate-0001-naive.npz"], "nothing is left aside"
-    back = flow_frames.read(run, file)
+    assert [path.name for path in run.films.iterdir()] == ["iterate-0001-naive.npz"], "nothing is left aside"
+    back = film_files.read(run, file)
     for name in ("steps", "truth", "predicted", "mask"):
         np.testing.assert_array_equal(getattr(back, name), getattr(film, name))
 
 
 def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
     film = frames(steps=10)
-    assert flow_frames.thinned(film, 2 * film.truth.nbytes).steps.tolist() == list(range(11))
-    thin = flow_frames.thinned(film, film.truth.nbytes)
+    assert film_files.thinned(film, 2 * film.truth.nbytes).steps.tolist() == list(range(11))
+    thin = film_files.thinned(film, film.truth.nbytes)
     assert thin.steps.tolist() == [0, 2, 4, 6, 8, 10]
     assert thin.truth.nbytes + thin.predicted.nbytes <= 1.1 * film.truth.nbytes
     np.testing.assert_array_equal(thin.predicted, film.predicted[::2])
@@ -125,15 +129,15 @@ def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
 def test_frames_that_are_gone_damaged_or_of_two_shapes_are_told(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=2)
     with pytest.raises(PictureError, match="the file is missing"):
-        flow_frames.read(run, "flow/none.npz")
-    file = flow_frames.write(run, "torn", film)
+        film_files.read(run, "flow/none.npz")
+    file = film_files.write(run, "torn", film)
     content = (run.path / file).read_bytes()
     (run.path / file).write_bytes(content[: len(content) // 2])
     with pytest.raises(PictureError, match="it is damaged"):
-        flow_frames.read(run, file)
-    flow_frames.write(run, "torn", replace(film, predicted=film.predicted[:, :5]))
+        film_files.read(run, file)
+    film_files.write(run, "torn", replace(film, predicted=film.predicted[:, :5]))
     with pytest.raises(PictureError, match="it is not two films of one shape"):
-        flow_frames.read(run, file)
+        film_files.read(run, file)
 
 
 def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_of_the_room(
@@ -145,9 +149,9 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
     truth = np.stack([wave, -wave, 0.5 * wave], axis=-1).astype(np.float16)
     truth[3, :2, :2] = [-1.0, 1.0, 0.0]  # the ends of the scale, beside each other
     film = replace(film, truth=truth, predicted=0.9 * truth)
-    whole, small = (run.path / flow_frames.write(run, f"a{size}", film, is_small=size) for size in (0, 1))
+    whole, small = (run.path / film_files.write(run, f"a{size}", film, is_small=size) for size in (0, 1))
     assert small.stat().st_size < 0.3 * whole.stat().st_size
-    back = flow_frames.read(run, f"flow/{small.name}")
+    back = film_files.read(run, f"flow/{small.name}")
     for name in ("truth", "predicted"):
         made, given = getattr(back, name), getattr(film, name)
         assert (made.dtype, made.shape) == (np.float16, given.shape)
@@ -157,7 +161,7 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
     np.testing.assert_array_equal(back.mask, film.mask)
     truth[5, 0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="values beyond -1 to 1"):
-        flow_frames.write(run, "ran-away", film, is_small=True)
+        film_files.write(run, "ran-away", film, is_small=True)
 
 
 def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,5 +172,5 @@ def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(disk.os, "fsync", full)
     with pytest.raises(HomeError, match="is full"):
-        flow_frames.write(run, "film", frames(steps=1))
-    assert list(run.flow.iterdir()) == []
+        film_files.write(run, "film", frames(steps=1))
+    assert list(run.films.iterdir()) == []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.records import journal
+from gan_runtime.records.earlier_physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import (
     Answer,
@@ -24,10 +25,6 @@ from gan_runtime.records.journal import (
     Marked,
     Memory,
     Phase,
-    Physics,
-    PhysicsCurve,
-    PhysicsScore,
-    PhysicsShower,
     Plan,
     Profile,
     Record,
@@ -159,10 +156,10 @@ def write_everything(run: RunDir) -> None:
     )
     journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), worker_times(0, 8))
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
-    journal.append(run.surface_journal, 1, surface([0, 1, 2]))
-    journal.append(run.physics_journal, 1, physics())
+    journal.append(run.earlier_journal("surface"), 1, surface([0, 1, 2]))
+    journal.append(run.earlier_journal("physics"), 1, physics())
     journal.append(run.evaluations_journal, 1, quality())
-    journal.append(run.flow_journal, 1, measured_flows.iteration(steps=2))
+    journal.append(run.earlier_journal("flow"), 1, measured_flows.iteration(steps=2))
     journal.append(
         run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6)
     )

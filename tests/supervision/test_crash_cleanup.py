@@ -95,14 +95,16 @@ def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callabl
 
 def films(run: RunDir, home_clock: float) -> list[Path]:
     """Old ones, named by a record and not; half written ones; one that is new."""
-    run.flow.mkdir()
+    run.films.mkdir()
     ages = {"iterate-0001-naive.npz": 1e6, "iterate-0001-whole.npz": 1e6, "old.part": 1e6}
     for name, seconds_ago in {**ages, "new.part": 0.0, "iterate-0002-naive.npz": 0.0}.items():
-        (run.flow / name).write_bytes(b"frames")
-        os.utime(run.flow / name, (home_clock - seconds_ago, home_clock - seconds_ago))
+        (run.films / name).write_bytes(b"frames")
+        os.utime(run.films / name, (home_clock - seconds_ago, home_clock - seconds_ago))
     record = measured_flows.iteration(way="naive")
-    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": "flow/iterate-0001-naive.npz"}))
-    return sorted(run.flow.iterdir())
+    journal.append(
+        run.earlier_journal("flow"), 1, record.model_copy(update={"frames": "flow/iterate-0001-naive.npz"})
+    )
+    return sorted(run.films.iterdir())
 
 
 def iterating(home: Home, run_id: str) -> None:
@@ -124,6 +126,6 @@ def test_an_owner_removes_films_that_no_record_names_of_ended_runs_too(
     iterating(home, "quick-0002")
     busy.request_stop("a test")
     Runtime.open(home).close()
-    names = sorted(path.name for path in ended.flow.iterdir())
+    names = sorted(path.name for path in ended.films.iterdir())
     assert names == ["iterate-0001-naive.npz", "iterate-0002-naive.npz", "new.part"]
-    assert sorted(busy.flow.iterdir()) == there, "a job is alive"
+    assert sorted(busy.films.iterdir()) == there, "a job is alive"

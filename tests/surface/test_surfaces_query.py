@@ -18,8 +18,10 @@ def test_the_newest_surface_of_each_network_is_told_generator_first(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
-    journal.append(run.surface_journal, 1, surface("discriminator", 1.0), surface("generator", 5.0))
-    journal.append(run.surface_journal, 1, surface("generator", 9.0))
+    journal.append(
+        run.earlier_journal("surface"), 1, surface("discriminator", 1.0), surface("generator", 5.0)
+    )
+    journal.append(run.earlier_journal("surface"), 1, surface("generator", 9.0))
     generator, discriminator = queries.surfaces(memory.from_journals(home), "quick-0001")
     np.testing.assert_array_equal(generator.loss, [[9.0, 10.0, 11.0], [12.0, 13.0, 14.0]])
     np.testing.assert_array_equal(discriminator.loss, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -35,7 +37,7 @@ def test_runs_with_a_surface_come_before_those_that_could_have_one(
         new_run(f"quick-000{number}", seconds=number, weight_snapshots="yes") for number in (1, 2, 3)
     )
     new_run("quick-0004", seconds=4)
-    journal.append(drawn.surface_journal, 1, surface("generator", 1.0))
+    journal.append(drawn.earlier_journal("surface"), 1, surface("generator", 1.0))
     for run in (drawn, keeping):
         journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
     journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))

@@ -22,8 +22,8 @@ from dashboard.evaluation.shown import Shown
 from gan_runtime.base.errors import PictureError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import FLOW_CHANNELS
-from gan_runtime.records import flow_frames
-from gan_runtime.records.flow_frames import Frames
+from gan_runtime.records import film_files
+from gan_runtime.records.film_files import Frames
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
 
@@ -97,7 +97,7 @@ def _film(
 
 def _frames(run: RunDir, row: EvaluationRow, file: str) -> Frames:
     """Those that the record of the iteration promises; both may be someone else's."""
-    frames = flow_frames.read(run, file)
+    frames = film_files.read(run, file)
     if frames.truth.shape[1:] != tuple(rollout(row).grid):
         raise PictureError("its frames have another grid than the iteration")
     return frames

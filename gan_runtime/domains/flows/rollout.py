@@ -32,7 +32,7 @@ from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.stopwatch import Way
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.flow_frames import Frames
+from gan_runtime.records.film_files import Frames
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import steps_per_epoch
 from gan_runtime.spec import RunSpec

@@ -19,10 +19,9 @@ from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.score_metrics import MEASURED
 from gan_runtime.engines.tiling.division import Division, seam_ratio
 from gan_runtime.engines.tiling.stopwatch import StageTime
-from gan_runtime.records import flow_frames
-from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
-from gan_runtime.records.flow import KEPT
-from gan_runtime.records.flow_frames import Frames
+from gan_runtime.records import film_files
+from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Score, Series
+from gan_runtime.records.film_files import Frames
 from gan_runtime.records.run_folder import RunDir
 
 
@@ -88,7 +87,7 @@ def written(run: RunDir, kept: list[tuple[Answer, Frames]]) -> list[Answer]:
     files: list[str] = []
     try:
         for answer, frames in kept:
-            files.append(flow_frames.write(run, f"{answer.facts['iteration']}-{answer.facts['way']}", frames))
+            files.append(film_files.write(run, f"{answer.facts['iteration']}-{answer.facts['way']}", frames))
             arrays = [ArrayFile(name="frames", file=files[-1])]
             answers.append(answer.model_copy(update={"arrays": arrays}))
     except BaseException:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.evaluation.answers import answers_of
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import film_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Scalars
@@ -76,7 +76,7 @@ def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
         1,
         True,
     )
-    films = [flow_frames.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
+    films = [film_files.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0], films[1])
-    error = np.abs(films[0][1].astype(float) - flow_frames.read(run, naive.arrays[0].file).truth[1]).mean()
+    error = np.abs(films[0][1].astype(float) - film_files.read(run, naive.arrays[0].file).truth[1]).mean()
     assert error < difference[:6].mean()

@@ -10,12 +10,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.engines.tiling.stopwatch import Blend, Way
+from gan_runtime.records.answer import MOST_STEPS
 from gan_runtime.records.columns import Count, Name, Rank, Step
 from gan_runtime.records.record import Record, agree
 
-MOST_STEPS = 10_000
-KEPT = "epoch "  # begins the name of weights that a run has kept after an epoch; no checkpoint is called so
+Way = Literal["naive", "map_reduce", "whole"]
+Blend = Literal["none", "hann"]
 Pixels = Annotated[int, Field(ge=1, le=100_000)]
 Title = Annotated[str, Field(max_length=120)]
 FramesFile = Annotated[str, Field(pattern=r"^(flow/[a-z0-9_-]{1,120}\.npz)?$")]

@@ -1,4 +1,4 @@
-"""The frames of an iteration, true and predicted, in one file of the run's folder: flow/<iteration>-<way>.npz.
+"""The frames of an iteration, true and predicted, in one file of the run's folder: <rollout>-<way>.npz.
 
 Values as networks see them, in [-1, 1], as float16: 3 digits, enough for pictures. Long iterations leave out frames evenly. Films that
 travel may be small ones (`differences_of`). A file may come from someone else, so it is looked through before it is taken.
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, PictureError
-from gan_runtime.records import lines, npz_file, run_files
-from gan_runtime.records.flow import MOST_STEPS
+from gan_runtime.records import lines, npz_file, run_files, standing
+from gan_runtime.records.answer import MOST_STEPS
 from gan_runtime.records.run_folder import RunDir
 
 MOST_BYTES = 64_000_000  # of both films, before they are packed
@@ -71,29 +71,29 @@ def write(run: RunDir, name: str, frames: Frames, is_small: bool = False) -> str
         HomeError: the disk is full; no file is left.
         ValueError: a small film has values beyond [-1, 1].
     """
-    target = run.flow / f"{name}.npz"
+    target = run.films / f"{name}.npz"
     kept = thinned(frames)
     truth, predicted = (differences_of(film) if is_small else film for film in (kept.truth, kept.predicted))
     try:
-        run.flow.mkdir(exist_ok=True)
+        run.films.mkdir(exist_ok=True)
         with disk.whole_file(target, durable=True) as aside, aside.open("wb") as file:
             np.savez_compressed(file, steps=kept.steps, truth=truth, predicted=predicted, mask=kept.mask)
     except OSError as error:
         raise HomeError.not_written(target, error) from None
-    return f"{run.flow.name}/{target.name}"
+    return f"{run.films.name}/{target.name}"
 
 
 def read(run: RunDir, file: str) -> Frames:
-    """The frames of a file that a record of the run names, such as flow/iterate-0001-naive.npz, looked through.
+    """The frames of a file that a record of the run names, looked through.
 
     Raises:
         PictureError: another place than the run's folder of films, a link, missing, damaged, or no films; the message says what, as the
             end of a sentence.
     """
     folder, _, name = file.partition("/")
-    if folder != run.flow.name or not FILE_NAME.fullmatch(name):
+    if folder != run.films.name or not FILE_NAME.fullmatch(name):
         raise PictureError("its name is not that of a film in the folder of the run")
-    stored = npz_file.arrays(run_files.opened(run.flow, name), _KINDS, MAX_BYTES)
+    stored = npz_file.arrays(run_files.opened(run.films, name), _KINDS, MAX_BYTES)
     _check_shapes(stored["truth"], stored["predicted"])
     truth, predicted = _unpacked(stored["truth"]), _unpacked(stored["predicted"])
     frames = Frames(stored["steps"], truth, predicted, stored["mask"])
@@ -103,10 +103,10 @@ def read(run: RunDir, file: str) -> Frames:
 
 def named(run: RunDir) -> list[Path]:
     """The files of films that a record names. Records are read as text: those of a newer version have files too."""
-    texts = {f'"{run.flow.name}/{path.name}"'.encode(): path for path in sorted(run.flow.glob("*.npz"))}
+    texts = {f'"{run.films.name}/{path.name}"'.encode(): path for path in sorted(run.films.glob("*.npz"))}
     if not texts:
         return []
-    journals = [path for path in (run.flow_journal, run.evaluations_journal) if path.exists()]
+    journals = [path for path in run.journals() if standing.is_of_evaluations(path.name)]
     pieces = itertools.chain.from_iterable(map(lines.pieces, journals))
     known = {text for piece in pieces for text in texts if text in piece}
     return [path for text, path in texts.items() if text in known]
