@@ -88,7 +88,6 @@ SELECT c.run_id,
        latest.attempt,
        hosted.host,
        latest.note,
-       latest.code AS reason_code,
        latest.queue_rank,
        c.color,
        c.preset,
@@ -99,7 +98,8 @@ SELECT c.run_id,
        coalesce(marked.tags, []) AS tags,
        coalesce(marked.remark, '') AS remark,
        coalesce(marked.pinned, false) AS pinned,
-       coalesce(marked.hidden, false) AS hidden
+       coalesce(marked.hidden, false) AS hidden,
+       latest.code AS reason_code
 FROM created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN marked USING (run_id)
 LEFT JOIN hosted USING (run_id);
 

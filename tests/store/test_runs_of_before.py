@@ -33,6 +33,10 @@ SINCE = {
     "still_action": "note",
     "resume_lost": "no",
     "pictures_every": 1,
+    "start_from": "",
+    "loss": "cross_entropy",
+    "r2_weight": 0.0,
+    "penalty_end": 1.0,
 }  # options that came after it
 STORED = REPOSITORY / "tests" / "support" / "fixtures" / "0.2" / "run-0001"
 
