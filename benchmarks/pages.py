@@ -97,14 +97,14 @@ def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
     """Seconds of the first run of the page's script, of the second, and so on; all of the whole page. A page that fails raises."""
     from streamlit.testing.v1 import AppTest
 
-    from dashboard import first_screen
+    from dashboard import rendering
     from dashboard.frame import places
     from gan_runtime.records.home import REPOSITORY
 
     app = AppTest.from_file(str(REPOSITORY / "dashboard" / "navigation.py"), default_timeout=300)
     for name, value in query.items():
         app.query_params[name] = value
-    app.session_state[first_screen.SEEN] = frozenset(first_screen.PAGES)
+    app.session_state[rendering.SEEN] = frozenset(rendering.PAGES)
     app.switch_page(str(getattr(places, page.upper())))
     seconds = []
     for _ in range(times):

@@ -1,21 +1,41 @@
-"""Buttons that change something: start, stop, resume. Every refusal becomes one sentence beside the button."""
+"""Buttons that change something, greyed with the reason for whoever may only look, and what a press of them does.
+
+Greying spares a viewer a press in vain, and protects nothing: a forged press is refused at the one door
+(gan_runtime/records/actors.py). Every refusal becomes one sentence beside the button.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from dashboard import words
-from dashboard.frame import places
+from dashboard.frame import access, places
+from gan_runtime import bundles
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import host_presets
 from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.dependencies import After
 
 Answer = TypeVar("Answer")
+
+
+def button(label: str, *, disabled: bool = False, help: str | None = None, **arguments: Any) -> bool:
+    """`st.button`, for operators."""
+    why_not = access.asker().why_not
+    return st.button(label, disabled=disabled or bool(why_not), help=why_not or help, **arguments)
+
+
+def form_button(label: str, **arguments: Any) -> bool:
+    """`st.form_submit_button`, for operators."""
+    why_not = access.asker().why_not
+    return st.form_submit_button(label, disabled=bool(why_not), help=why_not or None, **arguments)
 
 
 def start(runtime: Runtime, spec: RunSpec, preset: str, after: After | None = None) -> None:
@@ -48,3 +68,30 @@ def succeeded(action: Callable[[], object]) -> bool:
         return True
 
     return attempt(done) is not None
+
+
+def offer_examples(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
+    """Loads the bundles that come with the project; nothing where a copy of the project lacks them, or where `rows` hold their runs."""
+    if _run_ids(bundles.examples()) <= {row.run_id for row in rows}:
+        return
+    if button(
+        "Load example runs",
+        key=f"examples.{key}",
+        icon=":material/download:",
+        type="tertiary" if rows else "secondary",
+        help="Really trained runs that come with the project: MNIST, batch 64 to 512, both precisions, XLA on and off; and those of other sciences. "
+        "They appear beside your own and can be deleted like these.",
+    ):
+        with st.spinner("Loading the example runs …"):
+            new = attempt(lambda: [runtime.commands.import_bundle(bundle) for bundle in bundles.examples()])
+        if new is not None:
+            st.rerun()
+
+
+@st.cache_data(show_spinner=False)
+def _run_ids(files: Sequence[Path]) -> set[str]:
+    ids: set[str] = set()
+    for file in files:
+        with zipfile.ZipFile(file) as bundle:
+            ids |= {name.partition("/")[0] for name in bundle.namelist() if "/" in name}
+    return ids

@@ -1,7 +1,7 @@
 """Charts: a DataFrame in, an altair Chart out. No Streamlit here.
 
 The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps the place. The
-wheel is left to the page: a drag across a chart is a zoom, which the page answers with the rows of that part (`zoom.py`).
+wheel is left to the page: a drag across a chart is a zoom, which the page answers with the rows of that part (`plots.py`).
 """
 
 from __future__ import annotations

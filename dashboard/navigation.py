@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.frame import address, disk_view, places, session, store_view, who_view
+from dashboard.frame import notices, places, session
 from dashboard.launch import fields
 
 FRAME = Path(__file__).with_name("frame")
@@ -33,7 +33,7 @@ page = st.navigation(
             title="Run",
             icon=":material/monitoring:",
             url_path="run",
-            visibility="visible" if address.has_run() else "hidden",
+            visibility="visible" if places.has_run() else "hidden",
         ),
         st.Page(places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"),
         st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
@@ -44,13 +44,13 @@ page = st.navigation(
 )
 st.set_page_config(page_title=f"{page.title} – GAN training")
 fields.keep_typed()
-store_view.take_over()
-who_view.show()
-was_reading = store_view.is_reading()
-store_view.show()
-disk_view.show()
+notices.take_over()
+notices.show_asker()
+was_reading = notices.is_reading()
+notices.show_store()
+notices.show_disk()
 try:
     page.run()
 finally:  # a page may stop early
     session.prepare_other_pages()
-    store_view.say_if_rebuilt(was_reading)
+    notices.say_if_rebuilt(was_reading)

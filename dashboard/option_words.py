@@ -1,4 +1,4 @@
-"""Options and their values as people read them: labels, choices, and a whole group of options in one line."""
+"""Options as people read them: labels, choices, a whole group in one line, and which of them have an effect in a setting."""
 
 from __future__ import annotations
 
@@ -6,12 +6,42 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard import words
-from dashboard.launch.shown_when import has_effect
 from gan_runtime import catalog
-from gan_runtime.base.options import OF_WORKLOAD, Option
+from gan_runtime.base.options import OF_WORKLOAD, Above, OneOf, Option
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.nesting import overlaid, workload_of
 from gan_runtime.spec.presets import PRESETS
+
+SEVERAL_REPLICAS = Above(("replicas", "workers"), 1, "several replicas")
+
+SHOWN_WHEN: dict[str, OneOf | Above] = {
+    "loop": OneOf("engine", ("auto", "tensorflow"), "TensorFlow"),
+    "tpu_address": OneOf("accelerator", ("tpu",), "a TPU"),
+    "adam_beta_1": OneOf("optimizer", ("adam",), "Adam"),
+    "adam_beta_2": OneOf("optimizer", ("adam",), "Adam"),
+    "rmsprop_epsilon": OneOf("optimizer", ("rmsprop",), "RMSprop"),
+    "momentum": OneOf("optimizer", ("sgd",), "SGD"),
+    "restart_epochs": OneOf("learning_rate_schedule", ("cosine_restarts",), "the cosine schedule"),
+    "reference_batch": OneOf("learning_rate_scaling", ("linear", "sqrt"), "rates by batch"),
+    "samples_from": Above(("ema_decay",), 0, "a moving average"),
+    "batch_norm": SEVERAL_REPLICAS,
+    "all_reduce_type": SEVERAL_REPLICAS,
+    "sync_every_steps": SEVERAL_REPLICAS,
+    "count_kernels": OneOf("xla", ("jit",), "XLA jit"),
+    "all_reduce_pack_mb": Above(("workers",), 1, "several workers"),
+}
+
+
+def needed(option: Option) -> OneOf | Above | None:
+    """What must be set so that an option has an effect; None where it always has one."""
+    return option.needs or SHOWN_WHEN.get(option.name)
+
+
+def has_effect(option: Option, form: Mapping[str, Any]) -> bool:
+    """Whether changing the option would change the run as it stands in the form."""
+    need = needed(option)
+    return need is None or need.holds(form)
+
 
 # A choice that is missing here is shown as it is, with spaces for underscores.
 CHOICES = {

@@ -1,15 +1,22 @@
-"""Pieces of a page: the picker of several runs, state lines, rows of figures, an epoch slider."""
+"""Pieces of a page: the picker of several runs, state lines, rows of figures, an epoch slider, a command, the bar of a job."""
 
 from __future__ import annotations
 
+import contextlib
 import html
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import listed, words
+from dashboard import actions, run_selection, words
+from gan_runtime.base.errors import JobError
 from gan_runtime.base.metrics import LOSSES, Metric
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.jobs import job_queue
+from gan_runtime.jobs.folder import JobLook
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
@@ -52,7 +59,7 @@ def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
     """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes into the address."""
     named = named_runs(usual)
-    rows = {row.run_id: row for row in listed.pinned_first(listed.runs(store, named))}
+    rows = {row.run_id: row for row in run_selection.pinned_first(run_selection.runs(store, named))}
     asked = [run_id for run_id in named if run_id in rows]
     unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
     if unknown:
@@ -171,3 +178,60 @@ def _is_following(key: str) -> bool:
 def _follow(key: str) -> None:
     st.session_state[f"{key}.follow"] = True
     st.session_state.pop(f"{key}.epoch", None)
+
+
+SAME_COMMAND = "The same from the command line"
+
+
+def command_line(command: str, told: str = SAME_COMMAND) -> None:
+    """The words above it and the command, whatever stands in it."""
+    st.caption(f"{told} (a click selects it):")
+    st.html(f"<pre class='command'>{html.escape(command)}</pre>")
+
+
+JOB_SECONDS = 0.5  # between two looks at a job
+
+
+@dataclass(frozen=True)
+class EndButton:
+    """`pressed`: what stands in its place until the job has ended."""
+
+    key: str
+    label: str = "Cancel"
+    pressed: str = "cancelling …"
+
+
+def job_bar(runtime: Runtime, look: JobLook, told: Callable[[JobLook], str], button: EndButton) -> None:
+    """A bar that redraws alone; the page once more when the job has ended. `told`: what the job does, without a full stop."""
+    st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, look.job.job_id, told, button)
+
+
+def job_sentence(look: JobLook) -> str:
+    """What the job itself says that it does."""
+    return words.plain(look.progress.sentence) or "begins"
+
+
+def _job_bar(runtime: Runtime, job_id: str, told: Callable[[JobLook], str], button: EndButton) -> None:
+    look = _job_look(runtime, job_id)
+    if look is None or not look.is_live:
+        runtime.refresh()
+        st.rerun()
+        return
+    bar, beside = st.columns([5, 1], vertical_alignment="center")
+    bar.progress(look.progress.share, text=f"{told(look)}. This goes on when the page is closed.")
+    if look.job.stop_file.exists():
+        beside.caption(button.pressed)
+        return
+    with beside:
+        asked = actions.button(button.label, key=button.key, icon=":material/close:")
+    if asked:
+        actions.succeeded(lambda: runtime.commands.cancel_job(job_id))
+        # The whole page: `scope="fragment"` is an error when the press arrives while the page is drawn.
+        st.rerun()
+
+
+def _job_look(runtime: Runtime, job_id: str) -> JobLook | None:
+    """None when its folder is gone: a tab that slept for days asks for a job that has long been forgotten."""
+    with contextlib.suppress(JobError):
+        return job_queue.job_dir(runtime.home, job_id).look()
+    return None

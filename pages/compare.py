@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from dashboard import examples, widgets
+from dashboard import actions, widgets
 from dashboard.compare import tabs
 from dashboard.compare import view as compare_view
-from dashboard.frame import address, session
+from dashboard.frame import places, session
 from gan_runtime.store import queries
 
 st.title("Compare runs")
@@ -13,10 +13,10 @@ runtime = session.runtime()
 rows = widgets.runs_picker(runtime.store, "compare.runs", usual=compare_view.opened_last())
 if len(rows) < 2:
     st.info("Pick two or more runs above, or tick them on the Runs page and press Compare.")
-    examples.offer(runtime, "compare", queries.runs(runtime.store))
+    actions.offer_examples(runtime, "compare", queries.runs(runtime.store))
     st.stop()
 
 st.session_state[compare_view.COMPARED] = [row.run_id for row in rows]
-tab, place = address.open_tab(tabs.PAGE, tabs.TITLES)
+tab, place = places.open_tab(tabs.PAGE, tabs.TITLES)
 with place:
     tabs.show(runtime.store, rows, tab)

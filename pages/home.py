@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, examples, listed
+from dashboard import actions, run_selection
 from dashboard.frame import session
 from dashboard.home import view as home_view
 from dashboard.queue import view as queue_view
@@ -12,9 +12,7 @@ head = st.columns([3, 1], vertical_alignment="bottom")
 head[0].title("GAN training")
 runtime = session.runtime()
 with head[1]:
-    asked = change_buttons.button(
-        "Start a quick run", type="primary", icon=":material/play_arrow:", width="stretch"
-    )
+    asked = actions.button("Start a quick run", type="primary", icon=":material/play_arrow:", width="stretch")
 if asked:
     actions.start_preset(runtime, "quick")
 
@@ -25,13 +23,13 @@ def overview() -> None:
     rows = queries.runs(runtime.store)
     if not rows:
         home_view.welcome()
-        examples.offer(runtime, "home")
+        actions.offer_examples(runtime, "home")
         return
     home_view.training_now(runtime, [row for row in rows if row.is_live and row.status != "queued"])
     queue_view.show(runtime)
-    ended = [row for row in listed.pinned_first(listed.runs(runtime.store)) if not row.is_live]
+    ended = [row for row in run_selection.pinned_first(run_selection.runs(runtime.store)) if not row.is_live]
     home_view.last_runs(runtime.store, ended[:8])
-    examples.offer(runtime, "home", rows)
+    actions.offer_examples(runtime, "home", rows)
 
 
 overview()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import examples
+from dashboard import actions
 from dashboard.frame import places, session
 from dashboard.runs import bin_view, space_view
 from dashboard.runs import view as runs_view
@@ -25,5 +25,5 @@ chosen = runs_view.table(space_view.with_space(shown, runtime.housekeeping.space
 runs_view.buttons(runtime, chosen)
 space_view.show(runtime)
 bin_view.show(runtime)
-examples.offer(runtime, "runs", queries.runs(runtime.store))
+actions.offer_examples(runtime, "runs", queries.runs(runtime.store))
 runs_view.redraw_when_states_change(runtime.store, table)

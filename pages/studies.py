@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from dashboard.frame import address, session
+from dashboard.frame import places, session
 from dashboard.paper import view as paper_view
 from dashboard.studies import view as study_view
 from dashboard.variants import view as variants_view
 
 st.title("Studies")
 runtime = session.runtime()
-tab, place = address.open_tab(study_view.PAGE, study_view.TITLES)
+tab, place = places.open_tab(study_view.PAGE, study_view.TITLES)
 with place:
     if tab == "reports":
         study_view.show(runtime)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import command_box
+from dashboard import widgets
 from dashboard.frame import session
 from dashboard.tpu import form as tpu_form
 from dashboard.tpu import view as tpu_view
@@ -41,4 +41,4 @@ def panel() -> None:
 panel()
 tpu_view.how_good(runtime.store, plan)
 st.caption(tpu_words.sources(plan))
-command_box.show(asked.command())
+widgets.command_line(asked.command())

@@ -19,7 +19,7 @@ from benchmarks.load import replay, stage
 from benchmarks.load.figures import Figure, p95
 from benchmarks.load.scale import Scale
 from benchmarks.load.views import DRAWN, PATIENCE_MS, chromium
-from dashboard.run import pace
+from dashboard import rendering
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
@@ -55,7 +55,7 @@ def measured(name: str, home: Home, scale: Scale, others: int) -> Figure:
         "median_s": round(sorted(waited)[len(waited) // 2], 3),
         "other_windows": others,
     }
-    every = pace.interval_of(others + 1, replay.ACCELERATOR)
+    every = rendering.interval_of(others + 1, replay.ACCELERATOR)
     often = f"each of {others + 1} pages is redrawn every {every:g} s" if others else ""
     return Figure(name, p95(waited), told, often)
 

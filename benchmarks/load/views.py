@@ -1,7 +1,7 @@
 """How long the first view of a page takes on a home of many runs, what it weighs, and the start of the process.
 
 A view is a new window of one browser on the page's address, until its first screen is drawn: the page's script has ended, its title is there, nothing stands for what is still to come, and
-every chart, table and picture that reaches into a window of 1280 × 720 is drawn. What lies below may come later (dashboard/first_screen.py); `whole_page_median_s` is until all of the page is drawn, from the same beginning.
+every chart, table and picture that reaches into a window of 1280 × 720 is drawn. What lies below may come later (dashboard/rendering.py); `whole_page_median_s` is until all of the page is drawn, from the same beginning.
 The browser is Chromium with a profile on disk, as a person has it: it has seen the dashboard's own script and style before, and keeps them and what it has compiled of them. Payload: what the
 WebSocket and the pictures weigh, of the first screen and of the whole page after it. A browser is sent large parts that both have once; this count has them twice.
 In turns with our pages comes one of Streamlit with a single line: what the machine and Streamlit take by themselves. Targets are multiples of it. The start is the median of several.
@@ -26,13 +26,13 @@ from benchmarks import dashboard, pages
 from benchmarks.load import client, stage
 from benchmarks.load.figures import PAGES, Figure, p95
 from benchmarks.load.scale import Scale
-from dashboard import first_screen
+from dashboard import rendering
 from gan_runtime.records.home import Home
 
 DRAWN = f"""whole => {{
     const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
     if (!app || !document.querySelector('h1') || document.querySelector('[data-testid="stSkeleton"]')) return false;
-    if (whole && document.querySelector('.st-key-{first_screen.MARK}')) return false;
+    if (whole && document.querySelector('.st-key-{rendering.MARK}')) return false;
     const counts = part => {{
         const box = part.getBoundingClientRect();
         return whole || (box.top < innerHeight && box.bottom > 0);

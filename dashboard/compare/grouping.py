@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard import option_words, palette, run_words
+from dashboard import option_words, palette, run_selection
 from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
@@ -28,7 +28,7 @@ class Series:
 
 def each_run(rows: list[RunRow]) -> list[Series]:
     """Every run by itself, each in another color."""
-    names, own = run_words.unique_names(rows), run_words.colors(rows)
+    names, own = run_selection.unique_names(rows), run_selection.colors(rows)
     return [Series(names[row.run_id], (row.run_id,), own[row.run_id]) for row in rows]
 
 

@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, plots, run_words, tables
+from dashboard import option_words, plots, run_selection, tables
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, parallel, result_charts, result_words
 from dashboard.compare import view as compare_view
@@ -42,7 +42,7 @@ def recorded(known: Declared, results: pd.DataFrame) -> Declared:
 def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) -> None:
     """What each run reached at best, in which epoch, of the numbers that have a best value, and where it ended."""
     st.header("Best epoch, beside the last" if known.rated else "After the last epoch")
-    shown = pd.DataFrame({"Run": list(run_words.unique_names(rows).values())})
+    shown = pd.DataFrame({"Run": list(run_selection.unique_names(rows).values())})
     config: dict[str, Any] = {"Run": st.column_config.TextColumn("Run", pinned=True)}
     for metric in known.rated:
         title, text = metric.title, f"{metric.axis}. Best: the {result_words.rated_result(metric).best}."
@@ -123,7 +123,7 @@ def _usual(offered: dict[str, Result]) -> list[str]:
 
 
 def _option_axis(option: Option, rows: list[RunRow]) -> Axis:
-    names = run_words.unique_names(rows)
+    names = run_selection.unique_names(rows)
     given = {names[row.run_id]: grouping.full_spec(row)[option.name] for row in rows}
     texts = {name: option_words.value(option, value) for name, value in given.items()}
     values = {name: None if value == grouping.ABSENT else value for name, value in given.items()}
@@ -131,7 +131,7 @@ def _option_axis(option: Option, rows: list[RunRow]) -> Axis:
 
 
 def _result_axis(name: str, title: str, results: pd.DataFrame, rows: list[RunRow]) -> Axis:
-    names = run_words.unique_names(rows)
+    names = run_selection.unique_names(rows)
     values = {
         names[run_id]: float(value) for run_id, value in zip(results["run_id"], results[name], strict=True)
     }
@@ -140,14 +140,14 @@ def _result_axis(name: str, title: str, results: pd.DataFrame, rows: list[RunRow
 
 
 def _named(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> pd.DataFrame:
-    names = run_words.unique_names(rows)
+    names = run_selection.unique_names(rows)
     named = results.assign(run=results["run_id"].map(names))
     return named.assign(series=named["run"].map(_series_by_run(rows, drawn)))
 
 
 def _series_by_run(rows: list[RunRow], drawn: list[Series]) -> dict[str, str]:
     """Name of a run → name of the curve that it belongs to."""
-    names = run_words.unique_names(rows)
+    names = run_selection.unique_names(rows)
     return {names[run_id]: line.name for line in drawn for run_id in line.run_ids}
 
 

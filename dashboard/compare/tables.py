@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, run_words, tables, words
+from dashboard import option_words, run_selection, tables, words
 from dashboard.compare import grouping
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -21,7 +21,7 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
     table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
     shown = pd.DataFrame(
         {
-            "Run": list(run_words.unique_names(rows).values()),
+            "Run": list(run_selection.unique_names(rows).values()),
             "State": list(table["status"]),
             "Epochs": [
                 f"{done} / {epochs}"
@@ -49,7 +49,7 @@ def differences(rows: list[RunRow]) -> None:
     if not differing:
         st.caption("Nothing: these runs have the same options.")
         return
-    names = run_words.unique_names(rows)
+    names = run_selection.unique_names(rows)
     specs = {names[row.run_id]: grouping.full_spec(row) for row in rows}
     columns = {
         name: [option_words.value(option, spec[option.name]) for option in differing]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard import first_screen, zoom
+from dashboard import plots, rendering
 from dashboard.compare import results_view
 from dashboard.compare import tables as compare_tables
 from dashboard.compare import view as compare_view
@@ -35,8 +35,8 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     declared = results_view.recorded(queries.declared_of(store, run_ids), results)
     compare_tables.numbers(store, rows)
     results_view.best_and_last(results, rows, declared)
-    if first_screen.stands_alone(PAGE):
-        first_screen.rest_follows("What differs, and charts of the results,")
+    if rendering.stands_alone(PAGE):
+        rendering.rest_follows("What differs, and charts of the results,")
         return
     compare_tables.differences(rows)
     by = compare_view.group_by(rows)
@@ -52,12 +52,12 @@ def _curves(store: Store, rows: list[RunRow]) -> None:
     chosen = compare_view.choices(rows)
     drawn = compare_view.series(rows, chosen.by)
     compare_view.legend(drawn, chosen.by)
-    zoom.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
+    plots.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
     numbers = compare_view.numbers(store, rows)
     losses = compare_view.losses(numbers)
-    if first_screen.stands_alone(PAGE):
-        compare_view.loss_charts(store, drawn, chosen, losses[:1], first_screen.POINTS)
-        first_screen.rest_follows("More curves")
+    if rendering.stands_alone(PAGE):
+        compare_view.loss_charts(store, drawn, chosen, losses[:1], rendering.POINTS)
+        rendering.rest_follows("More curves")
         return
     compare_view.loss_charts(store, drawn, chosen, losses, queries.MOST_EACH)
     compare_view.picked_line(rows, drawn, compare_view.CURVES)

@@ -9,12 +9,12 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, plots, run_words, words, zoom
+from dashboard import palette, plots, run_selection, words
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import Look, Smoothing, YScale
 from dashboard.compare.grouping import Series
-from dashboard.frame import address, places
+from dashboard.frame import places
 from gan_runtime.base.metrics import Metric
 from gan_runtime.spec import nesting
 from gan_runtime.store import queries
@@ -65,7 +65,7 @@ class Choices:
 
 def opened_last() -> tuple[str, ...]:
     """The runs that this window compared last, else the one whose page it opened last."""
-    run_id = st.session_state.get(address.CHOSEN_RUN, "")
+    run_id = st.session_state.get(places.CHOSEN_RUN, "")
     return tuple(st.session_state.get(COMPARED, (run_id,) if run_id else ()))
 
 
@@ -202,7 +202,7 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, 
         none = "None of these runs has finished a step yet."
         st.info(
             none
-            if zoom.window(zoom_key(chosen)) == queries.EVERYTHING
+            if plots.window(zoom_key(chosen)) == queries.EVERYTHING
             else "None of these runs has a value in this part."
         )
         return
@@ -215,12 +215,12 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, 
     colors = {line.name: line.color for line in drawn}
     draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
     zoomed = zoom_key(chosen)
-    place = zoom.place_of(metric.name, zoomed)
+    place = plots.place_of(metric.name, zoomed)
     plots.chart(
         draw(shown, colors, chosen.x, metric, chosen.look),
         key=place,
-        on_select=lambda: None if zoom.take(place, zoomed, shown["x"]) else pick(place, CURVES),
-        selection_mode=[compare_charts.PICK, *zoom.PARAMETERS],
+        on_select=lambda: None if plots.take(place, zoomed, shown["x"]) else pick(place, CURVES),
+        selection_mode=[compare_charts.PICK, *plots.PARAMETERS],
     )
     if len(shown) < len(frame):
         st.caption("Values of 0 and below have no place on a logarithmic axis and are left out.")
@@ -232,7 +232,7 @@ def zoom_key(chosen: Choices) -> str:
 
 
 def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, points: int) -> pd.DataFrame:
-    window = zoom.window(zoom_key(chosen))
+    window = plots.window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {line.run_ids[0]: line.name for line in drawn}
         curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)
@@ -256,7 +256,7 @@ def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
         st.caption("Click a curve, a point or a line to see which run it is and to open it.")
         return
     known = {row.run_id: row for row in rows}
-    names = run_words.unique_names(rows)
+    names = run_selection.unique_names(rows)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
             f":color[■]{{foreground='{clicked.color}'}} **{words.plain(clicked.name)}**", width="content"

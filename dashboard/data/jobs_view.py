@@ -7,8 +7,7 @@ import base64
 import pandas as pd
 import streamlit as st
 
-from dashboard import data_words, job_bar, summary_view, tables, words
-from dashboard.job_bar import EndButton
+from dashboard import data_summary, tables, widgets, words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading, previews
 from gan_runtime.jobs import data_jobs, job_queue
@@ -32,7 +31,7 @@ def show(runtime: Runtime) -> None:
 
 def progress(runtime: Runtime, look: JobLook) -> None:
     """See `job_bar.show`; below it what is being made, where the job draws that."""
-    job_bar.show(runtime, look, _how_far, EndButton(f"data.cancel.{look.job.job_id}"))
+    widgets.job_bar(runtime, look, _how_far, widgets.EndButton(f"data.cancel.{look.job.job_id}"))
     st.fragment(_picture, run_every=SECONDS)(look)
 
 
@@ -73,7 +72,7 @@ def _how_far(look: JobLook) -> str:
     what = f"Data set {words.plain(data_jobs.name_of(look.asked))}"
     if look.asked.kind == data_jobs.SURVEY:
         what = "Preview"
-    return f"{what}: {job_bar.now(look)}"
+    return f"{what}: {widgets.job_sentence(look)}"
 
 
 def _told(runtime: Runtime, look: JobLook) -> None:
@@ -83,11 +82,11 @@ def _told(runtime: Runtime, look: JobLook) -> None:
         return
     if look.state == "finished":
         made = look.end.result
-        rows = words.things(int(made.get("rows", 0)), data_words.noun(made.get("fields", ())))
+        rows = words.things(int(made.get("rows", 0)), data_summary.noun(made.get("fields", ())))
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
         made_set = loading.known(runtime.home).get(data_jobs.name_of(look.asked))
         if made_set is not None and made_set.preparation is not None:
-            summary_view.show(made_set.preparation, "data.made")
+            data_summary.show(made_set.preparation, "data.made")
     elif look.state == "cancelled":
         st.info(f"Data set {name}: {words.plain(look.end.reason)}", icon=":material/info:")
     else:

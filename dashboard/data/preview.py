@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import actions, change_buttons, data_words, summary_view, words
+from dashboard import actions, data_summary, words
 from dashboard.data import form as data_form
 from dashboard.data import jobs_view
 from dashboard.data.form import Wanted
@@ -48,7 +48,7 @@ def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
 
 
 def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) -> None:
-    pressed = change_buttons.button(label, type="primary", icon=":material/visibility:", key="data.preview")
+    pressed = actions.button(label, type="primary", icon=":material/visibility:", key="data.preview")
     st.caption("Nothing is stored yet: every picture is looked at, and you see what would become of it.")
     if (
         pressed
@@ -64,12 +64,12 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
 
 def _answer(look: JobLook, found: dict[str, Any]) -> None:
     summary = Summary.model_validate(found)
-    noun = data_words.noun(found.get("fields", ()))
+    noun = data_summary.noun(found.get("fields", ()))
     grid, numbers = st.columns([3, 2], gap="large")
     with grid:
         rows = _by_class(np.load(look.job.results / GRID_FILE), found["grid_labels"])
         st.image(
-            previews.of_pairs(rows) if noun == data_words.PAIR else previews.png(rows),
+            previews.of_pairs(rows) if noun == data_summary.PAIR else previews.png(rows),
             width=GRID_WIDTH,
             alt=f"{words.things(len(rows), noun)} as they would be stored{', ordered by class' if summary.counts else ''}.",
         )
@@ -77,7 +77,7 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
             "ordered by class"
             if summary.counts
             else "source left, target right"
-            if noun == data_words.PAIR
+            if noun == data_summary.PAIR
             else ""
         )
         st.caption(f"{', '.join(filter(None, ('As they would be stored', order)))}.")
@@ -91,16 +91,16 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
             )
             st.metric("Held out", words.count(summary.held_out), width=120)
             st.metric("On disk", words.size(found["bytes_on_disk"]), width=120)
-        if noun != data_words.PAIR and not summary.counts:
+        if noun != data_summary.PAIR and not summary.counts:
             st.caption("No labels: the pictures lie in one folder.")
         if not summary.skipped.in_words():
             st.caption("Every file can be used.")
-        summary_view.show(summary, "data.preview")
+        data_summary.show(summary, "data.preview")
 
 
 def _prepare(runtime: Runtime, wanted: Wanted) -> None:
     label = f"Prepare {wanted.name}"
-    if change_buttons.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
+    if actions.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
         job = actions.attempt(
             lambda: runtime.commands.prepare_data(
                 wanted.preparation, wanted.name, wanted.source, wanted.options

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import actions, change_buttons, data_words, summary_view, words
+from dashboard import actions, data_summary, words
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
 from gan_runtime import catalog
@@ -50,11 +50,11 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
     at_hand = _availability(runtime.home.path, known_set.name, known_set.is_prepared)
     rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
     st.markdown(
-        f"{words.things(rows, data_words.noun(known_set.fields))} · {data_words.row(known_set.fields)}"
+        f"{words.things(rows, data_summary.noun(known_set.fields))} · {data_summary.row(known_set.fields)}"
     )
     st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
     if known_set.preparation is not None:
-        summary_view.folded(known_set.rows, known_set.preparation, f"data.summary.{known_set.name}")
+        data_summary.folded(known_set.rows, known_set.preparation, f"data.summary.{known_set.name}")
     with st.container(horizontal=True, gap="small"):
         if isinstance(at_hand, Availability):
             _train(known_set)
@@ -101,7 +101,7 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
 def _fetch(runtime: Runtime, name: str) -> None:
     is_made = PREPARATIONS[name].makes_files
     way = "It is made here." if is_made else "Keras downloads it into its cache."
-    change_buttons.button(
+    actions.button(
         "Make" if is_made else "Download",
         key=f"data.download.{name}",
         icon=":material/build:" if is_made else ":material/download:",
@@ -111,7 +111,7 @@ def _fetch(runtime: Runtime, name: str) -> None:
 
 
 def _remove(runtime: Runtime, name: str) -> None:
-    if change_buttons.button("Remove", key=f"data.remove.{name}", icon=":material/delete:", type="tertiary"):
+    if actions.button("Remove", key=f"data.remove.{name}", icon=":material/delete:", type="tertiary"):
         _confirm(runtime, name)
 
 
@@ -120,9 +120,9 @@ def _confirm(runtime: Runtime, name: str) -> None:
     st.markdown(
         f"The files of **{words.plain(name)}** are deleted. Runs that were trained on it stay, but cannot go on without it."
     )
-    if change_buttons.button(
-        "Remove for good", type="primary", icon=":material/delete:"
-    ) and actions.succeeded(lambda: runtime.commands.remove_data(name)):
+    if actions.button("Remove for good", type="primary", icon=":material/delete:") and actions.succeeded(
+        lambda: runtime.commands.remove_data(name)
+    ):
         st.rerun()
 
 

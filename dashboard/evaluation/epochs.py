@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, plots, widgets, words
+from dashboard import actions, plots, widgets, words
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation.shown import Shown, identity, number
 from gan_runtime.base.errors import GanRuntimeError
@@ -130,7 +130,7 @@ def keep_as_best(runtime: Runtime, rows: list[RunRow]) -> None:
             width=420,
         )
         epoch = best[by][0]
-        pressed = change_buttons.button(
+        pressed = actions.button(
             f"Keep epoch {epoch} as the best", key="evaluation.best.keep", icon=":material/star:"
         )
     if pressed and actions.succeeded(

@@ -8,9 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, job_bar, widgets, words
+from dashboard import actions, widgets, words
 from dashboard.evaluation.shown import DomainPage, OptionChoices
-from dashboard.job_bar import EndButton
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.evaluation import Evaluation
@@ -21,7 +20,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import RunRow
 from gan_runtime.training import checkpoints, trained
 
-STOP = EndButton("evaluation.stop", "Stop", "stopping …")
+STOP = widgets.EndButton("evaluation.stop", "Stop", "stopping …")
 CHECKPOINT, EPOCH = "checkpoint", "epoch"  # options that every evaluation means the same by
 STATES = {
     "newest": "Newest checkpoint",
@@ -48,7 +47,7 @@ def measure(
     looks = {run_id: requests.newest_request(runtime.home, run_id, evaluation.name) for run_id in names}
     for run_id, look in looks.items():
         if look is not None and look.is_live:
-            job_bar.show(runtime, look, partial(_sentence, names[run_id]), STOP)
+            widgets.job_bar(runtime, look, partial(_sentence, names[run_id]), STOP)
             return
     run_id = next(iter(names))
     if len(names) > 1:
@@ -56,7 +55,7 @@ def measure(
             "Run", list(names), format_func=names.__getitem__, key="evaluation.of_run", width=WIDE
         )
     values = _fields(runtime, evaluation, page, runtime.home.run_dir(run_id))
-    pressed = change_buttons.button(
+    pressed = actions.button(
         evaluation.verb,
         key="evaluation.start",
         type="primary" if is_first else "secondary",
@@ -83,7 +82,7 @@ def _ask(runtime: Runtime, run_id: str, evaluation: Evaluation, values: Mapping[
 
 
 def _sentence(name: str, look: JobLook) -> str:
-    return f"{words.plain(name)}: {job_bar.now(look)}"
+    return f"{words.plain(name)}: {widgets.job_sentence(look)}"
 
 
 def _fields(runtime: Runtime, evaluation: Evaluation, page: DomainPage, run: RunDir) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard import palette, run_words, words
+from dashboard import palette, run_selection, words
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.commands.runtime import Runtime
@@ -185,7 +185,9 @@ def names_of(
     rows: list[EvaluationRow], runs: Mapping[str, RunRow], about: Callable[[EvaluationRow], dict[str, str]]
 ) -> list[str]:
     """What each answer is called in charts: its run and, where that is not enough, all in which they differ. No name occurs twice."""
-    run_names = run_words.unique_names([runs[run_id] for run_id in dict.fromkeys(row.run_id for row in rows)])
+    run_names = run_selection.unique_names(
+        [runs[run_id] for run_id in dict.fromkeys(row.run_id for row in rows)]
+    )
     parts = [{"epoch": f"epoch {row.epoch}", **about(row)} for row in rows]
     return told_apart([run_names[row.run_id] for row in rows], parts, [row.key for row in rows])
 
@@ -207,4 +209,4 @@ def told_apart(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) 
 
 def label(row: EvaluationRow, run: RunRow, about: dict[str, str]) -> str:
     """An answer, for a list."""
-    return " · ".join([run_words.unique_names([run])[run.run_id], f"epoch {row.epoch}", *about.values()])
+    return " · ".join([run_selection.unique_names([run])[run.run_id], f"epoch {row.epoch}", *about.values()])

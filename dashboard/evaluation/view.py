@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import listed, plots, widgets
+from dashboard import plots, run_selection, widgets
 from dashboard.domain_pages import PAGES
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation import epochs, form, summary
@@ -23,7 +23,7 @@ from dashboard.evaluation.shown import (
     stored_answers,
     stored_scores,
 )
-from dashboard.frame import address, places
+from dashboard.frame import places
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import requests
@@ -63,7 +63,9 @@ def draw(runtime: Runtime, row: RunRow) -> None:
     if row.run_id in evaluated:
         others = [other for other in queries.runs(runtime.store) if other.run_id in evaluated]
         with bar:
-            beside = _compare_with(row, listed.offered([other for other in others if other != row], _named()))
+            beside = _compare_with(
+                row, run_selection.offered([other for other in others if other != row], _named())
+            )
     evaluation(runtime, known[name], [row, *beside], bar)
 
 
@@ -117,7 +119,7 @@ def lead_to_run(runtime: Runtime, name: str) -> None:
     run_ids = named or queries.evaluated_runs(runtime.store, name)[:1]
     if run_ids:
         others = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
-        query = {address.RUN: run_ids[0], address.TAB: TAB, **others}
+        query = {places.RUN_KEY: run_ids[0], places.TAB_KEY: TAB, **others}
         st.switch_page(places.RUN, query_params=query)
     st.info("No run is evaluated yet. The page of a run that can be has a tab Evaluation.")
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")

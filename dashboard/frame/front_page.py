@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import file_util
 
-from dashboard.frame import old_addresses, places
+from dashboard.frame import places
 
 # Streamlit's own names of the parts that the first screen of a page is drawn with.
 ALWAYS, CHARTS, TABLES = ("Html", "Button", "PageLink"), ("ArrowVegaLiteChart",), ("DataFrame",)
@@ -53,7 +53,7 @@ class FrontPage:
         if not _is_opened(scope):
             return self._app
         name = scope["path"].removeprefix("/")
-        if moved := old_addresses.new_address(name, scope.get("query_string", b"").decode("latin-1")):
+        if moved := places.new_address(name, scope.get("query_string", b"").decode("latin-1")):
             return RedirectResponse(moved)
         html = page(Path(file_util.get_static_dir()), name) if name in NAMES else ""
         return HTMLResponse(html, headers={"Cache-Control": "no-cache"}) if html else self._app

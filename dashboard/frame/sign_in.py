@@ -6,11 +6,13 @@
     password = "$argon2id$…"            # or one password for all: `python -m gan_runtime operator-password` prints this line
     [auth]                              # Streamlit's own: the provider, docs/sharing.md
 
-A file that cannot be understood stops the start (operator_settings.py). It is read again when it changes, and then everyone signs in again.
+A file that cannot be understood stops the start. It is read again when it changes, and then everyone signs in again.
+No sentence about it holds a value of it.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import sys
 import threading
@@ -25,8 +27,114 @@ from typing import Any
 import streamlit as st
 from streamlit import config
 
-from dashboard.frame import operator_settings
 from gan_runtime.base.errors import SignInError
+from gan_runtime.base.operator_password import is_hash
+
+TABLES = ("operators", "auth")
+OPERATORS = ("emails", "subjects", "password")
+OF_A_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
+OF_AUTH = ("redirect_uri", "cookie_secret")
+UNNAMED = "default"  # Streamlit's name for the provider of [auth] itself
+LEAST_SECRET = 24  # characters: who guesses the secret of the identity cookie is whoever they want to be
+
+
+def unknown_tables(tables: Mapping[str, Any], *, is_shared: bool) -> str:
+    """The first table or key that is none of ours; in a file that other apps share, only one that looks like a slip."""
+    for name in tables:
+        if name not in TABLES and (not is_shared or difflib.get_close_matches(name.lower(), TABLES)):
+            return f"[{name}]"
+    return ""
+
+
+def provider_names(auth: Any) -> tuple[str, ...]:
+    """Their names, empty for the one of [auth] itself. Raises SignInError."""
+    if auth is None:
+        return ()
+    table = _table("auth", auth)
+    _texts("auth", table, OF_AUTH)
+    if len(table["cookie_secret"]) < LEAST_SECRET:
+        raise SignInError(f"auth.cookie_secret must have {LEAST_SECRET} characters at least.")
+    named = [name for name, value in table.items() if isinstance(value, dict) and name != "client_kwargs"]
+    for name in named:
+        if "_" in name:
+            raise SignInError(f"[auth.{name}]: the name of a provider holds no underscore.")
+        if name == UNNAMED:
+            raise SignInError(
+                f"[auth.{name}]: Streamlit calls the provider of [auth] itself so; give it another name."
+            )
+        _texts(f"auth.{name}", table[name], OF_A_PROVIDER)
+    if not named or set(OF_A_PROVIDER) & set(table):
+        _texts("auth", table, OF_A_PROVIDER)
+        return ("", *named)
+    return tuple(named)
+
+
+def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
+    """`emails`, `subjects` and `password` of `Ways`. Raises SignInError."""
+    if table is None:
+        return {}
+    table = _table("operators", table)
+    if unknown := sorted(set(table) - set(OPERATORS)):
+        raise SignInError(f"operators.{unknown[0]} is not understood: allowed are {_listed(OPERATORS)}.")
+    if not table:
+        raise SignInError(f"[operators] is empty: give one of {_listed(OPERATORS)}.")
+    people = sorted(set(table) - {"password"})
+    if people and not providers:
+        raise SignInError(f"operators.{people[0]} needs a provider in [auth].")
+    if "password" in table and not is_hash(table["password"]):
+        raise SignInError(
+            "operators.password must be the hash that `python -m gan_runtime operator-password` prints, never the password itself."
+        )
+    emails = _names("operators.emails", table["emails"]) if "emails" in table else []
+    subjects = _subjects(table["subjects"], providers) if "subjects" in table else []
+    return {
+        "emails": frozenset(email.lower() for email in emails),
+        "subjects": frozenset(subjects),
+        "password": table.get("password", ""),
+    }
+
+
+def _subjects(given: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
+    """(provider, its number of a person): the same number is somebody else's at another provider."""
+    if not isinstance(given, dict):
+        numbers = _names("operators.subjects", given)
+        if len(providers) > 1:
+            raise SignInError(
+                "operators.subjects must say whose numbers they are, as there are several providers: "
+                f"a list for each in [operators.subjects], under its name ({_listed(tuple(filter(None, providers)))})."
+            )
+        return [(providers[0], number) for number in numbers]
+    if unknown := sorted(set(given) - set(providers)):
+        raise SignInError(
+            f"operators.subjects.{unknown[0]} is no provider: allowed are {_listed(providers)}."
+        )
+    if not given:
+        raise SignInError("[operators.subjects] is empty.")
+    return [(name, number) for name in given for number in _names(f"operators.subjects.{name}", given[name])]
+
+
+def _table(name: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise SignInError(f"{name} must be a table: write [{name}] on a line of its own.")
+    return given
+
+
+def _texts(name: str, table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    for key in keys:
+        if not isinstance(table.get(key), str) or not table[key]:
+            given = _listed(tuple(sorted(table))) or "nothing"
+            raise SignInError(f"{name}.{key} must be a text that is not empty; [{name}] holds {given}.")
+
+
+def _names(name: str, given: Any) -> list[str]:
+    if not isinstance(given, list) or not given or not all(isinstance(text, str) and text for text in given):
+        raise SignInError(f"{name} must be a list of texts, and neither it nor any of them is empty.")
+    return given
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
 
 SECONDS = 12 * 3600.0  # that somebody stays signed in
 MOST_SEATS = 10_000
@@ -54,7 +162,7 @@ class Ways:
     def is_operator(self, user: Mapping[str, Any]) -> bool:
         """By the claims of a provider in the file: its number of the person, or an address that it has verified."""
         email, provider = user.get("email"), user.get("provider")
-        name = "" if provider == operator_settings.UNNAMED else provider
+        name = "" if provider == UNNAMED else provider
         if name not in self.providers:
             return False
         return (name, user.get("sub")) in self.subjects or (
@@ -125,7 +233,7 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
             added = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):  # its content belongs in no message
             return Ways(trouble=f"{WRONG} {file.name} cannot be read as TOML.")
-        if odd := operator_settings.unknown_tables(added, is_shared=file == OF_ALL_APPS):
+        if odd := unknown_tables(added, is_shared=file == OF_ALL_APPS):
             return Ways(
                 trouble=f"{WRONG} {odd} in {file.name} is not understood: allowed are [operators] and [auth]."
             )
@@ -136,7 +244,7 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
 def parsed(tables: Mapping[str, Any]) -> Ways:
     """The ways that the tables of a secrets file open; a sentence where they cannot be understood."""
     try:
-        providers = operator_settings.providers(tables.get("auth"))
-        return Ways(**operator_settings.operators(tables.get("operators"), providers), providers=providers)
+        providers = provider_names(tables.get("auth"))
+        return Ways(**operator_entries(tables.get("operators"), providers), providers=providers)
     except SignInError as error:
         return Ways(trouble=f"{WRONG} {error}")

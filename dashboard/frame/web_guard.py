@@ -2,6 +2,9 @@
 
 Every answer carries the headers below. With them the browser itself refuses what a text on a page might make it fetch.
 The reasons stand in docs/decisions/0024-web-guard.md.
+
+Streamlit takes every message of its protocol (streamlit/proto/BackMsg.proto) from whoever has opened a page. Those that our pages send
+reach it. What each of the others could do here, and what stops it, is listed in docs/threat-model.md.
 """
 
 from __future__ import annotations
@@ -12,13 +15,67 @@ from functools import cache, lru_cache
 from urllib.parse import urlsplit
 
 import streamlit as st
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from gan_runtime.base import addresses
 
 log = logging.getLogger("gan_runtime")
+PASSED = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request"})
+OPERATIONS_PASSED = frozenset({"deferred_file"})  # the content of a download button, made when it is pressed
+MOST_FILES = 10_000  # of one drop into the browser: Streamlit makes two addresses for each name before anybody has sent a file
+POLICY_VIOLATION = 1008
+
+
+def guarded(receive: Receive, browser: str) -> Receive:
+    """What the browser sends, without the messages that no page of ours sends. What is no message of the protocol ends the connection."""
+    logged: set[str] = set()
+
+    def refused(message: Message) -> bool:
+        refusal = why_message_refused(message.get("bytes"))
+        if refusal and refusal not in logged:  # once a connection, however often it is sent
+            logged.add(refusal)
+            log.warning("A message from %s is refused: %s", browser, refusal)
+        return bool(refusal)
+
+    async def receive_passed() -> Message:
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive" or not refused(message):
+                return message
+            if not _parsed(message.get("bytes")):
+                return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
+
+    return receive_passed
+
+
+def why_message_refused(data: bytes | None) -> str:
+    """Why Streamlit does not get this message; empty where it does."""
+    message = _parsed(data)
+    if message is None:
+        return "it is no message of Streamlit's protocol"
+    kind = message.WhichOneof("type")
+    if kind == "backend_operation_request":
+        operation = message.backend_operation_request.WhichOneof("payload")
+        return "" if operation in OPERATIONS_PASSED else f"no page of this dashboard asks for {operation}"
+    if kind not in PASSED:
+        return f"no page of this dashboard sends {kind}"
+    files = len(message.file_urls_request.file_names)
+    return f"{files} files at once, but allowed are {MOST_FILES}" if files > MOST_FILES else ""
+
+
+def _parsed(data: bytes | None) -> BackMsg | None:
+    """None for text, for bytes that are no message, and for a message of no kind that this Streamlit knows."""
+    try:
+        message = BackMsg.FromString(data or b"")
+    except DecodeError:
+        return None
+    return message if message.WhichOneof("type") else None
+
+
 STREAM = "/_stcore/stream"  # Streamlit's WebSocket
 DEFAULT_PORTS = {"http": 80, "https": 443}
 CLOSED = ("/_stcore/metrics",)  # sizes of caches and sessions: for nobody here
@@ -74,10 +131,10 @@ class WebGuard:
         # Streamlit compares letter by letter, and a proxy may have added the port that https has anyway.
         headers["host"] = urlsplit(headers["origin"]).netloc
         # Loaded once the first page is there: the start of the server does not wait for it.
-        from dashboard.frame import message_guard
+        pass
 
         browser = (scope.get("client") or ("an unknown address",))[0]
-        await self._app(scope, message_guard.guarded(receive, browser), send)
+        await self._app(scope, guarded(receive, browser), send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = Headers(scope=scope).get("host", "")

@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, plots, run_words, widgets, words
+from dashboard import charts, plots, run_selection, widgets, words
 from dashboard.histograms import charts as histogram_charts
 from dashboard.histograms.words import Choice, Panel, choices, whole_networks
 from gan_runtime.catalog import declared
@@ -111,8 +111,8 @@ def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) ->
 
 
 def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> None:
-    names = run_words.unique_names(rows)
-    colors = {names[run_id]: color for run_id, color in run_words.colors(rows).items()}
+    names = run_selection.unique_names(rows)
+    colors = {names[run_id]: color for run_id, color in run_selection.colors(rows).items()}
     columns = st.columns(len(choice.panels), gap="medium")
     frames = [_overlay(store, list(names), panel, epoch) for panel in choice.panels]
     for column, panel, frame in zip(columns, choice.panels, frames, strict=True):

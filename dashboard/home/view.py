@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import run_words, widgets, words
+from dashboard import run_selection, widgets, words
 from dashboard.frame import places
 from dashboard.run import buttons
 from dashboard.samples import sample_images
@@ -59,7 +59,8 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
                 sample_images.show(runtime.store, row, row.epochs, caption=False)
             with facts:
                 widgets.state(
-                    row.status, f"{row.name} · {run_words.settings(row)} · {words.age(progress.written_at)}"
+                    row.status,
+                    f"{row.name} · {run_selection.settings(row)} · {words.age(progress.written_at)}",
                 )
                 widgets.progress_bar(progress)
                 widgets.figures(progress, row)
@@ -89,5 +90,5 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
 def _card(store: Store, row: RunRow) -> None:
     sample_images.show(store, row, row.epochs, caption=False)
     widgets.state(row.status, row.name)
-    st.caption(f"{words.plain(run_words.settings(row))} · {words.plain(row.note)}")
+    st.caption(f"{words.plain(run_selection.settings(row))} · {words.plain(row.note)}")
     st.page_link(places.RUN, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id})

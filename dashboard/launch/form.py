@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import change_buttons, data_words, option_words, summary_view, words
+from dashboard import actions, data_summary, option_words, words
 from dashboard.frame import places
 from dashboard.launch import fields, rate_preview
-from dashboard.launch.shown_when import has_effect, needed
+from dashboard.option_words import has_effect, needed
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import GROUPS, Option
@@ -159,7 +159,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
             st.caption(_card_text(name, host))
             if name == "tpu":
                 st.page_link(places.TPU, label="TPU check", icon=":material/memory:")
-    change_buttons.button(
+    actions.button(
         "Detect hardware again",
         on_click=look_again,
         type="tertiary",
@@ -233,13 +233,13 @@ def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
         known_set = known[chosen]
         st.caption(_of_set(known_set))
         if known_set.preparation is not None:
-            summary_view.folded(known_set.rows, known_set.preparation, "launch.summary")
+            data_summary.folded(known_set.rows, known_set.preparation, "launch.summary")
 
 
 def _of_set(known_set: KnownSet) -> str:
     """What it is; of one that people have prepared, what a row of it is. Where it comes from stands beside the form."""
     if known_set.is_prepared and not known_set.problem:
-        return data_words.row(known_set.fields)
+        return data_summary.row(known_set.fields)
     return words.plain(known_set.summary)
 
 

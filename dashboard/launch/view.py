@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, command_box, widgets, words
+from dashboard import actions, widgets, words
 from dashboard.frame import host_view
 from dashboard.launch import fields
 from dashboard.launch import form as launch_form
@@ -55,7 +55,7 @@ def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> 
     after = after_view.choice(runtime, after_view.LAUNCH)
     if start_button("Add to the queue" if waits or after else "Start run"):
         actions.start(runtime, spec, preset, after)
-    command_box.show(fields.command(preset, spec))
+    widgets.command_line(fields.command(preset, spec))
 
 
 def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | None:
@@ -84,7 +84,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
 def start_button(label: str, why_not: str = "") -> bool:
     """The one primary button of the page; greyed with the reason while what stands in the form cannot be trained."""
     with st.container(key="launch_start"):
-        pressed = change_buttons.button(
+        pressed = actions.button(
             label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(why_not)
         )
         if why_not:

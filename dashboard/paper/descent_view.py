@@ -8,8 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, job_bar, listed, panels, plots, widgets, words
-from dashboard.job_bar import EndButton
+from dashboard import actions, panels, plots, run_selection, widgets, words
 from dashboard.paper import comparable, descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
 from gan_runtime.catalog.declared import Declared
@@ -21,14 +20,14 @@ from gan_runtime.store.queries import SurfaceRow
 from gan_runtime.studies import references
 from gan_runtime.training import snapshots
 
-STOP = EndButton("paper.11.stop", "Stop", "stopping …")
+STOP = widgets.EndButton("paper.11.stop", "Stop", "stopping …")
 
 
 def descent(runtime: Runtime) -> None:
     """The surfaces of a picked run, or what to do to get some."""
     known = {row.run_id: row for row in queries.runs(runtime.store)}
     kept = [known[run_id] for run_id in queries.runs_with_descent(runtime.store) if run_id in known]
-    names = {row.run_id: widgets.title(row) for row in listed.offered(kept)}
+    names = {row.run_id: widgets.title(row) for row in run_selection.offered(kept)}
     if not names:
         paper_figure.claim(references.REDUCED, verdicts.NO_DESCENT)
         return
@@ -75,14 +74,14 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
     """A button, or how far the job is while it runs."""
     look = requests.newest_request(runtime.home, run_id, "loss_surface")
     if look is not None and look.is_live:
-        job_bar.show(runtime, look, _how_far, STOP)
+        widgets.job_bar(runtime, look, _how_far, STOP)
         return
     if look is not None and look.end is not None and look.state != "finished":
         st.warning(f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:")
     label = "Compute it again" if drawn else "Compute the loss surface"
     if (
         len(snapshots.epochs(runtime.home.run_dir(run_id).snapshots)) >= snapshots.FEWEST
-        and change_buttons.button(label, icon=":material/landscape:", key="paper.11.start")
+        and actions.button(label, icon=":material/landscape:", key="paper.11.start")
         and actions.attempt(lambda: runtime.commands.evaluate(run_id, "loss_surface")) is not None
     ):
         st.rerun()

@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, words
+from dashboard import actions, words
 from dashboard.frame import host_view, places
 from dashboard.studies import time as study_time
 from gan_runtime import catalog
@@ -116,7 +116,7 @@ def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
         st.table(deviation_table(plan), hide_index=True)
     for note in plan.notes:
         st.caption(note)
-    if change_buttons.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):
+    if actions.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):
         started = [actions.attempt(partial(runtime.commands.submit_study, study)) for study in plan.studies]
         if all(started):
             st.switch_page(places.STUDIES)

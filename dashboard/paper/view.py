@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import examples, listed, palette, plots, words
+from dashboard import actions, palette, plots, run_selection, words
 from dashboard.frame import places
 from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
@@ -64,7 +64,7 @@ def show(runtime: Runtime) -> None:
             icon=":material/play_arrow:",
             query_params={"tab": "paper"},
         )
-        examples.offer(runtime, "paper")
+        actions.offer_examples(runtime, "paper")
     else:
         batch_figures(store, picked.batches)
     rate_figure(store, picked.schedule)
@@ -77,7 +77,7 @@ def show(runtime: Runtime) -> None:
 
 def pick_studies(store: Store) -> Picked:
     """Of each question the study that can best be compared with the paper; of several batch-size studies a person may pick another."""
-    studies = listed.studies(store)
+    studies = run_selection.studies(store)
     ranked = {question: comparable.candidates(store, studies, question) for question in comparable.LEAST}
     batches, schedule, compiled, devices = (
         _batches(store, _picked(ranked[question]), ranked[question]) if ranked[question] else None

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, words
+from dashboard import actions, words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -55,7 +55,7 @@ def change(runtime: Runtime, item: list[RunRow]) -> None:
     first, run_ids = item[0], [row.run_id for row in item]
     with st.popover("After", icon=":material/hourglass_top:", type="tertiary"):
         after = choice(runtime, first.run_id, run_ids)
-        if change_buttons.button("Set", key=f"set_after.{first.run_id}"):
+        if actions.button("Set", key=f"set_after.{first.run_id}"):
             actions.succeeded(lambda: runtime.commands.start_after(run_ids, after))
         st.caption(words.plain(words.capitalized(first.note)))
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, run_words, widgets, words
+from dashboard import actions, run_selection, widgets, words
 from dashboard.frame import places
 from dashboard.queue import after_view, devices_view
 from gan_runtime.base.errors import GanRuntimeError
@@ -40,11 +40,11 @@ def show(runtime: Runtime) -> None:
 def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: StudyRow | None) -> None:
     first = item[0]
     with st.container(horizontal=True, vertical_alignment="center"):
-        told = _study_line(study, item) if study else f"{first.name} · {run_words.settings(first)}"
+        told = _study_line(study, item) if study else f"{first.name} · {run_selection.settings(first)}"
         widgets.state("queued", f"{place + 1}. {told}")
         for way, label, icon, told_of in WAYS:
             at_the_end = place == count - 1 if way == "down" else place == 0
-            change_buttons.button(
+            actions.button(
                 label,
                 key=f"{way}.{first.run_id}",
                 icon=icon,
@@ -55,9 +55,7 @@ def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: S
                 args=(runtime, first.run_id, way),
             )
         after_view.change(runtime, item)
-        if change_buttons.button(
-            "Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"
-        ):
+        if actions.button("Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"):
             actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in item]))
         if first.reason_code in WAITS_FOR_A_RUN:
             st.caption(words.plain(words.capitalized(first.note)))

@@ -6,7 +6,7 @@ import json
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, listed, words
+from dashboard import actions, run_selection, words
 from dashboard.frame import places
 from dashboard.launch import fields
 from dashboard.queue import after_view
@@ -44,7 +44,7 @@ def stop(runtime: Runtime, row: RunRow) -> None:
         )
         return
     waits = row.status == "queued"
-    change_buttons.button(
+    actions.button(
         "Remove from queue" if waits else "Stop and save",
         key=f"stop.{row.run_id}",
         icon=":material/close:" if waits else ":material/stop_circle:",
@@ -67,7 +67,7 @@ def _stop(runtime: Runtime, run_id: str) -> None:
 def resume(runtime: Runtime, row: RunRow) -> None:
     """Two buttons below each other; the second opens a form. Runs of a study have the first one only."""
     refusal = next_attempt.refusal(runtime.home.run_dir(row.run_id))
-    asked = change_buttons.button(
+    asked = actions.button(
         "Resume",
         icon=":material/resume:",
         width="stretch",
@@ -90,7 +90,7 @@ def _form(runtime: Runtime, row: RunRow) -> None:
     now = {name: f"{spec.get(name, options[name].default):g}" for name in changeable(row.workload)}
     with st.form(f"resume.{row.run_id}.{row.attempt}", border=False):
         given = {name: st.text_input(options[name].label, now[name], help=options[name].help) for name in now}
-        asked = change_buttons.form_button("Resume with these", icon=":material/resume:", type="primary")
+        asked = actions.form_button("Resume with these", icon=":material/resume:", type="primary")
     changes = {name: value for name, value in given.items() if value != now[name]}
     if asked and actions.succeeded(lambda: runtime.commands.resume(row.run_id, changes)):
         st.rerun()
@@ -115,7 +115,7 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
             query_params={"run": row.run_id},
             width="content",
         )
-    earlier = previous(listed.runs(runtime.store), row)
+    earlier = previous(run_selection.runs(runtime.store), row)
     if earlier is not None:
         st.page_link(
             places.COMPARE,

@@ -10,10 +10,10 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import charts, first_screen, panels, plots, step_charts, widgets, words, zoom
+from dashboard import charts, panels, plots, rendering, step_charts, widgets, words
 from dashboard.frame import places
 from dashboard.panels import Group
-from dashboard.run import chart_rows, health_view, options_view, pace
+from dashboard.run import chart_rows, health_view, options_view
 from dashboard.samples import kinds, sample_images
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
@@ -47,7 +47,7 @@ def parts(run_id: str) -> Parts:
     figures = st.container()
     curves, samples = st.columns([2, 1], gap="medium")
     with curves:
-        zoom.line(_zoomed(run_id))
+        plots.line(_zoomed(run_id))
     return Parts(figures, curves, samples, st.container())
 
 
@@ -76,7 +76,7 @@ def show_newest(store: Store, row: RunRow, progress: Progress, parts: Parts, is_
         widgets.progress_bar(progress)
         widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
     with parts.curves:
-        _losses(store, row, first_screen.POINTS if is_first_screen else LOSS_POINTS)
+        _losses(store, row, rendering.POINTS if is_first_screen else LOSS_POINTS)
 
 
 def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
@@ -115,8 +115,8 @@ def _zoomed(run_id: str) -> str:
 def _losses(store: Store, row: RunRow, points: int) -> None:
     zoomed = _zoomed(row.run_id)
     groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
-    asked = (row.run_id, groups, points, zoom.window(zoomed))
-    drawn = shared(store, row, pace.age_s(row.accelerator), chart_rows.curves, *asked)
+    asked = (row.run_id, groups, points, plots.window(zoomed))
+    drawn = shared(store, row, rendering.age_s(row.accelerator), chart_rows.curves, *asked)
     if not groups:
         st.caption(NO_LOSSES)
         return
@@ -125,7 +125,7 @@ def _losses(store: Store, row: RunRow, points: int) -> None:
         return
     with st.container(key="run_losses", height="stretch"):
         for place, (group, table) in enumerate(drawn):
-            zoom.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
+            plots.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
     _broken(store, row)
 
 
@@ -171,12 +171,12 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = _zoomed(row.run_id)
-    asked = (row.run_id, (group,), SCORE_POINTS, zoom.window(zoomed))
-    _, scores = shared(store, row, pace.rest_age_s(row.accelerator), chart_rows.curves, *asked)[0]
+    asked = (row.run_id, (group,), SCORE_POINTS, plots.window(zoomed))
+    _, scores = shared(store, row, rendering.rest_age_s(row.accelerator), chart_rows.curves, *asked)[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:
-        zoom.live_chart(group, scores, f"scores.{place}", zoomed, SMALL_HEIGHT)
+        plots.live_chart(group, scores, f"scores.{place}", zoomed, SMALL_HEIGHT)
 
 
 def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place: int) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import examples, first_screen, listed, run_words, widgets, words
+from dashboard import actions, rendering, run_selection, widgets, words
 from dashboard.evaluation import view as evaluation_view
-from dashboard.frame import address, places
+from dashboard.frame import places
 from dashboard.histograms import view as histogram_view
-from dashboard.run import buttons, log_view, options_view, overview, pace
+from dashboard.run import buttons, log_view, options_view, overview
 from dashboard.samples import generate_view, players
 from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.catalog import declared
@@ -50,8 +50,8 @@ def pick(runtime: Runtime) -> RunRow:
     An address that the page writes by itself would be one more press on Back. Ends the page where nothing is stored.
     """
     title, picker = st.columns([3, 2], vertical_alignment="bottom")
-    asked, before = st.query_params.get(address.RUN, ""), st.session_state.get(address.CHOSEN_RUN, "")
-    rows = {row.run_id: row for row in listed.runs(runtime.store, (asked, before))}
+    asked, before = st.query_params.get(places.RUN_KEY, ""), st.session_state.get(places.CHOSEN_RUN, "")
+    rows = {row.run_id: row for row in run_selection.runs(runtime.store, (asked, before))}
     if not rows:
         _nothing_stored(runtime)
     live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
@@ -65,18 +65,18 @@ def pick(runtime: Runtime) -> RunRow:
         st.session_state[key] = shown
 
     def picked() -> None:
-        st.query_params[address.RUN] = st.session_state[key]
+        st.query_params[places.RUN_KEY] = st.session_state[key]
 
     with picker:
         st.selectbox(
             "Run",
-            [row.run_id for row in listed.pinned_first(list(rows.values()))],
+            [row.run_id for row in run_selection.pinned_first(list(rows.values()))],
             format_func=lambda run_id: widgets.title(rows[run_id]),
             key=key,
             on_change=picked,
             label_visibility="collapsed",
         )
-    st.session_state[address.CHOSEN_RUN] = shown
+    st.session_state[places.CHOSEN_RUN] = shown
     title.title(words.plain(rows[shown].name), anchor=False)
     return rows[shown]
 
@@ -85,7 +85,7 @@ def _nothing_stored(runtime: Runtime) -> None:
     st.title("Run")
     st.info(NOTHING_STORED)
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
-    examples.offer(runtime, PAGE)
+    actions.offer_examples(runtime, PAGE)
     st.stop()
 
 
@@ -94,7 +94,7 @@ def head(row: RunRow) -> Head:
     facts, own_buttons = st.columns([2, 1], vertical_alignment="center")
     with facts:
         verdict = st.container(key="run_verdict")  # style.css keeps its height
-        st.caption(words.plain(run_words.settings(row)))
+        st.caption(words.plain(run_selection.settings(row)))
         widgets.local_sgd(row.sync_every_steps)
     return Head(verdict, own_buttons, st.container())
 
@@ -112,13 +112,13 @@ def show(runtime: Runtime, row: RunRow, tab: str, place: DeltaGenerator, head: H
         with place:
             _tab(runtime, row, tab)
         return
-    is_first_screen = first_screen.stands_alone(PAGE)
+    is_first_screen = rendering.stands_alone(PAGE)
     with place:
         parts = overview.parts(row.run_id)
     _redrawn(runtime, row, head, parts, is_first_screen)
     if is_first_screen:
         with place:
-            first_screen.rest_follows("Scores, health and times")
+            rendering.rest_follows("Scores, health and times")
 
 
 def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
@@ -145,7 +145,7 @@ def _redrawn(
     Widgets keep their state between refreshes, and the first results are shown at once.
     """
     store, run_id = runtime.store, row.run_id
-    every = pace.interval(row.accelerator)
+    every = rendering.interval(row.accelerator)
     had_results = _has_results(store, run_id)
 
     @st.fragment(run_every=every if row.is_live else None)
@@ -159,14 +159,16 @@ def _redrawn(
             and (now.status == "queued") == (row.status == "queued")
             and had_results == _has_results(store, run_id)
         )
-        if row.is_live and not (is_as_drawn and pace.is_kept(every, pace.interval(now.accelerator))):
+        if row.is_live and not (
+            is_as_drawn and rendering.is_kept(every, rendering.interval(now.accelerator))
+        ):
             st.rerun()
-        progress = overview.shared(store, now, pace.age_s(now.accelerator), queries.progress, run_id)
+        progress = overview.shared(store, now, rendering.age_s(now.accelerator), queries.progress, run_id)
         _verdict(store, now, progress)
         if parts is not None:
             overview.show_newest(store, now, progress, parts, is_first_screen)
 
-    @st.fragment(run_every=pace.rest_interval(row.accelerator) if row.is_live else None)
+    @st.fragment(run_every=rendering.rest_interval(row.accelerator) if row.is_live else None)
     def rest() -> None:
         now = current(store, run_id)
         if now is None:

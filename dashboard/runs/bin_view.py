@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, words
+from dashboard import actions, words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision import bin
 from gan_runtime.supervision.bin import BinnedRun
@@ -28,7 +28,7 @@ def show(runtime: Runtime) -> None:
         )
         for run in binned:
             _row(runtime, run)
-        if change_buttons.button("Empty the bin now", icon=":material/delete_forever:", key="runs.bin.empty"):
+        if actions.button("Empty the bin now", icon=":material/delete_forever:", key="runs.bin.empty"):
             _empty(runtime, binned)
 
 
@@ -37,9 +37,9 @@ def _row(runtime: Runtime, run: BinnedRun) -> None:
         st.markdown(
             f"**{words.plain(run.name)}** {_id(run)}  \n:small[{words.plain(told(run))}]", width="stretch"
         )
-        if change_buttons.button(
-            "Restore", icon=":material/restore_from_trash:", key=f"restore.{run.key}"
-        ) and (actions.succeeded(partial(runtime.commands.restore, run.key))):
+        if actions.button("Restore", icon=":material/restore_from_trash:", key=f"restore.{run.key}") and (
+            actions.succeeded(partial(runtime.commands.restore, run.key))
+        ):
             st.rerun()
 
 
@@ -72,7 +72,7 @@ def _empty(runtime: Runtime, binned: list[BinnedRun]) -> None:
         f"{named}: curves, samples, checkpoints and logs, {total}, are removed from the disk. This cannot be undone."
     )
     keys = [run.key for run in binned]
-    if change_buttons.button(
+    if actions.button(
         f"Remove {words.things(len(keys), 'run')} for good", type="primary", icon=":material/delete_forever:"
     ) and actions.succeeded(partial(runtime.commands.remove_for_good, keys)):
         st.rerun()

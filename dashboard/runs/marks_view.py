@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons
+from dashboard import actions
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.columns import MAX_REMARK, MAX_TAGS
 from gan_runtime.store import queries
@@ -33,7 +33,7 @@ def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:
 
 
 def _toggle(label: str, icon: str, what: str, marking: Callable[[], None]) -> None:
-    if change_buttons.button(label, icon=icon, help=what) and actions.succeeded(marking):
+    if actions.button(label, icon=icon, help=what) and actions.succeeded(marking):
         st.rerun()
 
 
@@ -57,7 +57,7 @@ def edit(runtime: Runtime, run_id: str) -> None:
             help="Up to 40 letters, digits, '.', '_', '-' and spaces.",
         )
         remark = st.text_area("Note", value=row.remark, max_chars=MAX_REMARK, height=160)
-        if change_buttons.form_button("Save", type="primary") and actions.succeeded(
+        if actions.form_button("Save", type="primary") and actions.succeeded(
             partial(runtime.commands.mark, [run_id], tags=tags, remark=remark.replace("\r\n", "\n"))
         ):
             st.rerun()

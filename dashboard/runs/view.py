@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, listed, option_words, run_words, tables, words
+from dashboard import actions, option_words, run_selection, tables, words
 from dashboard.frame import places
 from dashboard.runs import losses, marks_view
 from gan_runtime.catalog import declared
@@ -155,11 +155,11 @@ def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     hidden = int(table["hidden"].sum())
     if not hidden:
         return rows
-    st.session_state[listed.SHOW_HIDDEN] = st.toggle(
+    st.session_state[run_selection.SHOW_HIDDEN] = st.toggle(
         f"Show {words.things(hidden, 'hidden run')}, here and in the lists of other pages",
-        value=bool(st.session_state.get(listed.SHOW_HIDDEN)),
+        value=bool(st.session_state.get(run_selection.SHOW_HIDDEN)),
     )
-    return rows if st.session_state[listed.SHOW_HIDDEN] else rows[~rows["hidden"]]
+    return rows if st.session_state[run_selection.SHOW_HIDDEN] else rows[~rows["hidden"]]
 
 
 def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
@@ -246,15 +246,15 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
         if len(ids) == 1:
             if st.button("Open", type="primary", icon=":material/monitoring:"):
                 st.switch_page(places.RUN, query_params={"run": ids[0]})
-            if change_buttons.button("Rename", icon=":material/edit:"):
+            if actions.button("Rename", icon=":material/edit:"):
                 _rename(runtime, ids[0], str(chosen["name"].iloc[0]))
-            if change_buttons.button("Tags and note", icon=":material/sell:"):
+            if actions.button("Tags and note", icon=":material/sell:"):
                 marks_view.edit(runtime, ids[0])
         if st.button("Samples", icon=":material/grid_view:"):
             page, query = places.of_runs(ids, "samples")
             st.switch_page(page, query_params=query)
         marks_view.toggles(runtime, chosen)
-        if change_buttons.button("Delete", icon=":material/delete:"):
+        if actions.button("Delete", icon=":material/delete:"):
             _delete(runtime, ids)
 
 
@@ -262,7 +262,7 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
 def _rename(runtime: Runtime, run_id: str, name: str) -> None:
     with st.form("rename", border=False):
         wanted = st.text_input("New name", value=name, max_chars=60)
-        if change_buttons.form_button("Rename", type="primary") and actions.succeeded(
+        if actions.form_button("Rename", type="primary") and actions.succeeded(
             lambda: runtime.commands.rename(run_id, wanted)
         ):
             st.rerun()
@@ -270,13 +270,13 @@ def _rename(runtime: Runtime, run_id: str, name: str) -> None:
 
 @st.dialog("Move to the bin?")
 def _delete(runtime: Runtime, ids: list[str]) -> None:
-    known = run_words.unique_names(queries.runs(runtime.store))
+    known = run_selection.unique_names(queries.runs(runtime.store))
     named = words.plain(", ".join(known.get(run_id, run_id) for run_id in ids))
     st.write(
         f"{named}: gone from all lists and charts, and kept in the bin below the table for {bin.DAYS} days, where everything can be "
         "restored."
     )
-    if change_buttons.button(
+    if actions.button(
         f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:"
     ) and all(actions.succeeded(partial(runtime.commands.delete, run_id)) for run_id in ids):
         st.rerun()

@@ -9,8 +9,7 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from dashboard import actions, change_buttons, job_bar, words
-from dashboard.job_bar import EndButton
+from dashboard import actions, widgets, words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import picture_job
 from gan_runtime.jobs.folder import JobLook
@@ -40,7 +39,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = picture_job.newest_images(runtime.home, row.run_id)
         wanted = _form(runtime, row.run_id)
-        pressed = change_buttons.button(
+        pressed = actions.button(
             "Generate",
             key="generate.start",
             type="primary",
@@ -53,7 +52,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     ):
         st.rerun()
     if look is not None and look.is_live:
-        job_bar.show(runtime, look, _how_far, EndButton(f"generate.cancel.{look.job.job_id}"))
+        widgets.job_bar(runtime, look, _how_far, widgets.EndButton(f"generate.cancel.{look.job.job_id}"))
     elif look is not None:
         _ended(look, row.name)
 
@@ -100,7 +99,7 @@ def _class(runtime: Runtime, run_id: str) -> str:
 
 
 def _how_far(look: JobLook) -> str:
-    return f"{words.things(int(look.asked.options['count']), 'image')}: {job_bar.now(look)}"
+    return f"{words.things(int(look.asked.options['count']), 'image')}: {widgets.job_sentence(look)}"
 
 
 def _ended(look: JobLook, name: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import panels, plots, run_words, widgets, words
+from dashboard import panels, plots, run_selection, widgets, words
 from dashboard.panels import Group
 from dashboard.samples import charts as sample_charts
 from dashboard.samples import kinds, sample_images, timelapse
@@ -61,7 +61,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
         st.html(_scores_line(panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))
-    colors = run_words.colors(rows)
+    colors = run_selection.colors(rows)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(
             st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False
@@ -136,7 +136,7 @@ def _film_button(store: Store, rows: list[RunRow], epochs: list[int], kind: str,
 def film(store: Store, rows: list[RunRow], epochs: list[int], kind: str) -> bytes:
     """The pictures of one kind of the runs side by side, over the epochs, as an animated GIF."""
     shown = timelapse.shown_epochs(epochs)
-    strips, colors = [], run_words.colors(rows)
+    strips, colors = [], run_selection.colors(rows)
     for row in rows:
         grids = [
             grid for epoch in shown if (grid := queries.sample(store, row.run_id, epoch, kind)) is not None

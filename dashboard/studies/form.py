@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, command_box, words
+from dashboard import actions, widgets, words
 from dashboard.frame import host_view, places
 from dashboard.studies import study_repeats
 from dashboard.studies import time as study_time
@@ -77,11 +77,9 @@ def show(runtime: Runtime) -> None:
         if asked.question != "seed":
             compared = max(planned.index for planned in checked.design.runs)
             st.caption(study_repeats.suggestion(runtime.store, asked.question, asked.share, compared))
-        if change_buttons.button(
-            "Start study", type="primary", icon=":material/play_arrow:", width="stretch"
-        ):
+        if actions.button("Start study", type="primary", icon=":material/play_arrow:", width="stretch"):
             _start(runtime, checked.design)
-        command_box.show(asked.command())
+        widgets.command_line(asked.command())
 
 
 def check(asked: Asked) -> Checked:

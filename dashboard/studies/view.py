@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, examples, listed, tables, widgets, words
+from dashboard import actions, run_selection, tables, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
@@ -39,7 +39,7 @@ def show(runtime: Runtime) -> None:
         st.page_link(
             places.LAUNCH, label="Ask a question", icon=":material/science:", query_params={"tab": "study"}
         )
-        examples.offer(runtime, PAGE)
+        actions.offer_examples(runtime, PAGE)
         return
     study_id, was_live = study.study_id, study.is_live
 
@@ -58,7 +58,7 @@ def show(runtime: Runtime) -> None:
 def picker(store: Store) -> StudyRow | None:
     """One study, from `?study=…` or the newest; the choice goes into the address. None: there is none."""
     asked = st.query_params.get("study", "")
-    rows = {row.study_id: row for row in listed.studies(store, asked)}
+    rows = {row.study_id: row for row in run_selection.studies(store, asked)}
     if not rows:
         return None
     if asked and asked not in rows:
@@ -118,14 +118,12 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
                 icon=":material/monitoring:",
                 query_params={"run": training.run_id},
             )
-        if study.is_live and change_buttons.button(
-            "Stop study", icon=":material/stop_circle:", key="study.stop"
-        ):
+        if study.is_live and actions.button("Stop study", icon=":material/stop_circle:", key="study.stop"):
             _do(partial(runtime.commands.stop_all, run_ids))
         if (
             not study.is_live
             and study.finished < study.runs
-            and change_buttons.button("Go on", icon=":material/play_arrow:", key="study.resume")
+            and actions.button("Go on", icon=":material/play_arrow:", key="study.resume")
         ):
             _do(partial(runtime.commands.resume_all, run_ids))
 

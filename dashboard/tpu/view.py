@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, plots, tables, words
+from dashboard import actions, plots, tables, words
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import frames as tpu_frames
 from dashboard.tpu import words as tpu_words
@@ -30,9 +30,7 @@ OVERHEAD_HELP = (
 def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
     """The one button of the page."""
     if progress.running:
-        if change_buttons.button(
-            "Cancel", icon=":material/close:", help="What has been compiled by then is kept."
-        ):
+        if actions.button("Cancel", icon=":material/close:", help="What has been compiled by then is kept."):
             actions.attempt(lambda: _cancel(runtime, plan))
             st.rerun()
         return
@@ -42,7 +40,7 @@ def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
         st.warning(lacking, icon=":material/info:")
         return
     label = "Check" if left == progress.points else f"Compile the missing {left}" if left else "All compiled"
-    if change_buttons.button(
+    if actions.button(
         label, type="primary", icon=":material/memory:", disabled=not left
     ) and actions.succeeded(lambda: runtime.commands.check_on_tpu(plan, alone=True)):
         st.rerun()

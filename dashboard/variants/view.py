@@ -9,16 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import (
-    command_box,
-    examples,
-    listed,
+    actions,
     option_words,
     palette,
     plots,
+    run_selection,
     step_charts,
     tables,
+    widgets,
     words,
-    zoom,
 )
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
@@ -79,7 +78,7 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
 def _offered(store: Store, option: str, asked: str) -> list[ComparableSet]:
     """Without hidden runs; all where none is left without them. That of a run that is `asked` for is there in any case."""
     sets = queries.comparable_sets(store, option)
-    shown = {row.run_id for row in listed.runs(store, (asked,))}
+    shown = {row.run_id for row in run_selection.runs(store, (asked,))}
     found = []
     for comparable in sets:
         kept = {
@@ -106,14 +105,14 @@ def how_to_start(runtime: Runtime, option: str) -> None:
         st.page_link(
             places.LAUNCH, label="Start a study", icon=":material/science:", query_params={"tab": "study"}
         )
-        examples.offer(runtime, f"variants.{option}")
-    ended = [row for row in listed.runs(runtime.store) if row.status in ("finished", "stopped")]
+        actions.offer_examples(runtime, f"variants.{option}")
+    ended = [row for row in run_selection.runs(runtime.store) if row.status in ("finished", "stopped")]
     if ended:
         other = next(
             value for value in RunSpec.options()[option].choices if value != json.loads(ended[0].spec)[option]
         )
         spec = runtime.home.run_dir(ended[0].run_id).spec_path
-        command_box.show(
+        widgets.command_line(
             f"{command_line()} train --spec {spec} --set {option}={other}",
             f"A partner for {words.plain(ended[0].name)}, from the command line",
         )
@@ -219,7 +218,7 @@ def losses(store: Store, chosen: ComparableSet) -> None:
     names = {row.run_id: value_name(chosen.option, value) for value, row in pairs.items()}
     all_colors = _colors(chosen)
     colors = {name: all_colors[name] for name in names.values()}
-    zoom.line(chosen.option)
+    plots.line(chosen.option)
     known = queries.declared_of(store, list(names)).losses
     for begin in range(0, len(known), ACROSS):
         beside = known[begin : begin + ACROSS]
@@ -233,13 +232,13 @@ def losses(store: Store, chosen: ComparableSet) -> None:
 def _loss_curves(
     store: Store, option: str, names: dict[str, str], colors: dict[str, str], loss: Metric
 ) -> None:
-    frame = queries.curves(store, list(names), (loss.name,), window=zoom.window(option))
-    place = zoom.place_of(loss.name, option)
+    frame = queries.curves(store, list(names), (loss.name,), window=plots.window(option))
+    place = plots.place_of(loss.name, option)
     plots.chart(
         variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, loss),
         key=place,
-        on_select=lambda: zoom.follow(place, option, frame["step"]),
-        selection_mode=zoom.PARAMETERS,
+        on_select=lambda: plots.follow(place, option, frame["step"]),
+        selection_mode=plots.PARAMETERS,
     )
 
 

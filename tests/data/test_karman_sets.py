@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dashboard import data_words
+from dashboard import data_summary
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import loading, preparations, prepared, previews
@@ -243,5 +243,5 @@ def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Ho
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
     assert picture.size == (2 * 96 + 2, 2 * 40 + 2)
-    assert data_words.row(flows.fields) == "40 × 96, each with the next one · Reynolds number"
-    assert data_words.noun(flows.fields) == "frame"
+    assert data_summary.row(flows.fields) == "40 × 96, each with the next one · Reynolds number"
+    assert data_summary.noun(flows.fields) == "frame"

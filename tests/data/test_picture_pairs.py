@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dashboard import data_words
+from dashboard import data_summary
 from gan_runtime.base.errors import DatasetError, HomeError
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import preparations, prepared, previews
@@ -193,8 +193,8 @@ def test_the_preview_and_the_card_show_source_and_target_beside_each_other(home:
     assert shown is not None
     card = np.asarray(Image.open(io.BytesIO(shown)).convert("RGB"))
     assert [tuple(card[16, column]) for column in (16, 48)] == [RED, BLUE]
-    assert data_words.row(pairs.fields) == "32 × 32 RGB → 32 × 32 RGB"
-    assert data_words.noun(pairs.fields) == "pair"
+    assert data_summary.row(pairs.fields) == "32 × 32 RGB → 32 × 32 RGB"
+    assert data_summary.noun(pairs.fields) == "pair"
 
 
 def test_halves_are_cut_whatever_the_shape(home: Home, spread: Pack) -> None:

@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from dashboard import first_screen, plots
+from dashboard import plots, rendering
 from dashboard.frame import access, places, session
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
@@ -120,7 +120,7 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
         query = {"tab": tab, **query} if tab else query
         app = AppTest.from_file(str(SCRIPT), default_timeout=30)
         if whole:
-            app.session_state[first_screen.SEEN] = frozenset(first_screen.PAGES)
+            app.session_state[rendering.SEEN] = frozenset(rendering.PAGES)
         for name, value in query.items():
             app.query_params[name] = value
         app.switch_page(str(getattr(places, page.upper())))

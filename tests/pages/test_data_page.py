@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from dashboard import data_words
+from dashboard import data_summary
 from dashboard.data import sets_view
 from dashboard.frame import session
 from gan_runtime import catalog
@@ -385,7 +385,7 @@ def test_a_run_that_waits_for_its_data_says_so_on_its_page(
 
 def test_names_of_classes_are_shown_as_text_and_not_all_of_them() -> None:
     names = ("![x](http://evil.example)", "a" * 100, *"bcdefg")
-    told = data_words.classes({"labels": labels(names)})
+    told = data_summary.classes({"labels": labels(names)})
     assert told.startswith("8 classes: ")
     assert told.endswith(", e …")
     assert "![x](" not in told

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import first_screen, plots
+from dashboard import plots, rendering
 from dashboard.frame import places
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import charts, texts, titles
@@ -22,7 +22,7 @@ FIRST = {
 }
 
 
-@pytest.mark.parametrize("page", first_screen.PAGES)
+@pytest.mark.parametrize("page", rendering.PAGES)
 def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
     show: Show, trained: Make, page: str
 ) -> None:
@@ -40,13 +40,13 @@ def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
     assert "follow in a moment." not in texts(app)
 
 
-@pytest.mark.parametrize("page", first_screen.PAGES)
+@pytest.mark.parametrize("page", rendering.PAGES)
 def test_the_first_pass_has_fewer_points_and_the_next_one_only_gives_the_same_charts_more_rows(
     show: Show, trained: Make, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
-    monkeypatch.setattr(first_screen, "POINTS", 5)
+    monkeypatch.setattr(rendering, "POINTS", 5)
     app = show(page, whole=False, **QUERIES[page])
     first, few = charts(app), points(app)
     app.run()

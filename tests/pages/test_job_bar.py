@@ -16,15 +16,15 @@ def bar_then_page() -> None:
     """A page whose first drawing still shows the job that `look` knew."""
     import streamlit as st
 
-    from dashboard import job_bar
+    from dashboard import widgets
     from dashboard.frame import session
 
     if st.session_state.setdefault("drawn", 0):
         st.text("the page once more")
         st.stop()
     st.session_state["drawn"] = 1
-    button = job_bar.EndButton("cancel")
-    job_bar.show(session.runtime(), st.session_state["look"], lambda _: "64 images", button)
+    button = widgets.EndButton("cancel")
+    widgets.job_bar(session.runtime(), st.session_state["look"], lambda _: "64 images", button)
 
 
 def test_a_job_whose_folder_is_gone_meanwhile_draws_the_page_once_more(

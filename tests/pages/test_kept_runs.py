@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import listed, tables
+from dashboard import run_selection, tables
 from dashboard.frame import session
 from dashboard.runs import bin_view
 from dashboard.runs import view as runs_view
@@ -166,7 +166,7 @@ def test_an_evaluation_is_compared_with_a_hidden_run_only_where_it_is_asked_for(
     assert not app.exception
     assert app.multiselect(key=key).options == ["quick-0003"]
     assert evaluation(show, "quick-0001", "quick-0002").multiselect(key=key).value == ["quick-0002"]
-    app.session_state[listed.SHOW_HIDDEN] = True
+    app.session_state[run_selection.SHOW_HIDDEN] = True
     assert app.run().multiselect(key=key).options == ["quick-0003", "quick-0002"]
 
 
@@ -234,7 +234,7 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
     hide(*ids[0])
     app = show("studies")
     assert "The runs of all studies are hidden." in app.info[-1].value
-    app.session_state[listed.SHOW_HIDDEN] = True
+    app.session_state[run_selection.SHOW_HIDDEN] = True
     assert len(app.run().selectbox[0].options) == 2
 
 

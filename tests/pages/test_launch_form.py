@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import option_words
 from dashboard.frame import places
-from dashboard.launch.shown_when import SHOWN_WHEN, has_effect, needed
+from dashboard.option_words import SHOWN_WHEN, has_effect, needed
 from gan_runtime import catalog
 from gan_runtime.base.fields import IMAGES, pictures
 from gan_runtime.base.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
@@ -395,9 +395,11 @@ def test_the_command_is_plain_text_whatever_was_typed_and_loads_no_highlighter(s
     assert (len(app.code), len(shown_commands(app))) == (0, 1)
 
     def hostile() -> None:
-        from dashboard import command_box
+        from dashboard import widgets as dashboard_widgets
 
-        command_box.show("train --set name='</pre><img src=http://127.0.0.1:9/x.png>' && echo \"$HOME\"")
+        dashboard_widgets.command_line(
+            "train --set name='</pre><img src=http://127.0.0.1:9/x.png>' && echo \"$HOME\""
+        )
 
     drawn = AppTest.from_function(hostile).run()
     (body,) = [item.proto.body for item in drawn.get("html")]

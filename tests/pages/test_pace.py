@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.run.pace import SEEN_SECONDS, Audience, interval_of, is_kept, rest_interval_of
+from dashboard.rendering import SEEN_SECONDS, Audience, interval_of, is_kept, rest_interval_of
 
 
 @pytest.mark.parametrize(

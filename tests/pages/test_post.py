@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dashboard.frame.post import Post
+from dashboard.frame.access import Post
 from gan_runtime.base.errors import HomeInUseError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hardware_probe import HostLook

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.frame import front_page, old_addresses
+from dashboard.frame import front_page, places
 from tests.web.test_front_page import ask
 
 LEADS = {
@@ -30,13 +30,11 @@ def test_an_old_address_leads_to_the_page_of_today_with_what_it_asks_for(old: st
 
 
 def test_every_page_that_has_moved_is_tested_and_leads_to_a_page() -> None:
-    assert {old.partition("?")[0] for old in LEADS} == set(old_addresses.MOVED)
-    assert {page for page, _ in old_addresses.MOVED.values()} <= front_page.NAMES
+    assert {old.partition("?")[0] for old in LEADS} == set(places.MOVED)
+    assert {page for page, _ in places.MOVED.values()} <= front_page.NAMES
 
 
 def test_what_an_old_address_asks_for_cannot_lead_elsewhere() -> None:
-    leads = old_addresses.new_address(
-        "live", "run=//evil.example/%0d%0aSet-Cookie:x&next=https://evil.example"
-    )
+    leads = places.new_address("live", "run=//evil.example/%0d%0aSet-Cookie:x&next=https://evil.example")
     assert leads == "run?run=%2F%2Fevil.example%2F%0D%0ASet-Cookie%3Ax&next=https%3A%2F%2Fevil.example"
     assert ask("/live", host="evil.example")[0] == 400

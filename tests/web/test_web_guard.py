@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from dashboard.frame import message_guard, process, web_guard
+from dashboard.frame import process, web_guard
 from dashboard.frame.web_guard import WebGuard, is_own_host, is_own_origin
 
 
@@ -262,11 +262,12 @@ def test_what_protects_stands_in_the_configuration(option: str, value: object) -
 
 def test_a_message_that_takes_memory_for_each_name_is_refused() -> None:
     message = BackMsg()
-    message.file_urls_request.file_names.extend(["a.png"] * message_guard.MOST_FILES)
-    assert message_guard.why_refused(message.SerializeToString()) == ""
+    message.file_urls_request.file_names.extend(["a.png"] * web_guard.MOST_FILES)
+    assert web_guard.why_message_refused(message.SerializeToString()) == ""
     message.file_urls_request.file_names.append("one.png")
     assert (
-        message_guard.why_refused(message.SerializeToString()) == "10001 files at once, but allowed are 10000"
+        web_guard.why_message_refused(message.SerializeToString())
+        == "10001 files at once, but allowed are 10000"
     )
 
 
@@ -276,6 +277,6 @@ def test_a_message_of_a_kind_that_streamlit_does_not_know_ends_the_connection() 
     async def receive() -> Message:
         return {"type": "websocket.receive", "bytes": sent.pop()}
 
-    ended = {"type": "websocket.disconnect", "code": message_guard.POLICY_VIOLATION}
+    ended = {"type": "websocket.disconnect", "code": web_guard.POLICY_VIOLATION}
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(asyncio.run, message_guard.guarded(receive, "a test")()).result() == ended
+        assert threads.submit(asyncio.run, web_guard.guarded(receive, "a test")()).result() == ended

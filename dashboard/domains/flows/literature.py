@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import plots, run_words, tables, words
+from dashboard import plots, run_selection, tables, words
 from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import rollouts
 from dashboard.evaluation.shown import Shown
@@ -52,7 +52,7 @@ def published() -> list[list[str]]:
 def measured(store: Store, rows: list[RunRow]) -> list[list[str]]:
     """A row for each run: the median of its epochs' times."""
     times = queries.epoch_times(store, [row.run_id for row in rows])
-    medians, names = times.groupby("run_id")["seconds"].median(), run_words.unique_names(rows)
+    medians, names = times.groupby("run_id")["seconds"].median(), run_selection.unique_names(rows)
     return [
         [
             rollouts.HERE,
@@ -77,7 +77,7 @@ def _device(row: RunRow) -> str:
 
 def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
     """A row for each run and TPU whose compiler has been asked: an epoch by its cycles. Runs whose batch no TPU can share have none."""
-    found, names = [], run_words.unique_names(rows)
+    found, names = [], run_selection.unique_names(rows)
     for row in rows:
         for name in TOPOLOGY_NAMES:
             with contextlib.suppress(GanRuntimeError):

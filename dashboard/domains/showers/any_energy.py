@@ -10,13 +10,12 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from dashboard import actions, change_buttons, job_bar, palette, plots, words
+from dashboard import actions, palette, plots, widgets, words
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import side_by_side
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.distributions import bins_of
 from dashboard.evaluation.shown import Shown
-from dashboard.job_bar import EndButton
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import single_energy
@@ -24,7 +23,7 @@ from gan_runtime.domains.showers.score_metrics import CURVES
 from gan_runtime.domains.showers.single_energy import ANGLES, CHOSEN_FILE, ENERGIES, Chosen, ChosenShowers
 from gan_runtime.jobs.folder import JobLook
 
-CANCEL = EndButton("showers.chosen.cancel")
+CANCEL = widgets.EndButton("showers.chosen.cancel")
 DRAWN = ("along_z", "along_y", "along_x")
 
 
@@ -48,7 +47,7 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     if look is None:
         return
     if look.is_live:
-        job_bar.show(runtime, look, partial(_told, names[wanted.run_id]), CANCEL)
+        widgets.job_bar(runtime, look, partial(_told, names[wanted.run_id]), CANCEL)
     elif look.state == "finished":
         _made(look, names[wanted.run_id], shown.colors[names[wanted.run_id]])
     elif look.end is not None:
@@ -76,7 +75,7 @@ def _form(runtime: Runtime, shown: Shown, names: dict[str, str]) -> tuple[Chosen
                 help=f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is straight in.",
             )  # fmt: skip
         there = single_energy.measurable(runtime.home, run_id)
-        pressed = change_buttons.button(
+        pressed = actions.button(
             "Generate showers", key="showers.chosen.start", icon=":material/auto_awesome:"
         )
     return Chosen(run_id, energy, angle, "best" if "best" in there else "newest"), pressed
@@ -96,7 +95,7 @@ def _ask(runtime: Runtime, wanted: Chosen) -> None:
 
 
 def _told(name: str, look: JobLook) -> str:
-    return f"Showers by {words.plain(name)}: {job_bar.now(look)}"
+    return f"Showers by {words.plain(name)}: {widgets.job_sentence(look)}"
 
 
 def _made(look: JobLook, name: str, color: str) -> None:

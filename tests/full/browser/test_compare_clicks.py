@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from dashboard import first_screen
+from dashboard import rendering
 from gan_runtime.records.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.stored_runs import queued, stored
@@ -61,7 +61,7 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     page.add_init_script(
         f"""window.undrawn = [];
         new MutationObserver(() => {{
-            if (document.querySelector('.st-key-{first_screen.MARK}')) window.before ??= document.querySelectorAll('[data-testid="stVegaLiteChart"]').length;
+            if (document.querySelector('.st-key-{rendering.MARK}')) window.before ??= document.querySelectorAll('[data-testid="stVegaLiteChart"]').length;
             for (const chart of document.querySelectorAll('[data-testid="stVegaLiteChart"]'))
                 if (!chart.querySelector('canvas, svg')) window.undrawn.push(chart.offsetHeight);
         }}).observe(document, {{subtree: true, childList: true}})"""
@@ -71,7 +71,7 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     expect(losses.locator("canvas")).to_be_visible()
     top = losses.bounding_box()
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
-    expect(page.locator(f".st-key-{first_screen.MARK}")).to_have_count(0)
+    expect(page.locator(f".st-key-{rendering.MARK}")).to_have_count(0)
     assert page.evaluate("window.before") <= 1, "nothing below the first screen had come"
     assert losses.bounding_box() == top, "nothing moves"
     settled(page)  # no chart comes after it

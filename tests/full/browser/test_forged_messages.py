@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from websockets.exceptions import ConnectionClosed
 
-from dashboard.frame import access, message_guard
+from dashboard.frame import access, web_guard
 from gan_runtime.base.operator_password import hash_of
 from gan_runtime.records.home import Home
 from tests.browser import forged
@@ -45,13 +45,13 @@ def refused_messages(session_id: str) -> dict[str, bytes]:
     made = {"": b""}
     for field in BackMsg.DESCRIPTOR.fields:
         message = BackMsg()
-        if field.name not in (*message_guard.PASSED, "backend_operation_request"):
+        if field.name not in (*web_guard.PASSED, "backend_operation_request"):
             fill(message, field.name)
             made[field.name] = message.SerializeToString()
     for field in BackendOperationRequest.DESCRIPTOR.oneofs_by_name["payload"].fields:
         message = BackMsg()
         message.backend_operation_request.session_id = session_id
-        if field.name not in message_guard.OPERATIONS_PASSED:
+        if field.name not in web_guard.OPERATIONS_PASSED:
             fill(message.backend_operation_request, field.name)
             made[field.name] = message.SerializeToString()
     return made

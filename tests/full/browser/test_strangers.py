@@ -10,7 +10,7 @@ import pytest
 from oidc_provider_mock import User, run_server_in_thread
 from playwright.sync_api import Browser, Page, expect
 
-from dashboard.frame import access, who_view
+from dashboard.frame import access, notices
 from gan_runtime import bundles
 from gan_runtime.base.operator_password import hash_of
 from gan_runtime.records.home import Home
@@ -114,7 +114,7 @@ def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard)
         page.wait_for_url(f"{shared.address}/**")
         settled(page)
         expect(
-            page.get_by_text("Operator", exact=True).or_(page.get_by_text(who_view.NOT_LISTED))
+            page.get_by_text("Operator", exact=True).or_(page.get_by_text(notices.NOT_LISTED))
         ).to_be_visible()
         assert page.get_by_text("Operator", exact=True).is_visible() == is_operator
         expect(page.locator(".st-key-who").get_by_text(name).first).to_be_visible()

@@ -1,7 +1,12 @@
-"""How often a Live page is redrawn: each second, but not so often that it takes from a training on the same few cores.
+"""When a page is drawn: its first screen before what lies below it, and a live one again and again.
 
-What changes with each step is redrawn apart from the rest of the page. Before thirty viewers a refresh takes some 10 ms of a core, its part of what is made
-once for all included; before one viewer, who has all of it made for himself, three times as much. A training loses more than that, as its cores wait for each other.
+First screens: a chart costs a browser 70 ms and more, whether or not it can be seen. So the first pass over a page in a window draws what stands on
+its first screen with fewer points of its curves, and says what is to come; the browser draws that, asks again by itself, and gets the page as a whole.
+What stands above does not move. The reasons stand in docs/decisions/0063-first-views.md.
+
+Live pages: they are redrawn each second, but not so often that it takes from a training on the same few cores. What changes with each step is redrawn
+apart from the rest of the page. Before thirty viewers a refresh takes some 10 ms of a core, its part of what is made once for all included; before one
+viewer, who has all of it made for himself, three times as much. A training loses more than that, as its cores wait for each other.
 """
 
 from __future__ import annotations
@@ -11,8 +16,37 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 
+import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+PAGES = ("run", "compare")  # what lies below the first screen of the others costs little
+POINTS = 80  # of a curve: what a browser takes for each point is half of what it draws a chart in
+PAUSE_SECONDS = 1.2  # a slow browser has drawn the first screen by then, undisturbed
+MARK = "rest_follows"  # on the page, until the rest is there
+SEEN = "first_screen.seen"  # in the session, which is the window's
+
+
+def stands_alone(page: str) -> bool:
+    """Whether this pass draws the first screen alone: the first one over this page in this window. Else the page is drawn whole."""
+    seen = st.session_state.get(SEEN, frozenset())
+    st.session_state[SEEN] = seen | {page}
+    return page not in seen
+
+
+def rest_follows(what: str) -> None:
+    """At the end of such a pass: a sentence, and the browser asks for the page once more. `what`: "Numbers and results"."""
+    with st.container(key=MARK):
+        st.caption(f"{what} follow in a moment.")
+    passes = count()
+
+    def ask_again() -> None:
+        if next(passes):
+            st.rerun()
+
+    st.fragment(ask_again, run_every=PAUSE_SECONDS)()
+
 
 USUAL_SECONDS = 1.0
 BESIDE_SECONDS, FEW_CORES = 1.5, 4  # of a run that trains on the CPU, where that has at most so many cores

@@ -1,17 +1,80 @@
-"""Above every page: why the stored runs cannot be opened, who else holds the home, and what was found of the database."""
+"""Above every page: who may only look, why the stored runs cannot be opened or changed, and a disk that is low.
+
+Signing in and out stand there too, where that is set up. Whoever works on this machine sees nothing of it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import streamlit as st
 
 from dashboard import words
-from dashboard.frame import access, session
+from dashboard.frame import access, session, sign_in
 from gan_runtime.base.errors import GanRuntimeError, HomeInUseError
+from gan_runtime.base.operator_password import MOST_LENGTH
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.records.home import Home
 from gan_runtime.supervision import owner
+from gan_runtime.supervision.maintenance import Space
 from gan_runtime.supervision.owner import HomeOwner
+
+NOT_LISTED = (
+    "is signed in, but is not on the list of operators, or the provider has not verified the address."
+)
+
+
+def show_asker() -> None:
+    """On every page, the same. While somebody else has the home, `show_store` says why nobody may change anything."""
+    asker, ways = access.asker(), access.ways()
+    if access.post().why_not or (asker.may_change and not asker.person):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="who"):
+        if asker.may_change:
+            st.markdown(f":material/key: **Operator** {words.plain(asker.person)}")
+            _way_out()
+        elif st.user.get("is_logged_in"):
+            person = words.plain(str(st.user.get("email") or "Somebody")[:80])
+            st.markdown(
+                f":material/visibility: **View only.** {person} {NOT_LISTED} {words.plain(asker.why_not)}"
+            )
+            _way_out()
+        else:
+            st.markdown(f":material/visibility: **View only.** {words.plain(asker.why_not)}")
+            if ways.providers or ways.password:
+                with st.popover("Sign in", icon=":material/login:", width="content"):
+                    _ways_in(ways)
+
+
+def _way_out() -> None:
+    st.button("Sign out", key="sign.out", icon=":material/logout:", on_click=access.leave)
+
+
+def _ways_in(ways: sign_in.Ways) -> None:
+    for provider in ways.providers:
+        label = f"Sign in with {words.plain(provider)}" if provider else "Sign in with your account"
+        st.button(label, key=f"sign.in.{provider}", icon=":material/login:", on_click=st.login, args=(provider or None,))  # fmt: skip
+    if ways.password:
+        _password()
+
+
+def _password() -> None:
+    with st.form("sign.in", clear_on_submit=True, border=False):
+        password = st.text_input(
+            "Operator password",
+            type="password",
+            max_chars=MOST_LENGTH,
+            autocomplete="current-password",
+        )
+        asked = st.form_submit_button("Enter", icon=":material/key:")
+    if asked:
+        with st.spinner("Checking the password …"):
+            refusal = access.enter(password)
+        if not refusal:
+            st.rerun()
+        st.error(refusal)
+
 
 LOOK_AGAIN_S = 3.0
 SILENT = (
@@ -29,7 +92,7 @@ def take_over() -> None:
         access.post().try_again()
 
 
-def show() -> None:
+def show_store() -> None:
     """On every page, the same. Instead of the page where there is no store; the next reload tries again."""
     try:
         runtime = session.opened()
@@ -124,3 +187,26 @@ def _found(runtime: Runtime) -> None:
         if st.button("Got it", key="store.got_it"):
             st.session_state[SEEN] = len(runtime.healed)
             st.rerun()
+
+
+def show_disk() -> None:
+    """Nothing as long as there is space, or where the home cannot be opened."""
+    with contextlib.suppress(GanRuntimeError):
+        runtime = session.opened()
+        space = runtime.housekeeping.space
+        if space is None:
+            return
+        for folder, free in _low(space, runtime.home):
+            st.warning(
+                f"The disk of {words.plain(str(folder))} has {words.size(free)} left. A run that trains saves and stops before it is "
+                f"full. The bin holds {words.size(space.bin)}: empty it on the Runs page, or delete runs there.",
+                icon=":material/hard_drive:",
+            )
+
+
+def _low(space: Space, home: Home) -> list[tuple[Path, int]]:
+    """The folders whose disks are low, with what is left on each."""
+    low = [(home.path, space.free)] if space.is_low else []
+    if space.runs_disk is not None and space.runs_disk.is_low:
+        low.append((home.runs, space.runs_disk.free))
+    return low
