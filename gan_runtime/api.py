@@ -87,10 +87,10 @@ def sql(home: Home, statement: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from gan_runtime.store import memory
+    from gan_runtime.store import ingest
     from gan_runtime.store.user_sql import Limits
 
-    answer = memory.from_journals(home).person_answer(statement, Limits(SECONDS, MOST_ROWS))
+    answer = ingest.store_of(home).person_answer(statement, Limits(SECONDS, MOST_ROWS))
     if answer.cut:
         raise QueryError(
             f"the statement has more than {MOST_ROWS:,} rows: ask for fewer with LIMIT, or for means."
@@ -111,9 +111,9 @@ def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") ->
     import numpy as np
     from PIL import Image
 
-    from gan_runtime.store import memory, queries
+    from gan_runtime.store import ingest, queries
 
-    store = memory.from_journals(home, [home.run_dir(run_id)])
+    store = ingest.store_of(home, [home.run_dir(run_id)])
     epochs = queries.sample_epochs(store, [run_id], kind)
     if not epochs or (epoch is not None and epoch < epochs[0]):
         kinds = ", ".join(queries.sample_kinds(store, [run_id])) or "none"

@@ -13,7 +13,7 @@ from gan_runtime.cli import output, tables
 from gan_runtime.cli.arguments import HomeOption, JsonOption, RunArgument, commands
 from gan_runtime.records import tags_and_notes
 from gan_runtime.records.home import Home, command_line
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.supervision import bin as runs_bin
 from gan_runtime.supervision.bin import BinnedRun
 from gan_runtime.supervision.maintenance import DiskUsage
@@ -161,7 +161,7 @@ def best(
     It needs weight_snapshots=yes; numbers of a job, such as those of `evaluate RUN`, count as soon as they are there.
     """
     folder = Home.choose(home).run_dir(run)
-    store = memory.from_journals(Home.choose(home), [folder])
+    store = ingest.store_of(Home.choose(home), [folder])
     known = {metric.name: metric for metric in queries.declared_of(store, [run]).qualities}
     found = queries.best_epochs(store, run, list(known), trained.kept_epochs(folder))
     if by:

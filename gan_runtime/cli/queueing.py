@@ -16,7 +16,7 @@ from gan_runtime.cli.tables import table
 from gan_runtime.commands.queue import Way
 from gan_runtime.device_locks import Occupancy
 from gan_runtime.records.home import Home
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.dependencies import After
 
@@ -74,13 +74,13 @@ def wish(run_id: str, only_if_finished: bool) -> After | None:
 
 
 def _move(home: Home, run_id: str, way: Way, as_json: bool) -> None:
-    items = queries.queue_items(memory.from_journals(home))
+    items = queries.queue_items(ingest.store_of(home))
     commands(home).move_in_queue(run_id, way, [[row.run_id for row in item] for item in items])
     _show(home, as_json)
 
 
 def _show(home: Home, as_json: bool) -> None:
-    waiting, found = queries.queue(memory.from_journals(home)), device_locks.occupancies(DRIVER_SECONDS)
+    waiting, found = queries.queue(ingest.store_of(home)), device_locks.occupancies(DRIVER_SECONDS)
     if as_json:
         return output.print_json(
             {

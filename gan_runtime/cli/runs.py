@@ -24,7 +24,7 @@ from gan_runtime.cli.arguments import (
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import export as exporting
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.user_sql import Limits
 
 NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
@@ -37,7 +37,7 @@ def runs(
 ) -> None:
     """List the stored runs, pinned ones first, then the newest."""
     chosen = Home.choose(home)
-    store = memory.from_journals(chosen)
+    store = ingest.store_of(chosen)
     for name, reason in queries.set_aside(store).items():
         output.notes().print(f"{name} is no run that can be read, and is left out: {reason}.")
     frame = queries.run_table(store)
@@ -55,7 +55,7 @@ def runs(
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show one run: state and reason, options, last numbers, phases, events."""
     chosen = Home.choose(home)
-    found = tables.of_run(memory.from_journals(chosen, [chosen.run_dir(run)]), run)
+    found = tables.of_run(ingest.store_of(chosen, [chosen.run_dir(run)]), run)
     if as_json:
         return output.print_json(found)
     return output.answers().print(*tables.run_tables(found), sep="\n")
@@ -90,7 +90,7 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Answer one SQL statement that reads, over the views of docs/schema.md. In JSON, columns of equal name are a, a_2, …"""
-    found = memory.from_journals(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
+    found = ingest.store_of(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
     if found.cut:
         output.note(
             f"only the first {max_rows:,} rows are given: there are more, which --max-rows would give."
@@ -113,7 +113,7 @@ def export(
     """Write runs as plain files: tables, pictures and their spec.json."""
     chosen = Home.choose(home)
     run_dirs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
-    store = memory.from_journals(chosen, run_dirs)
+    store = ingest.store_of(chosen, run_dirs)
     paths = exporting.export(store, [run_dir.run_id for run_dir in run_dirs], to, form, overwrite)
     if as_json:
         return output.print_json({"folder": to, "files": [path.relative_to(to) for path in paths]})

@@ -27,7 +27,7 @@ from gan_runtime.base.errors import (
     StoreNewerError,
 )
 from gan_runtime.records.home import command_line
-from gan_runtime.store import metric_table
+from gan_runtime.store import record_tables
 from gan_runtime.store.record_tables import TABLES, RecordTables
 
 SCHEMA_VERSION = 13
@@ -265,7 +265,7 @@ def make(connection: duckdb.DuckDBPyConnection, tables: RecordTables = TABLES) -
 def statements(tables: RecordTables = TABLES) -> list[str]:
     """They make the tables and views of this version."""
     files = (path.read_text(encoding="utf-8") for path in (_SCHEMA, *_domain_views()))
-    return ["CREATE SCHEMA IF NOT EXISTS ingest", metric_table.view(), *tables.statements(), *files]
+    return ["CREATE SCHEMA IF NOT EXISTS ingest", record_tables.metrics_view(), *tables.statements(), *files]
 
 
 def domain_views() -> list[str]:

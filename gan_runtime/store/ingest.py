@@ -7,19 +7,21 @@ cannot be read is set aside by name, with the reason, and all others go on.
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 
+from gan_runtime.base import disk
 from gan_runtime.base.errors import JournalError
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir, Stamp
-from gan_runtime.store import reasons
-from gan_runtime.store.folder_watcher import Clock, Watch
+from gan_runtime.store import ingest_batch
+from gan_runtime.store.folder_watcher import Clock, JobIntake, Watch
 from gan_runtime.store.ingest_batch import OTHER_TABLES, Intake, NewestSteps, write_rows
-from gan_runtime.store.job_intake import JobIntake
 from gan_runtime.store.store import Store, is_trouble_of_the_store, may_be_of_one_run
 
 BATCH_ROWS = (
@@ -112,7 +114,9 @@ class Ingestor:
         if self._listings == self._watch.listings:
             return set()
         self._listings = self._watch.listings
-        return (self._offsets.keys() | self._aside.keys()) - set(map(reasons.printable, self._watch.present))
+        return (self._offsets.keys() | self._aside.keys()) - set(
+            map(ingest_batch.printable, self._watch.present)
+        )
 
     def _look_at(self, run: RunDir) -> int:
         """Reads what is new of one run, or sets it aside; returns how much was changed in the tables already."""
@@ -126,7 +130,7 @@ class Ingestor:
             if is_trouble_of_the_store(error):
                 raise
             self._drop(run.run_id)
-            return self._set_aside(run.run_id, reasons.in_words(error), {})
+            return self._set_aside(run.run_id, ingest_batch.reason_of(error), {})
 
     def _read(self, run: RunDir) -> int:
         stamps = run.journal_stats()
@@ -137,7 +141,7 @@ class Ingestor:
             self.forget(run.run_id)
             news += 1
         if not self._offsets.get(run.run_id):
-            reason = reasons.unreadable(run, stamps)
+            reason = ingest_batch.unreadable(run, stamps)
             if reason is None:
                 return news  # its first line is being written
             if reason:
@@ -146,7 +150,7 @@ class Ingestor:
             return news + self._read_journals(run, stamps)
         except JournalError as error:  # read again once it changes
             self._drop(run.run_id)
-            return news + self._set_aside(run.run_id, reasons.in_words(error), stamps)
+            return news + self._set_aside(run.run_id, ingest_batch.reason_of(error), stamps)
 
     def _read_journals(self, run: RunDir, stamps: dict[str, Stamp]) -> int:
         offsets = self._offsets.get(run.run_id, {})
@@ -216,7 +220,7 @@ class Ingestor:
                     raise
                 # For want of memory it is tried again with the next round, about once a minute.
                 stamps = {} if may_be_of_one_run(error) else intake.stamps or {}
-                news += self._set_aside(intake.run.run_id, reasons.in_words(error), stamps)
+                news += self._set_aside(intake.run.run_id, ingest_batch.reason_of(error), stamps)
             else:
                 news += self._done(intake)
         return news
@@ -263,7 +267,7 @@ class Ingestor:
             self.forget(name)
         self._stamps[name] = stamps
         self._watch.rest(name)
-        shown = reasons.printable(name)
+        shown = ingest_batch.printable(name)
         if self._aside.get(shown) == reason:
             return 0
         log.warning("run %s is set aside: %s", shown, reason)
@@ -275,7 +279,7 @@ class Ingestor:
 
     def _take_back(self, name: str) -> int:
         """Ends being set aside. Returns 1 if it was."""
-        shown = reasons.printable(name)
+        shown = ingest_batch.printable(name)
         if self._aside.pop(shown, None) is None:
             return 0
         with self._store.transaction() as writer:
@@ -298,3 +302,17 @@ class Ingestor:
     def _drop_waiting(self) -> None:
         for intake in list(self._waiting):
             self._drop(intake.run.run_id)
+
+
+def store_of(home: Home, runs: list[RunDir] | None = None) -> Store:
+    """A store in memory, for a process that does not own results.duckdb, with everything that the journals hold by now, or only those of `runs`. Touches no file of the home."""
+    with disk.told_when_full(Path(tempfile.gettempdir())):  # where DuckDB puts what does not fit into memory
+        store = Store()
+        ingestor = Ingestor(home, store)
+        if runs is None:
+            ingestor.catch_up()
+            return store
+        for run in runs:
+            ingestor.catch_up_run(run)
+        ingestor.catch_up_jobs()
+        return store

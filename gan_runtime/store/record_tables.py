@@ -1,4 +1,8 @@
-"""Tables and rows of records, as their classes declare them (records/record.py)."""
+"""Tables and rows of records, as their classes declare them (records/record.py), and the public view `metrics`.
+
+The view holds what the catalog of this program declares of each workload's numbers (docs/schema.md). It is no table: a file that
+an older or a newer version has written shows what this version knows, and needs no rebuild.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from pydantic import BaseModel
 
+from gan_runtime import catalog
+from gan_runtime.catalog import declared
 from gan_runtime.records.kinds import RECORDS
 from gan_runtime.records.record import Column, Origin, Part, Record, Row, RowTable
 
@@ -202,3 +208,34 @@ def _spelled(value: Any) -> Any:
 
 
 TABLES = RecordTables(RECORDS)
+
+
+METRICS_COLUMNS = "workload, metric, title, axis, panel, role, better, network, per_epoch, place"
+
+
+def metrics_view() -> str:
+    """The statement that makes it. `place`: the order in which the workload declares them, from 0."""
+    rows = ",\n".join(
+        f"({', '.join(map(_quoted, texts))}, {metric.per_epoch}, {place})"
+        for workload in catalog.WORKLOADS
+        for place, metric in enumerate(declared.of(workload).table().values())
+        for texts in [
+            (
+                workload,
+                metric.name,
+                metric.title,
+                metric.axis,
+                metric.panel,
+                metric.role,
+                metric.better,
+                metric.network,
+            )
+        ]
+    )
+    return (
+        f"CREATE OR REPLACE VIEW metrics AS SELECT * FROM (VALUES\n{rows}\n) AS declared({METRICS_COLUMNS})"
+    )
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS ingest.last_scalars (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
 );
 
--- Background jobs that have a folder, as it says (store/job_intake.py).
+-- Background jobs that have a folder, as it says (store/folder_watcher.py).
 CREATE TABLE IF NOT EXISTS ingest.jobs (
     job_id VARCHAR, kind VARCHAR, state VARCHAR, asked_by VARCHAR, run_id VARCHAR, asked_at TIMESTAMPTZ, started_at TIMESTAMPTZ,
     ended_at TIMESTAMPTZ, message VARCHAR

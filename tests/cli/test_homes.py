@@ -128,7 +128,7 @@ def test_a_command_that_gets_too_little_memory_says_so(
 
     for module in (
         "gan_runtime.commands.commands.Commands.rebuild",
-        "gan_runtime.cli.runs.memory.from_journals",
+        "gan_runtime.cli.runs.ingest.store_of",
     ):
         monkeypatch.setattr(module, take_all)
     for words in (["rebuild"], ["runs"], ["sql", "SELECT 1"]):

@@ -26,7 +26,7 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.numbering import next_number
 from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
@@ -398,7 +398,7 @@ def test_a_bundle_brings_iterations_with_their_films(iterated: RunDir, other: Ho
     bundles.pack([iterated], tmp_path / "one.zip", prefix="example-")
     assert bundles.unpack(tmp_path / "one.zip", other) == ["example-quick-0001"]
     brought = other.run_dir("example-quick-0001")
-    rows = memory.from_journals(other).rows("SELECT frames FROM flow ORDER BY frames")
+    rows = ingest.store_of(other).rows("SELECT frames FROM flow ORDER BY frames")
     assert [frames for (frames,) in rows] == ["flow/gone.npz", "flow/iterate-0001-map_reduce.npz"]
     assert [path.name for path in brought.films.iterdir()] == ["iterate-0001-map_reduce.npz"]
     film = film_files.read(brought, "flow/iterate-0001-map_reduce.npz")
@@ -411,7 +411,7 @@ def test_a_bundle_may_leave_the_films_at_home(iterated: RunDir, other: Home, tmp
     assert without < with_films - 2_000
     bundles.unpack(tmp_path / "two.zip", other)
     assert not other.run_dir("quick-0001").films.exists()
-    assert len(memory.from_journals(other).rows("SELECT run_id FROM flow")) == 2
+    assert len(ingest.store_of(other).rows("SELECT run_id FROM flow")) == 2
 
 
 def test_a_film_that_is_damaged_or_none_of_the_run_stays_out_of_its_bundle(
@@ -686,7 +686,7 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
     crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-supervisor.jsonl", marked)
     assert bundles.unpack(crafted, other) == ["quick-0001"]
     assert tags_and_notes.of_run(other.run_dir("quick-0001")) == tags_and_notes.Marks(tags=("mine",))
-    [row] = queries.run_table(memory.from_journals(other)).to_dict("records")
+    [row] = queries.run_table(ingest.store_of(other)).to_dict("records")
     assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])
 
 

@@ -27,7 +27,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.run_spec import read_values
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.data.hdf5_showers import challenge_columns
 from tests.hostile import cases
 from tests.hostile.cases import CUTS, TURNS, mutations
@@ -183,7 +183,7 @@ def test_no_bundle_is_taken_in_part(home: Home, tmp_path: Path, whole_bundle: by
         taken += 1
         assert new == ["quick-0001"], told
         assert all(OF_A_RUN.fullmatch(name) for name in tree(home.runs)), told
-        list(queries.runs(memory.from_journals(home)))
+        list(queries.runs(ingest.store_of(home)))
         shutil.rmtree(home.runs)
     assert taken < TURNS / 4, "a turned byte is noticed, unless it stands where zip files keep dates"
 

@@ -15,7 +15,7 @@ from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records.home import Home
 from gan_runtime.records.numbering import next_number
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import job_intake, queries
+from gan_runtime.store import folder_watcher, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.support import not_plain
@@ -119,13 +119,13 @@ def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
 ) -> None:
     """What the checks of its files should have kept out, but did not."""
     new_run("quick-0001")
-    row = job_intake.row
+    row = folder_watcher.job_row
 
     def unforeseen(look: job_queue.JobLook) -> tuple[object, ...]:
         made = row(look)
         return (*made[:5], "no time", *made[6:]) if look.job.job_id == spoiled.job_id else made
 
-    monkeypatch.setattr(job_intake, "row", unforeseen)
+    monkeypatch.setattr(folder_watcher, "job_row", unforeseen)
     check_that_all_others_go_on(home, good, spoiled)
 
 

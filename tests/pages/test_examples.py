@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from gan_runtime import bundles
 from gan_runtime.records import film_files
 from gan_runtime.records.home import Home
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.pages.reading import charts, texts, titles
@@ -33,7 +33,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.fixture(scope="module")
 def store(home: Home) -> Store:
     """What they have measured."""
-    return memory.from_journals(home)
+    return ingest.store_of(home)
 
 
 def test_the_bundles_are_small_and_hold_what_the_paper_varies(home: Home, store: Store) -> None:

@@ -31,7 +31,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def room(path: Path) -> str:
-    """The folder or module directly below gan_runtime/ that a file belongs to: gan_runtime/store/queries/paper.py gives store."""
+    """The folder or module directly below gan_runtime/ that a file belongs to: gan_runtime/store/queries/comparing.py gives store."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 

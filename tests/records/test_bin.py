@@ -21,7 +21,7 @@ from gan_runtime.records.journal import Renamed, StatusChange
 from gan_runtime.records.numbering import next_number
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.store import memory
+from gan_runtime.store import ingest
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import bin, bin_clock, maintenance
@@ -59,7 +59,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def rows(home: Home) -> dict[str, list[Any]]:
     """What the store says, made anew from the journals."""
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     return {
         view: store.rows(f"SELECT * FROM {view} ORDER BY ALL")
         for view in ("runs", "scalars", "samples", "events")

@@ -20,7 +20,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Marked, StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.tags_and_notes import Marks
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.support.asking import ask, ask_of
@@ -53,7 +53,7 @@ def test_a_rebuild_and_an_owner_know_the_same_marks(new_run: NewRun, home: Home)
     ingestor.catch_up_news()
     expected = [("quick-0001", [], "über alles", True, True), ("quick-0002", [], "", False, False)]
     assert store.rows(COLUMNS) == expected
-    assert memory.from_journals(home).rows(COLUMNS) == expected
+    assert ingest.store_of(home).rows(COLUMNS) == expected
     assert queries.run(store, "quick-0001").pinned
     store.close()
 
@@ -62,7 +62,7 @@ def test_pinned_runs_stand_first_in_the_table(new_run: NewRun, home: Home) -> No
     for number in (1, 2, 3):
         new_run(f"quick-000{number}", seconds=number)
     ask(home, actor=ASKER).mark(["quick-0001"], pinned=True)
-    table = queries.run_table(memory.from_journals(home))
+    table = queries.run_table(ingest.store_of(home))
     assert list(table["run_id"]) == ["quick-0001", "quick-0003", "quick-0002"]
 
 
@@ -117,7 +117,7 @@ def test_a_hand_written_mark_is_checked_like_any_other(new_run: NewRun, home: Ho
         file.write(json.dumps({"kind": "marked", "tags": ["<script>"], "at": "2026-01-01T12:00:00Z"}) + "\n")
         if name == "journal-0.jsonl":
             file.write(json.dumps({"kind": "marked", "pinned": True, "at": "2026-01-01T12:00:00Z"}) + "\n")
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert store.rows(COLUMNS) == [("quick-0001", [], "", False, False)]
     assert store.rows("SELECT count(*) > 0 FROM events WHERE kind = 'journal'") == [(True,)]
 

@@ -18,7 +18,7 @@ import pytest
 from gan_runtime.base.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import REPOSITORY, Home
-from gan_runtime.store import database_file, memory, queries
+from gan_runtime.store import database_file, ingest, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.supervision import owner
 from gan_runtime.supervision.store_recovery import StoreRecovery, rebuild
@@ -68,7 +68,7 @@ def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
         runtime.store.rows("SELECT sum(value) FROM scalars")
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
     (healed,) = runtime.healed
-    assert contents(runtime.store) == contents(memory.from_journals(home))
+    assert contents(runtime.store) == contents(ingest.store_of(home))
     assert runtime.store.rows("SELECT count(*) FROM scalars") == [(CALLS * STEPS,)]
     assert (found in healed.found, healed.runs) == (True, RUNS), healed.found
     assert healed.old.name.startswith("results.duckdb.damaged-20")
@@ -103,7 +103,7 @@ def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_th
     killed = subprocess.run([sys.executable, "-c", script, str(home.path)], cwd=REPOSITORY, check=False)
     assert killed.returncode == 9
     assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 1
-    assert contents(opened().store) == contents(memory.from_journals(home))
+    assert contents(opened().store) == contents(ingest.store_of(home))
     assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 1
 
 

@@ -20,7 +20,7 @@ from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import export, memory, queries
+from gan_runtime.store import export, ingest, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.store.store import Store
 from tests.support import earlier_homes
@@ -88,7 +88,7 @@ def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_ha
             1,
         )
         assert healed.old.name.startswith("results.duckdb.older-")
-        assert contents(runtime.store) == contents(memory.from_journals(home))
+        assert contents(runtime.store) == contents(ingest.store_of(home))
         assert runtime.store.rows("SELECT count(*) FROM scalars")[0][0] > 100
         with duckdb.connect(str(healed.old), read_only=True) as old:
             old.execute("SET TimeZone = 'UTC'")
@@ -107,7 +107,7 @@ def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_ha
 
 
 def test_runs_of_all_earlier_versions_are_read_side_by_side(all_earlier: Home) -> None:
-    store = memory.from_journals(all_earlier)
+    store = ingest.store_of(all_earlier)
     rows = queries.runs(store)
     assert {row.name for row in rows} == {f"of-schema-{version}" for version in VERSIONS}
     assert len(rows) == len(VERSIONS)
@@ -126,7 +126,7 @@ def test_runs_of_all_earlier_versions_are_read_side_by_side(all_earlier: Home) -
 def test_runs_of_all_earlier_versions_are_exported_and_go_through_a_bundle(
     all_earlier: Home, tmp_path: Path
 ) -> None:
-    store = memory.from_journals(all_earlier)
+    store = ingest.store_of(all_earlier)
     runs = [row.run_id for row in queries.runs(store)]
     files = export.export(store, runs, tmp_path / "out", "parquet")
     assert sum(path.suffix == ".png" for path in files) == 2 * len(VERSIONS)
@@ -134,7 +134,7 @@ def test_runs_of_all_earlier_versions_are_exported_and_go_through_a_bundle(
     bundles.pack([all_earlier.run_dir(run) for run in runs], bundle)
     other = Home(tmp_path / "other").prepare()
     bundles.unpack(bundle, other)
-    brought = memory.from_journals(other)
+    brought = ingest.store_of(other)
     for view in ("scalars", "epochs", "histograms"):
         rows = f"SELECT * FROM {view} ORDER BY ALL"
         assert brought.rows(rows) == store.rows(rows), view

@@ -12,7 +12,7 @@ from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
 from gan_runtime.records.earlier_kinds import answer_of
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.support.measured_flows import iteration
 from tests.support.measured_showers import earlier, measurement
 from tests.surface.hand_made import surface
@@ -61,7 +61,7 @@ def test_of_equal_keys_the_answer_that_came_last_counts_in_every_view(home: Home
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(1, 90.0), answer(2, 50.0), answer(1, 80.0))
     new_run("quick-0002", seconds=1)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert queries.evaluated_runs(store, "quality") == ["quick-0001"]
     assert queries.evaluated_runs(store, "physics") == []
     first, second = queries.evaluations(store, ["quick-0001", "quick-0002"])
@@ -80,7 +80,7 @@ def test_of_equal_keys_the_answer_that_came_last_counts_in_every_view(home: Home
 
 def test_curves_and_arrays_come_back_as_they_were_measured(home: Home, new_run: NewRun) -> None:
     journal.append(new_run("quick-0001").evaluations_journal, 1, answer(1, 90.0))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     (row,) = queries.evaluations(store, ["quick-0001"], "quality")
     spectrum, heat = queries.evaluation_curves(store, row)
     assert (spectrum.name, spectrum.facts, heat.name, heat.facts) == ("spectrum", {"class": 7}, "map", {})
@@ -106,7 +106,7 @@ def test_finite_scores_with_a_prefix_are_numbers_of_the_run(home: Home, new_run:
         answer(3, 70.0, prefix=""),
     )
     journal.append(new_run("quick-0001").evaluations_journal, 1, *answers)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     numbers = "SELECT step, epoch, metric, value, error FROM numbers"
     assert store.rows(numbers) == [(10, 1, "quality_fid", 90.0, 0.5)]
     curve = queries.curves(store, ["quick-0001"], ("quality_fid",))
@@ -130,7 +130,7 @@ def test_old_kinds_of_records_give_the_rows_of_the_answers_that_they_become(
     for record in records:
         journal.append(old.earlier_journal("physics"), 1, record)
         journal.append(new.evaluations_journal, 1, answer_of(record))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     for view in VIEWS_OF_DOMAINS:
         of_old, of_new = (
             store.rows(f"SELECT * EXCLUDE (run_id) FROM {view} WHERE run_id = ? ORDER BY ALL", [run.run_id])
@@ -148,7 +148,7 @@ def test_an_answer_in_the_journal_of_evaluations_replaces_an_old_record_of_its_k
     journal.append(
         run.earlier_journal("surface"), 1, *(surface("generator", float(loss)) for loss in range(3))
     )
-    assert memory.from_journals(home).rows("SELECT loss[1] FROM surfaces") == [(7.0,)]
+    assert ingest.store_of(home).rows("SELECT loss[1] FROM surfaces") == [(7.0,)]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_an_answer_that_does_not_say_what_its_view_needs_breaks_no_view(
         for one in shaped
     ]
     journal.append(run.evaluations_journal, 1, *shaped, *strange)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     for view in VIEWS_OF_DOMAINS:
         store.rows(f"SELECT * FROM {view}")
     assert store.rows("SELECT * FROM physics_showers") == []

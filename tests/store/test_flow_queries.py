@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.support.measured_flows import iteration
 
 
@@ -20,7 +20,7 @@ def test_every_way_of_an_iteration_is_there_with_its_own_numbers(
         run.earlier_journal("flow"), 1, iteration(way="naive", steps=4), iteration(way="whole", steps=4)
     )
     journal.append(other.earlier_journal("flow"), 1, iteration(steps=4, error=0.2))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert queries.evaluated_runs(store, "rollout") == ["quick-0002", "quick-0001"]
     assert queries.evaluations(store, ["quick-0003"]) == []
     assert store.rows("SELECT run_id, iteration, way FROM flow ORDER BY ALL") == [

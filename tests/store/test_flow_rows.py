@@ -15,7 +15,7 @@ from gan_runtime.records import film_files, journal
 from gan_runtime.records.earlier_flow import Flow
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.support.measured_flows import frames, iteration
 
 NewRun = Callable[..., RunDir]
@@ -26,7 +26,7 @@ def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_r
     first, again = iteration(number=1, error=0.1), iteration(number=2, error=0.2)
     other = iteration(number=1, way="whole")
     journal.append(run.earlier_journal("flow"), 1, first, other, again)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     kept = [("iterate-0001", "whole"), ("iterate-0002", "map_reduce")]
     for view in ("flow", "flow_scores", "flow_steps", "flow_stages"):
         assert store.rows(f"SELECT DISTINCT iteration, way FROM {view} ORDER BY 1") == kept, view
@@ -43,7 +43,7 @@ def test_another_checkpoint_start_or_division_is_another_iteration(home: Home, n
     others = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}]
     others += [{"start": 9}, {"steps": 5, "by_step": iteration(steps=5).by_step}]
     journal.append(run.earlier_journal("flow"), 1, one, *(one.model_copy(update=change) for change in others))
-    assert len(memory.from_journals(home).rows("SELECT * FROM flow")) == 1 + len(others)
+    assert len(ingest.store_of(home).rows("SELECT * FROM flow")) == 1 + len(others)
 
 
 def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_of_the_run(
@@ -57,7 +57,7 @@ def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_
         iteration(number=4, way="whole"),
     )
     journal.append(run.earlier_journal("flow"), 1, tiled, later, other, whole)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     expected = next(score.value for score in later.scores if score.name == "rmse")
     assert store.rows("SELECT step, epoch, value FROM numbers WHERE metric = 'flow_rmse'") == [
         (10, 1, expected)
@@ -68,7 +68,7 @@ def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_
 
 def test_another_question_gives_a_run_no_number(home: Home, new_run: NewRun) -> None:
     journal.append(new_run("quick-0001").earlier_journal("flow"), 1, iteration(is_usual=False))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert store.rows("SELECT * FROM numbers WHERE metric LIKE 'flow%'") == []
     assert store.rows("SELECT is_usual FROM flow") == [(False,)]
 
@@ -83,7 +83,7 @@ def test_weights_kept_after_an_epoch_never_take_the_place_of_its_checkpoint(
         checkpoint,
         kept.model_copy(update={"checkpoint": "epoch 1"}),
     )
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert store.rows("SELECT epoch, checkpoint FROM flow ORDER BY iteration") == [
         (1, "best"),
         (1, "epoch 1"),

@@ -19,7 +19,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.supervision import store_recovery, supervisor
 from tests.support import damaged_stores
@@ -58,7 +58,7 @@ def test_whoever_asks_while_the_file_is_damaged_is_answered_from_the_new_one(
         asker.join()
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
     assert len(answers) == 4  # none was refused; the first of them may come before the rows are there
-    assert contents(runtime.store) == contents(memory.from_journals(home))
+    assert contents(runtime.store) == contents(ingest.store_of(home))
     assert len(runtime.healed) == 1
     assert "is damaged (Corrupt database file" in runtime.healed[0].found
     assert runtime.trouble == ""
@@ -109,7 +109,7 @@ def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_ofte
     wait_until(lambda: runtime.refresh() or not runtime.trouble, "all is well")
     assert runtime.healed == []
     assert list(home.path.glob("results.duckdb.damaged-*")) == []
-    assert contents(runtime.store) == contents(memory.from_journals(home))
+    assert contents(runtime.store) == contents(ingest.store_of(home))
 
 
 @pytest.mark.usefixtures("trained")
@@ -122,7 +122,7 @@ def test_a_database_that_was_given_up_and_cannot_be_read_to_its_end_goes_aside(
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
     [healed] = runtime.healed
     assert "Corrupt database file" in healed.found
-    assert contents(runtime.store) == contents(memory.from_journals(home))
+    assert contents(runtime.store) == contents(ingest.store_of(home))
 
 
 @pytest.mark.usefixtures("trained")
@@ -221,7 +221,7 @@ def test_a_damaged_file_that_is_gone_by_the_time_it_is_to_be_set_aside_is_made_a
     )
     runtime.refresh()
     assert runtime.trouble == ""
-    assert contents(runtime.store) == contents(memory.from_journals(home))
+    assert contents(runtime.store) == contents(ingest.store_of(home))
     assert runtime.healed == []  # nothing was there to be set aside
 
 
@@ -246,7 +246,7 @@ def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing
         runtime.refresh()
     assert True in told
     assert not runtime.is_reading
-    assert contents(runtime.store) == contents(memory.from_journals(home))
+    assert contents(runtime.store) == contents(ingest.store_of(home))
 
 
 @pytest.mark.usefixtures("trained")

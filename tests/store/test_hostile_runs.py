@@ -19,7 +19,7 @@ from gan_runtime.records.record import Origin
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import ingest, memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.store_recovery import rebuild
@@ -156,7 +156,7 @@ def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(
 def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) -> None:
     bad = RunDir(home.runs / "quick-0002")
     write(bad.supervisor_journal, created())
-    assert queries.set_aside(memory.from_journals(home)) == {
+    assert queries.set_aside(ingest.store_of(home)) == {
         bad.run_id: "no line of its journals says in what state it is"
     }
     with pytest.raises(
@@ -171,7 +171,7 @@ def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> 
     for name in ("two words", "ü-0001", "-0001", ".hidden", "x" * 101):
         (home.runs / name).mkdir()
     (home.runs / "a file").write_text("nothing")
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert run_ids(store) == [good.run_id]
     reason = "its folder has a name that no run can have"
     assert queries.set_aside(store) == dict.fromkeys(
@@ -191,7 +191,7 @@ def test_a_journal_that_is_no_file_sets_its_run_aside(
     home: Home, good: RunDir, new_run: NewRun, spoil: Callable[[RunDir], None], reason: str
 ) -> None:
     spoil(new_run("quick-0002", seconds=1))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert (run_ids(store), queries.set_aside(store)) == ([good.run_id], {"quick-0002": reason})
 
 
@@ -411,7 +411,7 @@ def test_a_line_that_no_table_takes_is_skipped_with_an_event(
     home: Home, good: RunDir, line: dict[str, Any] | str
 ) -> None:
     write(good.trainer_journal(), line, {"kind": "phase", "phase": "build", "seconds": 1.5})
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert run_ids(store) == [good.run_id]
     assert store.rows("SELECT seconds FROM phases") == [(1.5,)]
     [(level, message)] = store.rows("SELECT level, message FROM events WHERE kind = 'journal'")
@@ -424,7 +424,7 @@ def test_what_only_a_trainer_measures_is_skipped_in_other_journals(
     home: Home, good: RunDir, line: dict[str, Any]
 ) -> None:
     write(good.supervisor_journal, line)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     [(message,)] = store.rows("SELECT message FROM events WHERE kind = 'journal'")
     assert message.startswith("A line of journal-supervisor.jsonl was skipped: only ")
     assert store.rows("SELECT count(*) FROM scalars") == [(0,)]
@@ -434,7 +434,7 @@ def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
     write(good.trainer_journal(), {**CALL, "wall_s": [1.0]}, {**EPOCH, "images": -1}, {"kind": "hologram"})
     messages = [
         row[0]
-        for row in memory.from_journals(home).rows(
+        for row in ingest.store_of(home).rows(
             "SELECT message FROM events WHERE kind = 'journal' ORDER BY ALL"
         )
     ]
@@ -447,7 +447,7 @@ def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
 
 def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> None:
     write(good.trainer_journal(), *["what is this?"] * 1_000)
-    assert memory.from_journals(home).rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [(20,)]
+    assert ingest.store_of(home).rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [(20,)]
 
 
 @pytest.mark.parametrize("line", ["what is this?", "", "[]", '{"kind": "status"}'])
@@ -485,7 +485,7 @@ def test_texts_are_cut_and_names_are_refused_where_they_are_too_long_for_a_page(
     journal.append(good.supervisor_journal, 1, StatusChange(status="failed", reason="no " * 10**6))
     write(good.supervisor_journal, {"kind": "renamed", "name": "n" * 10**6})
     write(good.trainer_journal(), {"kind": "event", "level": "info", "topic": "t", "message": "m" * 10**6})
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     row = queries.run(store, good.run_id)
     assert (row.name, row.note[:6], len(row.note), row.note[-1]) == (good.run_id, "no no ", 10_000, "…")
     assert max(len(message) for message in queries.events(store, good.run_id)["message"]) == 10_000
@@ -500,7 +500,7 @@ def test_a_submission_with_texts_of_megabytes_sets_its_run_aside(
     home: Home, good: RunDir, changes: dict[str, Any]
 ) -> None:
     write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(**changes), DONE)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert run_ids(store) == [good.run_id]
     assert list(queries.set_aside(store)) == ["quick-0002"]
 
@@ -512,10 +512,7 @@ def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
     )
     assert latest_status(good).status == "starting"
     ask_of(good).stop(good.run_id)
-    assert (
-        str(memory.from_journals(home).rows("SELECT started_at FROM runs")[0][0])
-        == "2026-01-01 12:00:07+00:00"
-    )
+    assert str(ingest.store_of(home).rows("SELECT started_at FROM runs")[0][0]) == "2026-01-01 12:00:07+00:00"
 
 
 # ---- lines that stand there twice -------------------------------------------------------------------------------------------
@@ -525,7 +522,7 @@ def test_a_second_submission_in_a_journal_is_ignored(home: Home, good: RunDir) -
     first = json.loads(good.supervisor_journal.read_text(encoding="utf-8").splitlines()[0])
     write(good.supervisor_journal, {**first, "color": 3}, json.dumps(first))
     write(good.trainer_journal(), json.dumps(first))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert [row.color for row in queries.runs(store)] == [0]
     assert store.rows("SELECT count(*) FROM events WHERE message LIKE '%a run is submitted once%'") == [(3,)]
 
@@ -580,7 +577,7 @@ def test_no_file_but_a_whole_picture_of_the_run_itself_gets_into_the_store(
         for epoch, name in ((1, "samples/whole.png"), (2, file))
     ]
     journal.append(good.trainer_journal(), 1, *grids)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert store.rows("SELECT epoch, png FROM samples ORDER BY epoch") == [(1, png()), (2, None)]
     found = queries.sample(store, good.run_id, 2)
     assert found is not None

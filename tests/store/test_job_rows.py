@@ -11,7 +11,7 @@ import pytest
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
@@ -87,7 +87,7 @@ def test_the_end_of_a_job_is_an_event_of_the_run_that_it_is_about(
     )
     new_job("prepare-data-0002", 2.0).write_end(End(state="finished", reason="done", at=at(8)))
     new_job("compute-surface-0003", 3.0, run_id="quick-0007").write_end(End(state="finished", reason="done"))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     columns = "run_id, attempt, logged_at, level, message"
     assert store.rows(f"SELECT {columns} FROM events WHERE kind = 'job' ORDER BY logged_at") == [
         (None, None, at(8), "info", "prepare-data-0002 is finished: done"),
@@ -107,4 +107,4 @@ def test_an_owner_goes_on_with_the_rows_of_the_one_before_and_a_store_made_anew_
     Ingestor(home, store).catch_up()
     rows = store.rows("SELECT * FROM jobs ORDER BY job_id")
     assert [(row[0], row[2]) for row in rows] == [("count-0001", "finished"), ("count-0002", "cancelled")]
-    assert memory.from_journals(home, []).rows("SELECT * FROM jobs ORDER BY job_id") == rows
+    assert ingest.store_of(home, []).rows("SELECT * FROM jobs ORDER BY job_id") == rows

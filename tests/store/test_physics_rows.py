@@ -17,7 +17,7 @@ from gan_runtime.records.earlier_physics import PhysicsCurve, PhysicsShower
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange, StudyPlace
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.store import Store
 from tests.support.measured_showers import earlier, measured, measurement, showers
 
@@ -29,7 +29,7 @@ def test_of_each_measured_epoch_the_last_measurement_counts(home: Home, new_run:
     new_run("quick-0002", seconds=1)
     measured(run, 1, 2, fault=0.4)
     journal.append(run.evaluations_journal, 1, measurement(2, 0.4).model_copy(update={"step": 23}))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert queries.evaluated_runs(store, "physics") == ["quick-0001"]
     scores = store.frame("SELECT * FROM physics WHERE run_id = 'quick-0001' ORDER BY step")
     assert len(scores) == 2 * len(SCORES)
@@ -59,7 +59,7 @@ def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
     steps = journal.Scalars(epoch=1, first_step=1, wall_s=[0.8], values={"bce_real": [0.7]})
     journal.append(run.trainer_journal(), 1, steps, *done)
     measured(run, 0, 1, 2, fault=0.4)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert FPD in queries.recorded(store, ["quick-0001"])
     fpd = next(score for score in measurement(1, 0.4).scores if score.name == "fpd")
     frame = queries.curves(store, ["quick-0001"], (FPD,), "wall_s")
@@ -90,7 +90,7 @@ def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run
         steps = journal.Scalars(epoch=3, first_step=21, wall_s=[0.8], values={"bce_real": [0.7]})
         journal.append(run.trainer_journal(), 1, steps)
         measured(run, 1, 2, fault=fault)
-    results = queries.study_results(memory.from_journals(home), "study-0001")
+    results = queries.study_results(ingest.store_of(home), "study-0001")
     first, second = results[FPD].tolist()
     assert second == pytest.approx(2 * first), "of epoch 2, though the training has come to epoch 3"
     assert study_measures.outcomes(results)[0] == "physics_sampling_fraction", (
@@ -103,7 +103,7 @@ def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run
 
 def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     energy, angle = (
         store.rows(
             f"SELECT DISTINCT {bin}_low, {bin}_high FROM physics_curves WHERE {bin}_low IS NOT NULL ORDER BY 1"
@@ -132,7 +132,7 @@ def curves(store: Store, condition: str) -> pd.DataFrame:
 
 def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
-    rows = memory.from_journals(home).rows(
+    rows = ingest.store_of(home).rows(
         "SELECT side, energy_gev, angle, grid, cells, mev, share FROM physics_showers ORDER BY pair, side = 'generated'"
     )
     assert [side for side, *_ in rows] == ["real", "generated"] * (len(rows) // 2)
@@ -172,7 +172,7 @@ def test_a_bundle_brings_measurements_into_another_home(new_run: NewRun, tmp_pat
     bundles.pack([run], tmp_path / "one.zip")
     other = Home(tmp_path / "other").prepare()
     bundles.unpack(tmp_path / "one.zip", other)
-    store = memory.from_journals(other)
+    store = ingest.store_of(other)
     assert queries.evaluated_runs(store, "physics") == ["quick-0001"]
     assert store.rows("SELECT count(*) FROM physics") == [(len(SCORES),)]
     assert store.rows("SELECT count(*) >= 20 FROM physics_showers WHERE epoch = 1") == [(True,)]

@@ -12,7 +12,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Renamed, Status, StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.support.asking import ask_of
 
 NewRun = Callable[..., RunDir]
@@ -57,7 +57,7 @@ def test_the_newest_state_is_the_last_stage_of_the_last_attempt(
     run = new_run("quick-0001", seconds=30)
     for name, attempt, status, seconds in states:
         write(run, name, attempt, status, at(seconds))
-    found = queries.run(memory.from_journals(home), run.run_id)
+    found = queries.run(ingest.store_of(home), run.run_id)
     assert (found.note, latest_status(run).reason) == (newest, newest)
 
 
@@ -68,7 +68,7 @@ def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(
     for seconds, name in ((20, "second"), (10, "third")):  # the clock goes backwards
         write(run, "supervisor", 1, "queued", at(seconds))
         journal.append(run.supervisor_journal, 1, Renamed(at=at(seconds), name=name))
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert store.rows("SELECT name, queue_rank FROM runs") == [("third", at(10).timestamp())]
 
 
@@ -77,8 +77,8 @@ def test_a_journal_from_before_opens_and_its_state_is_right(home: Home) -> None:
     run.path.mkdir()
     run.supervisor_journal.write_text(OLD_SUPERVISOR, encoding="utf-8")
     run.trainer_journal().write_text(OLD_TRAINER, encoding="utf-8")
-    found = queries.run(memory.from_journals(home), run.run_id)
+    found = queries.run(ingest.store_of(home), run.run_id)
     assert (found.status, found.replicas, found.workers, found.color) == ("lost", 2, 1, 2)
     assert latest_status(run).status == "lost"
     ask_of(run).resume(run.run_id)
-    assert queries.run(memory.from_journals(home), run.run_id).attempt == 2
+    assert queries.run(ingest.store_of(home), run.run_id).attempt == 2

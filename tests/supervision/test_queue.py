@@ -22,7 +22,7 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.support.asking import ask, ask_of, ids
 from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import Owner
@@ -47,7 +47,7 @@ def taken() -> Iterator[None]:
 
 def order(home: Home) -> list[str]:
     """Numbers of the waiting runs."""
-    return [row.run_id[-1] for row in queries.queue(memory.from_journals(home))]
+    return [row.run_id[-1] for row in queries.queue(ingest.store_of(home))]
 
 
 @pytest.mark.usefixtures("taken")

@@ -10,7 +10,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.surface.hand_made import surface
 
 
@@ -22,7 +22,7 @@ def test_the_newest_surface_of_each_network_is_told_generator_first(
         run.earlier_journal("surface"), 1, surface("discriminator", 1.0), surface("generator", 5.0)
     )
     journal.append(run.earlier_journal("surface"), 1, surface("generator", 9.0))
-    generator, discriminator = queries.surfaces(memory.from_journals(home), "quick-0001")
+    generator, discriminator = queries.surfaces(ingest.store_of(home), "quick-0001")
     np.testing.assert_array_equal(generator.loss, [[9.0, 10.0, 11.0], [12.0, 13.0, 14.0]])
     np.testing.assert_array_equal(discriminator.loss, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert (generator.x, generator.y, generator.path_epoch) == ([0.0, 1.0, 2.0], [0.0, 1.0], [0, 3])
@@ -41,10 +41,10 @@ def test_runs_with_a_surface_come_before_those_that_could_have_one(
     for run in (drawn, keeping):
         journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
     journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))
-    assert queries.runs_with_descent(memory.from_journals(home)) == ["quick-0001", "quick-0002"]
+    assert queries.runs_with_descent(ingest.store_of(home)) == ["quick-0001", "quick-0002"]
 
 
 def test_a_store_without_surfaces_says_so(home: Home) -> None:
-    store = memory.from_journals(home)
+    store = ingest.store_of(home)
     assert queries.surfaces(store, "quick-0001") == []
     assert queries.runs_with_descent(store) == []

@@ -15,7 +15,7 @@ from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.training import snapshots
 from gan_runtime.workloads import mlp_gan
 
@@ -66,7 +66,7 @@ def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_pa
 ) -> None:
     keep(run, landscape, [(1.0, 0.0), (0.5, 0.5), (0.0, 0.0)])
     assert computed(home, size=5) == [2 * (5 * 5 + 3)] * 2
-    generator, discriminator = queries.surfaces(memory.from_journals(home), "quick-0001")
+    generator, discriminator = queries.surfaces(ingest.store_of(home), "quick-0001")
     assert (generator.network, discriminator.network) == ("generator", "discriminator")
     assert (generator.loss.shape, generator.images) == ((5, 5), 256)
     assert generator.path_epoch == [0, 1, 2]

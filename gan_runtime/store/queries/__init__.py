@@ -3,8 +3,14 @@
 SQL stays in the package `store`. Times are UTC.
 """
 
-from gan_runtime.store.queries.comparing import group_curves, results
-from gan_runtime.store.queries.declaring import declared_of, metric_table
+from gan_runtime.store.queries.comparing import (
+    Conditions,
+    conditions,
+    group_curves,
+    loss_quartiles,
+    rates_by_device,
+    results,
+)
 from gan_runtime.store.queries.distributions import (
     histogram_names,
     histogram_overlay,
@@ -16,13 +22,16 @@ from gan_runtime.store.queries.evaluations import (
     ArrayRow,
     CurveRow,
     EvaluationRow,
+    SurfaceRow,
     curve_points,
     evaluated_runs,
     evaluation_arrays,
     evaluation_curves,
     evaluation_scores,
     evaluations,
+    runs_with_descent,
     score_history,
+    surfaces,
 )
 from gan_runtime.store.queries.metrics import (
     EVERYTHING,
@@ -32,14 +41,15 @@ from gan_runtime.store.queries.metrics import (
     best_epochs,
     changing_curves,
     curves,
+    declared_of,
     epoch_scores,
     means_of_epoch,
+    metric_table,
     not_finite,
     once_an_epoch,
     points_each,
     recorded,
 )
-from gan_runtime.store.queries.paper import Conditions, conditions, loss_quartiles, rates_by_device
 from gan_runtime.store.queries.run_rows import (
     RunRow,
     queue,
@@ -61,12 +71,19 @@ from gan_runtime.store.queries.samples import (
 )
 from gan_runtime.store.queries.speed import (
     STANDS_STILL,
+    PeakMemory,
     Progress,
     UsualSeconds,
+    epoch_times,
+    events,
+    peak_memory,
+    phases,
+    profile,
     progress,
     stands_still,
     typical_images_per_s,
     usual_seconds,
+    worker_times,
 )
 from gan_runtime.store.queries.studies import (
     StudyProgress,
@@ -75,16 +92,6 @@ from gan_runtime.store.queries.studies import (
     study_progress,
     study_results,
     study_runs,
-)
-from gan_runtime.store.queries.surfaces import SurfaceRow, runs_with_descent, surfaces
-from gan_runtime.store.queries.timeline import (
-    PeakMemory,
-    epoch_times,
-    events,
-    peak_memory,
-    phases,
-    profile,
-    worker_times,
 )
 from gan_runtime.store.queries.variants import (
     ComparableSet,

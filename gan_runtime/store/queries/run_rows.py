@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gan_runtime.base.errors import UnknownRunError, quoted
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.states import Status
-from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
+from gan_runtime.store.queries.metrics import columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gan_runtime.records.states import ENDED
-from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
+from gan_runtime.store.queries.metrics import columns_of, declared_of, names_of
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.queries.speed import progress
 from gan_runtime.store.store import Store

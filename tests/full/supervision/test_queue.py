@@ -18,7 +18,7 @@ from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from tests.support import toy_trainer
 from tests.support.trainers import end_trainers
 
@@ -66,7 +66,7 @@ def waiting(new_run: NewRun) -> list[RunDir]:
 
 def order(home: Home) -> list[str]:
     """Numbers of the waiting runs."""
-    return [row.run_id[-1] for row in queries.queue(memory.from_journals(home))]
+    return [row.run_id[-1] for row in queries.queue(ingest.store_of(home))]
 
 
 def person(code: str, *words: str) -> subprocess.Popen[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.records.home import Home
-from gan_runtime.store import memory, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.training import snapshots
 from tests.support.commands_in_processes import Start, starting
 
@@ -38,7 +38,7 @@ def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, 
         start, "surface", "run-0001", "--size", "5"
     )
 
-    store = memory.from_journals(Home(tmp_path))
+    store = ingest.store_of(Home(tmp_path))
     assert queries.runs_with_descent(store) == ["run-0001"]
     generator, discriminator = queries.surfaces(store, "run-0001")
     assert (generator.network, discriminator.network) == ("generator", "discriminator")
