@@ -14,11 +14,11 @@ from PIL import Image
 from benchmarks import bundle_command, markdown
 from gan_runtime.bundles.layout import KARMAN
 from gan_runtime.domains.flows import pictures as flow_pictures
-from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import film_files, journal
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import answers_of
 
 SHOWN_WAY = "map_reduce"
 HEADS = (

@@ -19,11 +19,11 @@ from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import Sample, compared, sample
 from gan_runtime.domains.showers.simulation import TINY, simulate
-from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import answers_of
 
 # Of all that is measured: the authors' first score, the mean profiles, and what the field compares by.
 SHOWN = (

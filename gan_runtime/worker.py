@@ -38,7 +38,7 @@ from gan_runtime.device_locks import handed
 from gan_runtime.engines.inputs import digest, fixed_inputs
 from gan_runtime.engines.task import check_batches, read_by_workload, workload_of
 from gan_runtime.hardware import framework_settings, hosts
-from gan_runtime.records import dataset_fingerprint, journal, processes, start_lock
+from gan_runtime.records import journal, processes, run_state
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.records.reasons import Cause, Reason, cause
@@ -61,7 +61,7 @@ def enter(words: list[str], module: str = processes.TRAINER, train: Trains | Non
     default `_train`.
     """
     device_locks.keep_in_place(handed(os.environ))
-    start_lock.handed(os.environ)
+    processes.handed_start_locks(os.environ)
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
         tempfile.tempdir = (
             scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
@@ -269,14 +269,14 @@ def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, d
     """
     home = Home(run.path.parent.parent)
     content = loading.content_of(spec.dataset, home)
-    if refusal := dataset_fingerprint.refusal(run, spec.dataset, content):
+    if refusal := run_state.data_refusal(run, spec.dataset, content):
         raise DatasetError(refusal)
     data = loading.load(spec.dataset, home)
     spec.check_set(data.rows)
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
     print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
-    return data, {dataset_fingerprint.FACT: content} if content else {}
+    return data, {run_state.DATA_FACT: content} if content else {}
 
 
 if __name__ == "__main__":

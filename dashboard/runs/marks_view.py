@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import actions
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.records.columns import MAX_REMARK, MAX_TAGS
+from gan_runtime.records.record import MAX_REMARK, MAX_TAGS
 from gan_runtime.store import queries
 
 

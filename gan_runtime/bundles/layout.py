@@ -17,7 +17,7 @@ from pathlib import Path
 from gan_runtime.base.errors import JournalError, RunStateError, SpecError
 from gan_runtime.records import film_files, journal
 from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.earlier_names import FILMS_FOLDER
+from gan_runtime.records.earlier_kinds import FILMS_FOLDER
 from gan_runtime.records.home import SHARE, SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir

@@ -1,6 +1,6 @@
 """What a run tells of its owner is left out of a bundle: names of hosts and folders, and the address of a TPU.
 
-Which fields that concerns is declared with them (records/columns.py, `Sharing` and `Private`).
+Which fields that concerns is declared with them (records/record.py, `Sharing` and `Private`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.records import lines
-from gan_runtime.records.columns import Private, Sharing
+from gan_runtime.records import run_files
 from gan_runtime.records.home import REPOSITORY
 from gan_runtime.records.kinds import RECORDS
-from gan_runtime.records.record import Record
+from gan_runtime.records.record import Private, Record, Sharing
 from gan_runtime.records.run_folder import RunDir
 
 # A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
@@ -89,8 +88,8 @@ class Privacy:
 
 def records_of(path: Path, kinds: tuple[type[Record], ...] = RECORDS) -> Iterator[bytes | dict[str, Any]]:
     """The lines of a journal: as they are where they hold numbers only, else as objects. What is no object is left out. Raises JournalError."""
-    bad, numbers_only = lines.BadLines(path), _numbers_only(kinds)
-    for line in itertools.chain.from_iterable(map(io.BytesIO, lines.pieces(path))):
+    bad, numbers_only = run_files.BadLines(path), _numbers_only(kinds)
+    for line in itertools.chain.from_iterable(map(io.BytesIO, run_files.pieces(path))):
         record = _object(line)
         if record is None:
             bad.count()

@@ -30,9 +30,9 @@ from gan_runtime.bundles.layout import (
     is_whole,
     most_bytes,
 )
-from gan_runtime.records import film_files, journal, numbering, tags_and_notes
+from gan_runtime.records import film_files, journal, run_state
 from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.home import Home
+from gan_runtime.records.home import Home, keep_count
 from gan_runtime.records.run_folder import RunDir
 
 CHUNK_BYTES = 1_000_000
@@ -150,7 +150,7 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
 
 def _without_pins(run: RunDir) -> None:
     """Tags and notes come along; which runs are pinned or hidden is each home's own matter."""
-    marked = tags_and_notes.of_run(run)
+    marked = run_state.marks_of(run)
     if marked.pinned or marked.hidden:
         journal.append(run.supervisor_journal, 1, journal.Marked(pinned=False, hidden=False, asker="import"))
 
@@ -251,7 +251,7 @@ def _place(folders: list[Path], home: Home) -> list[str]:
     """Moves whole runs to their places; when one cannot be moved, none is."""
     placed: list[Path] = []
     try:
-        numbering.keep_count(home.runs)
+        keep_count(home.runs)
         for folder in folders:
             placed.append(folder.rename(home.runs / folder.name))
     except OSError as error:

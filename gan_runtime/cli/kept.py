@@ -11,7 +11,7 @@ from rich.table import Table
 from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.cli import output, tables
 from gan_runtime.cli.arguments import HomeOption, JsonOption, RunArgument, commands
-from gan_runtime.records import tags_and_notes
+from gan_runtime.records import run_state
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.store import ingest, queries
 from gan_runtime.supervision import bin as runs_bin
@@ -134,10 +134,10 @@ def mark(
     chosen = Home.choose(home)
     folders = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
     for folder in folders if any(one is not None for one in (tag, untag, note, pin, hide)) else ():
-        own = [one for one in tags_and_notes.of_run(folder).tags if one not in (untag or ())]
+        own = [one for one in run_state.marks_of(folder).tags if one not in (untag or ())]
         tags = None if tag is None and untag is None else [*own, *(tag or ())]
         commands(chosen).mark([folder.run_id], tags=tags, remark=note, pinned=pin, hidden=hide)
-    found = {folder.run_id: tags_and_notes.of_run(folder) for folder in folders}
+    found = {folder.run_id: run_state.marks_of(folder) for folder in folders}
     if as_json:
         return output.print_json({run_id: asdict(one) for run_id, one in found.items()})
     for run_id, one in found.items():

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from gan_runtime.base.errors import CheckpointError, FieldError, RunStateError, SpecError, quoted
 from gan_runtime.commands.bound import Bound, change
-from gan_runtime.records import journal, tags_and_notes
-from gan_runtime.records.columns import MAX_REMARK, MAX_TAGS
+from gan_runtime.records import journal, run_state
 from gan_runtime.records.journal import ACTIVE, Marked
+from gan_runtime.records.record import MAX_REMARK, MAX_TAGS
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status, steps_per_epoch
 from gan_runtime.supervision import bin
@@ -106,7 +106,7 @@ class KeepCommands(Bound):
         status = latest_status(run).status
         if status in ACTIVE:
             raise RunStateError(f"run {run_id} is {status}: stop it first, then delete it.")
-        if tags_and_notes.of_run(run).pinned:
+        if run_state.marks_of(run).pinned:
             raise RunStateError(f"run {run_id} is pinned: unpin it first, then delete it.")
         key = bin.put(run, self.actor.name)
         self.measure()

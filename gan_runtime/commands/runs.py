@@ -12,9 +12,8 @@ from gan_runtime.base.errors import FieldError, HomeError, RunStateError, SpecEr
 from gan_runtime.commands.bound import Bound, change
 from gan_runtime.jobs import data_jobs
 from gan_runtime.records import journal
-from gan_runtime.records.home import Home
+from gan_runtime.records.home import Home, next_number, next_rank
 from gan_runtime.records.journal import ACTIVE, ENDED, Created, Renamed, StatusChange, StudyPlace
-from gan_runtime.records.numbering import next_number, next_rank
 from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status

@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gan_runtime.base.errors import DeviceLockError
-from gan_runtime.records.columns import UtcTime
+from gan_runtime.records.record import UtcTime
 
 # ---- the folder ----------------------------------------------------------------------------------
 

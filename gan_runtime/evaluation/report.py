@@ -9,9 +9,9 @@ from typing import Any
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import answers_of
 
 
 @dataclass(frozen=True)

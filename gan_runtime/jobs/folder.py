@@ -24,9 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gan_runtime.jobs import job
 from gan_runtime.records import processes, run_files
-from gan_runtime.records.columns import Count, Document, Label, Name, Text, UtcTime
 from gan_runtime.records.home import is_run_name
-from gan_runtime.records.record import now
+from gan_runtime.records.record import Count, Document, Label, Name, Text, UtcTime, now
 from gan_runtime.records.run_folder import Pid, Started, TaskFolder, write_whole
 
 EndState = Literal["finished", "failed", "cancelled", "lost"]

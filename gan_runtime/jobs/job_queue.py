@@ -29,8 +29,7 @@ from gan_runtime.hardware import framework_settings
 from gan_runtime.jobs.folder import Asked, JobDir, JobLook
 from gan_runtime.jobs.job import Job, as_document, job_named, jobs
 from gan_runtime.records import processes, run_files
-from gan_runtime.records.home import Home, is_run_name
-from gan_runtime.records.numbering import next_number
+from gan_runtime.records.home import Home, is_run_name, next_number
 
 WORKER = "gan_runtime.jobs.worker"
 KEPT = 100  # folders of ended jobs

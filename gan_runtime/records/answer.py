@@ -7,11 +7,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.records.columns import MAX_METRICS, Count, Document, Name, Rank, Step
-from gan_runtime.records.record import Column, Record, RowTable, agree
-from gan_runtime.records.standing import answer_place
+from gan_runtime.records.record import (
+    MAX_METRICS,
+    Column,
+    Count,
+    Document,
+    Name,
+    Rank,
+    Record,
+    RowTable,
+    Step,
+    agree,
+)
+from gan_runtime.records.states import answer_place
 
-MOST_STEPS = 10_000  # of an evaluation that predicts step by step
 KEPT = "epoch "  # begins the name of weights that a run has kept after an epoch; no checkpoint is called so
 ArrayPath = Annotated[str, Field(pattern=r"^[a-z_]{1,40}/[A-Za-z0-9._-]{1,160}\.npz$")]
 

@@ -1,30 +1,207 @@
-"""Answers of journals from before there were answers: the kinds `physics`, `flow` and `surface`, one evaluation each.
+"""The kinds of records in which version 0.2.0 wrote what jobs measure of a checkpoint, one for each evaluation, and its names on disk.
 
-An evaluation that writes its answers itself keeps to these names, on which the views of its domain are built
-(domains/*/views.sql and store/schema.sql):
-
-| Kind | evaluation | key | facts | curves | arrays |
-|---|---|---|---|---|---|
-| physics | physics | `epoch 3` | showers, grid, periodic | x, y; series real, generated; facts energy, angle: [from, to] | real, generated: brightest cells in MeV; facts pair, energy_gev, angle, share |
-| flow | rollout | all that makes two iterations equal (`rollout_key`) | the fields of `Flow` that are no lists of numbers | by step; series prediction, persistence, truth, replay; `stages`: series seconds, times, median_s, facts names | frames: the file |
-| surface | loss_surface | the network | network, images, share_x, share_y | loss: a map with facts columns; path: series loss, epoch | |
-
-Scores of a rollout have the baselines reference and replay. Numbers of the run are those of physics (physics_) and of
-iterations that ask the usual question (flow_), of which those in tiles come before the whole picture.
+Journals hold them still; they are taken in as answers (earlier_answers.py). `physics`: showers that a run's networks generate, beside
+real ones. `flow`: a run's model iterated, its picture its own next source, beside the true pictures; one record for each way in
+which the pictures were made (engines/tiling/stopwatch.py), those of one job with its id in common, `iteration`. `surface`: the losses
+along the path of the weights.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Score, Series
-from gan_runtime.records.columns import Count, Name, Step
-from gan_runtime.records.earlier_flow import Flow, FlowScore, FlowSeries, FlowStage
-from gan_runtime.records.earlier_physics import Physics, PhysicsCurve, PhysicsShower
-from gan_runtime.records.record import Record, agree
+from gan_runtime.records.record import MOST_STEPS, Count, Name, Rank, Record, Step, agree
+
+# Names on disk: journals of single kinds of evaluations, and the folder of the films of rollouts.
+JOURNALS = ("surface", "physics", "flow")
+FILMS_FOLDER = "flow"
+MOST_CELLS = 10_000_000  # of a grid, so that no page makes room for more than it has
+Side = Literal["real", "generated"]
+Axis = Annotated[int, Field(ge=1, le=10_000)]
+Bounds = tuple[float, float]
+
+
+class PhysicsScore(BaseModel):
+    """A score of generated beside real showers, and under `floor` the same of other real ones; errors are one standard deviation. NaN:
+    there is none."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    name: Name
+    value: float
+    error: float = math.nan
+    floor: float = math.nan
+    floor_error: float = math.nan
+
+
+class PhysicsCurve(BaseModel):
+    """Means or shares over `x` of real and generated showers, with standard deviations. `energy`: from and to, GeV; `angle`: rad; None
+    for all showers. `y`: of a map the second place of each number; else empty, as in records from before there were maps."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    name: Name
+    energy: Bounds | None = None
+    angle: Bounds | None = None
+    x: list[float]
+    y: list[float] = Field(default_factory=list)
+    real: list[float]
+    real_error: list[float]
+    generated: list[float]
+    generated_error: list[float]
+
+    @model_validator(mode="after")
+    def _one_number_a_place(self) -> Self:
+        agree(self.x, self.y or self.x, self.real, self.real_error, self.generated, self.generated_error)
+        return self
+
+
+class PhysicsShower(BaseModel):
+    """One shower: its brightest cells, by their place in the flat grid, in MeV. `pair`: the real and the generated one of a pair were
+    asked for with the same energy and angle. `share`: how much of the shower's energy these cells hold."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    pair: Count
+    side: Side
+    energy_gev: float
+    angle: float | None
+    cells: list[Count]
+    mev: list[float]
+    share: float
+
+    @model_validator(mode="after")
+    def _one_energy_a_cell(self) -> Self:
+        agree(self.cells, self.mev)
+        return self
+
+
+class Physics(Record):
+    """One checkpoint of a run, measured. `grid`: cells along x, y and z; `periodic`: axes that close on themselves; `checkpoint`: which
+    it was, such as "best"; `showers`: how many were compared."""
+
+    is_numbers_only = True
+
+    kind: Literal["physics"] = "physics"
+    epoch: Step
+    step: Step
+    checkpoint: Name
+    showers: Count
+    grid: tuple[Axis, Axis, Axis]
+    periodic: list[Annotated[int, Field(ge=0, le=2)]] = Field(default_factory=list)
+    scores: list[PhysicsScore]
+    curves: list[PhysicsCurve]
+    pictures: list[PhysicsShower]
+
+    @model_validator(mode="after")
+    def _cells_of_the_grid(self) -> Self:
+        check_cells(self.grid, self.pictures)
+        return self
+
+
+def check_cells(grid: tuple[int, int, int], pictures: list[PhysicsShower]) -> None:
+    """Raises ValueError when a grid is too large, or a shower lies beyond it."""
+    size = math.prod(grid)
+    if size > MOST_CELLS:
+        raise ValueError(f"grid must have at most {MOST_CELLS:,} cells")
+    if any(cell >= size for shower in pictures for cell in shower.cells):
+        raise ValueError("pictures must lie in the grid")
+
+
+Way = Literal["naive", "map_reduce", "whole"]
+Blend = Literal["none", "hann"]
+Pixels = Annotated[int, Field(ge=1, le=100_000)]
+Title = Annotated[str, Field(max_length=120)]
+FramesFile = Annotated[str, Field(pattern=r"^(flow/[a-z0-9_-]{1,120}\.npz)?$")]
+
+
+class FlowScore(BaseModel):
+    """A single number of all steps together. `reference`: what domains/flows/score_metrics.py says; `replay`: the same of the replay of the nearest
+    training film; NaN: there is none."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    name: Name
+    value: float
+    reference: float = math.nan
+    replay: float = math.nan
+
+
+class FlowSeries(BaseModel):
+    """A number a step, from step `first` on: of the prediction, of the copied start frame (persistence), of the true frames, and of the replay
+    of the nearest training film, NaN from its end on. Empty: there is no such number."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    name: Name
+    first: Annotated[int, Field(ge=0, le=1)] = 1
+    values: list[float]
+    persistence: list[float] = Field(default_factory=list)
+    truth: list[float] = Field(default_factory=list)
+    replay: list[float] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_number_a_step(self) -> Self:
+        others = (numbers or self.values for numbers in (self.persistence, self.truth, self.replay))
+        agree(self.values, *others)
+        return self
+
+
+class FlowStage(BaseModel):
+    """Seconds that one stage took: of all its calls, and the median of one."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    name: Name
+    seconds: float
+    times: Count
+    median_s: float
+
+
+class Flow(Record):
+    """A checkpoint's model, iterated `steps` times in one way.
+
+    `checkpoint`: which it was, such as "best", or "epoch 3" where it was weights that the run has kept. `cores`: that shared the tiles. `tile`, `overlap`: pixels; `tiles`: how many cover
+    the picture; of the way "whole" one, as large as the padded picture. `grid`: height, width, channels. `reynolds`: of the held-out
+    trajectory, None for pictures; `trajectory`: which of those held out, from 0; `start`: the frame in it that was given.
+    `is_usual`: whether the question is the usual one, which can be compared with that of other runs: the first trajectory from its first frame
+    on, as many steps as are taken where nobody says how many. `solver_steps`: between two frames, None for pictures. `film`: the trajectory in
+    words, such as "Re 140, width 14", and `obstacle_width` of it, in cells; "" and None in records of version 0.2.0. `replay`: the nearest training film, and
+    from which frame on; "" without. `frames`: the file of truth and prediction in the run's folder, "" without.
+    """
+
+    is_numbers_only = True
+
+    kind: Literal["flow"] = "flow"
+    iteration: Name
+    way: Way
+    epoch: Step
+    step: Step
+    checkpoint: Name
+    engine: Name
+    cores: Rank
+    tile: tuple[Pixels, Pixels]
+    overlap: Count
+    blend: Blend
+    tiles: Count
+    grid: tuple[Pixels, Pixels, Pixels]
+    reynolds: float | None = None
+    trajectory: Count
+    start: Count
+    steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
+    is_usual: bool = False
+    solver_steps: Annotated[Count, Field(ge=1)] | None = None
+    film: Title = ""
+    obstacle_width: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    replay: Title = ""
+    scores: list[FlowScore]
+    by_step: list[FlowSeries]
+    stages: list[FlowStage]
+    frames: FramesFile = ""
+
+    @model_validator(mode="after")
+    def _a_number_for_each_step(self) -> Self:
+        for series in self.by_step:
+            if len(series.values) != self.steps + 1 - series.first:
+                raise ValueError(f"{series.name} must have a number for each of {self.steps} steps")
+        return self
 
 
 class Surface(Record):
@@ -57,155 +234,3 @@ class Surface(Record):
 
 Earlier = Physics | Flow | Surface
 EARLIER: tuple[type[Record], ...] = (Physics, Flow, Surface)
-_FLOW_FACTS = (
-    *(
-        "iteration",
-        "way",
-        "engine",
-        "cores",
-        "tile",
-        "overlap",
-        "blend",
-        "tiles",
-        "grid",
-        "reynolds",
-        "trajectory",
-    ),
-    *("start", "steps", "is_usual", "solver_steps", "film", "obstacle_width", "replay"),
-)
-
-
-def answer_of(record: Earlier) -> Answer:
-    """The same measurement as an answer."""
-    match record:
-        case Physics():
-            return _of_physics(record)
-        case Flow():
-            return _of_flow(record)
-        case Surface():
-            return _of_surface(record)
-
-
-def rollout_key(record: Flow) -> str:
-    """Equal for iterations that begin in the same frame, take as many steps and divide the picture in the same way.
-
-    Weights kept after an epoch are no checkpoint: they never take the place of one.
-    """
-    weights = "weights" if record.checkpoint.startswith(KEPT) else "checkpoint"
-    tiles = f"{record.way}, {record.cores} cores, overlap {record.overlap}, {record.blend}"
-    return f"{weights} of epoch {record.epoch}, {tiles}, film {record.trajectory} from {record.start}, {record.steps} steps"
-
-
-def _of_physics(record: Physics) -> Answer:
-    return Answer(
-        attempt=record.attempt,
-        at=record.at,
-        evaluation="physics",
-        key=f"epoch {record.epoch}",
-        epoch=record.epoch,
-        step=record.step,
-        checkpoint=record.checkpoint,
-        facts={"showers": record.showers, "grid": list(record.grid), "periodic": record.periodic},
-        metric_prefix="physics_",
-        scores=[Score(**score.model_dump(), samples=record.showers) for score in record.scores],
-        curves=[_physics_curve(curve) for curve in record.curves],
-        arrays=[_shower(shower) for shower in record.pictures],
-    )
-
-
-def _physics_curve(curve: PhysicsCurve) -> Curve:
-    bins = {
-        name: list(limits) for name in ("energy", "angle") if (limits := getattr(curve, name)) is not None
-    }
-    real = Series(name="real", values=curve.real, error=curve.real_error)
-    generated = Series(name="generated", values=curve.generated, error=curve.generated_error)
-    return Curve(name=curve.name, x=curve.x, y=curve.y, series=[real, generated], facts=bins)
-
-
-def _shower(shower: PhysicsShower) -> ArrayFile:
-    facts = {name: getattr(shower, name) for name in ("pair", "energy_gev", "angle", "share")}
-    return ArrayFile(name=shower.side, places=shower.cells, values=shower.mev, facts=facts)
-
-
-def _of_flow(record: Flow) -> Answer:
-    return Answer(
-        attempt=record.attempt,
-        at=record.at,
-        evaluation="rollout",
-        key=rollout_key(record),
-        epoch=record.epoch,
-        step=record.step,
-        checkpoint=record.checkpoint,
-        facts=record.model_dump(include=set(_FLOW_FACTS)),
-        metric_prefix="flow_" if record.is_usual else "",
-        precedence=0 if record.way == "whole" else 1,
-        scores=[_flow_score(score) for score in record.scores],
-        curves=[*map(_by_step, record.by_step), *_stages(record.stages)],
-        arrays=[ArrayFile(name="frames", file=record.frames)] if record.frames else [],
-    )
-
-
-def _flow_score(score: FlowScore) -> Score:
-    baselines = {"reference": score.reference, "replay": score.replay}
-    given = {name: value for name, value in baselines.items() if not math.isnan(value)}
-    return Score(name=score.name, value=score.value, baselines=given)
-
-
-def _by_step(series: FlowSeries) -> Curve:
-    lines = {
-        "prediction": series.values,
-        "persistence": series.persistence,
-        "truth": series.truth,
-        "replay": series.replay,
-    }
-    steps = [float(series.first + place) for place in range(len(series.values))]
-    return Curve(
-        name=series.name,
-        x=steps,
-        series=[Series(name=name, values=values) for name, values in lines.items() if values],
-    )
-
-
-def _stages(stages: list[FlowStage]) -> list[Curve]:
-    if not stages:
-        return []
-    lines = {
-        name: [float(getattr(stage, name)) for stage in stages] for name in ("seconds", "times", "median_s")
-    }
-    return [
-        Curve(
-            name="stages",
-            x=[float(number) for number in range(len(stages))],
-            series=[Series(name=name, values=values) for name, values in lines.items()],
-            facts={"names": [stage.name for stage in stages]},
-        )
-    ]
-
-
-def _of_surface(record: Surface) -> Answer:
-    epochs = [float(epoch) for epoch in record.path_epoch]
-    grid = Curve(
-        name="loss",
-        x=record.x * len(record.y),
-        y=[y for y in record.y for _ in record.x],
-        series=[Series(name="loss", values=record.loss)],
-        facts={"columns": len(record.x)},
-    )
-    path = Curve(
-        name="path",
-        x=record.path_x,
-        y=record.path_y,
-        series=[Series(name="loss", values=record.path_loss), Series(name="epoch", values=epochs)],
-    )
-    return Answer(
-        attempt=record.attempt,
-        at=record.at,
-        evaluation="loss_surface",
-        key=record.network,
-        epoch=max(record.path_epoch, default=0),
-        step=0,
-        checkpoint="snapshots",
-        facts=record.model_dump(include={"network", "images", "share_x", "share_y"}),
-        scores=[],
-        curves=[grid, path],
-    )

@@ -1,13 +1,19 @@
 """The frames of an iteration, true and predicted, in one file of the run's folder: <rollout>-<way>.npz.
 
 Values as networks see them, in [-1, 1], as float16: 3 digits, enough for pictures. Long iterations leave out frames evenly. Films that
-travel may be small ones (`differences_of`). A file may come from someone else, so it is looked through before it is taken.
+travel may be small ones (`differences_of`). A file may come from someone else, so it is looked through before it is taken: what it
+holds is known before room is made for it, and nothing in it is run. NumPy's own reader makes an array as large as a header of 100 bytes
+tells, and takes whatever else lies in the file.
 """
 
 from __future__ import annotations
 
+import io
 import itertools
+import math
 import re
+import zipfile
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.base import disk
+from gan_runtime.base import disk, zip_directory
 from gan_runtime.base.errors import HomeError, PictureError
-from gan_runtime.records import lines, npz_file, run_files, standing
-from gan_runtime.records.answer import MOST_STEPS
+from gan_runtime.records import run_files, states
+from gan_runtime.records.record import MOST_STEPS
 from gan_runtime.records.run_folder import RunDir
 
 MOST_BYTES = 64_000_000  # of both films, before they are packed
@@ -93,7 +99,7 @@ def read(run: RunDir, file: str) -> Frames:
     folder, _, name = file.partition("/")
     if folder != run.films.name or not FILE_NAME.fullmatch(name):
         raise PictureError("its name is not that of a film in the folder of the run")
-    stored = npz_file.arrays(run_files.opened(run.films, name), _KINDS, MAX_BYTES)
+    stored = _npz_arrays(run_files.opened(run.films, name), _KINDS, MAX_BYTES)
     _check_shapes(stored["truth"], stored["predicted"])
     truth, predicted = _unpacked(stored["truth"]), _unpacked(stored["predicted"])
     frames = Frames(stored["steps"], truth, predicted, stored["mask"])
@@ -106,8 +112,8 @@ def named(run: RunDir) -> list[Path]:
     texts = {f'"{run.films.name}/{path.name}"'.encode(): path for path in sorted(run.films.glob("*.npz"))}
     if not texts:
         return []
-    journals = [path for path in run.journals() if standing.is_of_evaluations(path.name)]
-    pieces = itertools.chain.from_iterable(map(lines.pieces, journals))
+    journals = [path for path in run.journals() if states.is_of_evaluations(path.name)]
+    pieces = itertools.chain.from_iterable(map(run_files.pieces, journals))
     known = {text for piece in pieces for text in texts if text in piece}
     return [path for text, path in texts.items() if text in known]
 
@@ -161,3 +167,50 @@ def _of_differences(differences: NDArray[np.int8]) -> NDArray[np.float16]:
     for axis in _AXES:
         levels = np.cumsum(levels, axis=axis, dtype=np.int8)
     return np.moveaxis(np.divide(levels, LEVELS, dtype=np.float16), 0, -1)
+
+
+_ENCRYPTED = 0x1  # of the flags of a member
+_HEADER_CHARACTERS = 1_000  # of a member: its type and shape; NumPy writes about 120
+Kinds = Mapping[str, Collection[np.dtype[Any]]]
+
+
+def _npz_arrays(file: int, kinds: Kinds, most_bytes: int) -> dict[str, NDArray[Any]]:
+    """The arrays of an open file, which is closed. They cannot be written to.
+
+    `kinds`: the names that it must hold, no more and no less, and which types each may have. `most_bytes`: of all arrays, unpacked.
+
+    Raises:
+        PictureError: it holds something else; the message says what, as the end of a sentence.
+    """
+    try:
+        with zip_directory.opened(file, len(kinds)) as members:
+            _check_members(members, kinds, most_bytes)
+            return {name: _array(members.read(f"{name}.npy"), name, kinds[name]) for name in kinds}
+    except PictureError:
+        raise
+    except Exception:  # zipfile, zlib and NumPy raise what the broken part of a file makes them raise
+        raise PictureError("it is damaged") from None
+
+
+def _check_members(members: zipfile.ZipFile, kinds: Kinds, most_bytes: int) -> None:
+    listed = members.infolist()
+    if sorted(member.filename for member in listed) != sorted(f"{name}.npy" for name in kinds):
+        raise PictureError(f"it does not hold {', '.join(kinds)} alone")
+    if sum(member.file_size for member in listed) > most_bytes:
+        raise PictureError(f"it has more than {most_bytes:,} bytes, unpacked")
+    packed = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if any(member.flag_bits & _ENCRYPTED or member.compress_type not in packed for member in listed):
+        raise PictureError("it is encrypted or packed as NumPy packs nothing")
+
+
+def _array(content: bytes, name: str, kinds: Collection[np.dtype[Any]]) -> NDArray[Any]:
+    file = io.BytesIO(content)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise PictureError(f"its {name} are of another format")
+    shape, is_fortran, kind = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_CHARACTERS)
+    if kind not in kinds:  # so no objects, which would be unpickled
+        raise PictureError(f"its {name} are of the type {str(kind)[:20]}")
+    begin = file.tell()
+    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != len(content) - begin:
+        raise PictureError(f"its {name} are not as many as it tells")
+    return np.frombuffer(content, kind, offset=begin).reshape(shape, order="F" if is_fortran else "C")

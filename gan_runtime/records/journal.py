@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from gan_runtime.base.errors import HomeError
-from gan_runtime.records import lines
+from gan_runtime.records import run_files
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.earlier_kinds import Surface
 from gan_runtime.records.kinds import (
@@ -51,8 +51,17 @@ from gan_runtime.records.measured import (
     WorkerTimes,
 )
 from gan_runtime.records.record import Record, now
-from gan_runtime.records.standing import Standing, answer_place, is_journal, rank, source, standing
-from gan_runtime.records.states import ACTIVE, ENDED, Status
+from gan_runtime.records.states import (
+    ACTIVE,
+    ENDED,
+    Standing,
+    Status,
+    answer_place,
+    is_journal,
+    rank,
+    source,
+    standing,
+)
 
 __all__ = [
     "ACTIVE",
@@ -202,15 +211,15 @@ class Chunk:
 
 
 def chunks(
-    path: Path, offset: int = 0, max_bytes: int = lines.PIECE_BYTES, reader: Reader = READER
+    path: Path, offset: int = 0, max_bytes: int = run_files.PIECE_BYTES, reader: Reader = READER
 ) -> Iterator[Chunk]:
     """The whole records after byte `offset`, piece by piece. A last line without its newline is left for the next time.
 
     Raises:
         JournalError: a line is longer than any record, or too many lines are none, such as in a file of something else.
     """
-    bad = lines.BadLines(path)
-    for piece in lines.pieces(path, offset, max_bytes):
+    bad = run_files.BadLines(path)
+    for piece in run_files.pieces(path, offset, max_bytes):
         records: list[Record] = []
         places: list[int] = []
         skipped: list[Skipped] = []
@@ -227,7 +236,7 @@ def chunks(
         yield Chunk(records, places, offset, tuple(skipped))
 
 
-def read(path: Path, offset: int = 0, max_bytes: int = lines.PIECE_BYTES) -> Chunk:
+def read(path: Path, offset: int = 0, max_bytes: int = run_files.PIECE_BYTES) -> Chunk:
     """The first of `chunks`; one without records where there is nothing new."""
     return next(chunks(path, offset, max_bytes), Chunk([], [], offset, ()))
 
@@ -241,14 +250,14 @@ def read_all(path: Path) -> list[Record]:
 
 def first(path: Path) -> Record | Skipped | None:
     """The record of the first line, or what is wrong with it; None as long as it is not whole. Raises as `chunks`."""
-    piece = next(lines.pieces(path, size=1), b"")
+    piece = next(run_files.pieces(path, size=1), b"")
     return _record(piece) if piece else None
 
 
 def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
     """The records whose lines hold `word`, each with the place of its line. Other lines, which may be many, are not looked at. Raises as `chunks`."""
-    place, bad = 0, lines.BadLines(path)
-    for piece in lines.pieces(path):
+    place, bad = 0, run_files.BadLines(path)
+    for piece in run_files.pieces(path):
         for line in io.BytesIO(piece) if word in piece else ():
             if word in line:
                 record = _record(line)

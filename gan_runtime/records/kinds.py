@@ -11,8 +11,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.columns import (
+from gan_runtime.records.earlier_kinds import EARLIER
+from gan_runtime.records.measured import MEASURED
+from gan_runtime.records.reasons import Cause, Reason, cause_of
+from gan_runtime.records.record import (
     MAX_METRICS,
+    Author,
+    Column,
     Count,
     Details,
     Document,
@@ -22,18 +27,16 @@ from gan_runtime.records.columns import (
     Options,
     Private,
     Rank,
+    Record,
     Remark,
+    RowTable,
     Sharing,
     Step,
     Tags,
     Text,
+    now,
 )
-from gan_runtime.records.earlier_kinds import EARLIER
-from gan_runtime.records.measured import MEASURED
-from gan_runtime.records.reasons import Cause, Reason, cause_of
-from gan_runtime.records.record import Author, Column, Record, RowTable, now
-from gan_runtime.records.standing import source
-from gan_runtime.records.states import STAGES, Status
+from gan_runtime.records.states import STAGES, Status, source
 from gan_runtime.spec import nesting
 
 Level = Literal["info", "warning", "error"]

@@ -9,26 +9,24 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.records.columns import (
+from gan_runtime.records.record import (
     MAX_METRICS,
+    Author,
     Bytes,
+    Column,
     Count,
     Document,
     Label,
     Name,
-    PictureName,
-    Rank,
-    Step,
-)
-from gan_runtime.records.record import (
-    Author,
-    Column,
     Origin,
     Part,
+    PictureName,
+    Rank,
     Record,
     Row,
     RowTable,
     Series,
+    Step,
     agree,
 )
 

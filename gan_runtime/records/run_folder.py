@@ -7,7 +7,7 @@ journal-launcher.jsonl     which of several workers ended, and how
 process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
 STOP                       a request to stop, and whose it is; anyone may write it
 journal-evaluations.jsonl  the answers of evaluations of its checkpoints, measured by jobs; their files lie in folders next to it;
-                           earlier versions had a journal for each kind (records/earlier_kinds.py)
+                           earlier versions had a journal for each kind (records/earlier_answers.py)
 samples/ checkpoints/ snapshots/ log.txt
 """
 
@@ -25,9 +25,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from gan_runtime.base.errors import HomeError, JournalError
-from gan_runtime.records import journal, run_files, standing
-from gan_runtime.records.columns import Attempt, Rank
-from gan_runtime.records.earlier_names import FILMS_FOLDER
+from gan_runtime.records import journal, run_files, states
+from gan_runtime.records.earlier_kinds import FILMS_FOLDER
+from gan_runtime.records.record import Attempt, Rank
 from gan_runtime.spec import RunSpec
 
 Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers would name groups of processes
@@ -100,7 +100,7 @@ class RunDir(TaskFolder):
 
     @property
     def start_lock(self) -> Path:
-        """Held from before the newest start until its last process is gone (records/start_lock.py)."""
+        """Held from before the newest start until its last process is gone (records/processes.py)."""
         return self.path / ".start.lock"
 
     @property
@@ -130,10 +130,10 @@ class RunDir(TaskFolder):
     @property
     def evaluations_journal(self) -> Path:
         """Answers of evaluations of its checkpoints."""
-        return self.path / standing.EVALUATIONS
+        return self.path / states.EVALUATIONS
 
     def earlier_journal(self, kind: str) -> Path:
-        """Where earlier versions wrote the answers of a kind of evaluation (earlier_names.JOURNALS)."""
+        """Where earlier versions wrote the answers of a kind of evaluation (earlier_kinds.JOURNALS)."""
         return self.path / f"journal-{kind}.jsonl"
 
     @property

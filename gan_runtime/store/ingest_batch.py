@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from gan_runtime.base.errors import GanRuntimeError, PictureError
 from gan_runtime.records import journal
 from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.columns import YEARS
-from gan_runtime.records.earlier_kinds import Earlier, answer_of
-from gan_runtime.records.record import Author, Origin, Record, Row
+from gan_runtime.records.earlier_answers import answer_of
+from gan_runtime.records.earlier_kinds import Earlier
+from gan_runtime.records.record import YEARS, Author, Origin, Record, Row
 from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store.record_tables import RecordTable, RecordTables
 from gan_runtime.store.store import Store, Writer, may_be_of_one_run

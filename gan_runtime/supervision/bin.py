@@ -22,10 +22,10 @@ from typing import Any
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, JournalError, RunStateError, UnknownRunError, quoted
 from gan_runtime.records import journal, run_files
-from gan_runtime.records.columns import YEARS
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.reasons import Reason, cause
+from gan_runtime.records.record import YEARS
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.supervision import bin_clock

@@ -12,10 +12,9 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import DatasetError, FieldError, RunStateError, SpecError
 from gan_runtime.data import loading
 from gan_runtime.jobs import data_jobs
-from gan_runtime.records import dataset_fingerprint, journal, lines
-from gan_runtime.records.home import Home, command_line
+from gan_runtime.records import journal, run_files, run_state
+from gan_runtime.records.home import Home, command_line, next_rank
 from gan_runtime.records.journal import Changed, Created, StatusChange, StudyPlace
-from gan_runtime.records.numbering import next_rank
 from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.run_state import latest_status
@@ -136,14 +135,14 @@ def refusal(run: RunDir) -> str:
 def _of_other_data(run: RunDir) -> str:
     dataset, home = _dataset_of(run), Home(run.path.parent.parent)
     try:
-        return dataset_fingerprint.refusal(run, dataset, loading.content_of(dataset, home))
+        return run_state.data_refusal(run, dataset, loading.content_of(dataset, home))
     except DatasetError:  # it is gone, or damaged: told when the run asks for it
         return ""
 
 
 def _has_measured(run: RunDir) -> bool:
     journals = [path for path in run.journals() if path != run.supervisor_journal]
-    return any(b'"kind":"scalars"' in piece for path in journals for piece in lines.pieces(path))
+    return any(b'"kind":"scalars"' in piece for path in journals for piece in run_files.pieces(path))
 
 
 def _study(run: RunDir) -> StudyPlace | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Place
 from gan_runtime.device_locks import handed
-from gan_runtime.records import journal, processes, start_lock
+from gan_runtime.records import journal, processes
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
@@ -76,7 +76,7 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_La
     command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
     # Handed on, since a worker that outlives this process still has its device and is of this
     # start.
-    locks = [*(one.number for one in handed(os.environ)), *start_lock.handed(os.environ)]
+    locks = [*(one.number for one in handed(os.environ)), *processes.handed_start_locks(os.environ)]
     return [
         _LaunchedWorker(
             Place(rank, spec.workers),

@@ -10,7 +10,7 @@ import numpy as np
 from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays, Engine
 from gan_runtime.engines.state_names import average_owners
-from gan_runtime.records import journal, lines
+from gan_runtime.records import journal, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, JournalWriter, Record
 from gan_runtime.records.run_folder import RunDir
@@ -69,7 +69,7 @@ def _refuse_to_begin_again(run: RunDir) -> None:
     """A run that has trained an epoch has saved it, unless it was killed just then, its checkpoints were lost, or they never came
     with it from another home. To begin again would make all its numbers void."""
     path = run.trainer_journal()
-    epochs = sum(piece.count(b'"kind":"epoch",') for piece in lines.pieces(path)) if path.exists() else 0
+    epochs = sum(piece.count(b'"kind":"epoch",') for piece in run_files.pieces(path)) if path.exists() else 0
     if epochs and not is_cut_off_before_saving(run):
         raise CheckpointError(
             f"run {run.run_id} has trained {epochs} epoch(s), but has no checkpoint to go on from, as after an import: "

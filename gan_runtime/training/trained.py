@@ -22,7 +22,7 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Engine
 from gan_runtime.engines.inputs import drawn_inputs, inputs_of
 from gan_runtime.engines.task import read_by_workload, workload_of
-from gan_runtime.records import dataset_fingerprint
+from gan_runtime.records import run_state
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -81,7 +81,7 @@ def number_of(label: str, classes: tuple[str, ...]) -> int:
 def check_data(run: RunDir, home: Home) -> None:
     """Raises DatasetError when the run's data set is gone, or another one was prepared under its name: classes may be others."""
     dataset = run.spec().dataset
-    if refusal := dataset_fingerprint.refusal(run, dataset, loading.content_of(dataset, home)):
+    if refusal := run_state.data_refusal(run, dataset, loading.content_of(dataset, home)):
         raise DatasetError(refusal)
 
 

@@ -20,10 +20,9 @@ from PIL import Image
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records import film_files, journal, lines, tags_and_notes
-from gan_runtime.records.home import SUBMITTED_NAME, Home
+from gan_runtime.records import film_files, journal, run_files, run_state
+from gan_runtime.records.home import SUBMITTED_NAME, Home, next_number
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.numbering import next_number
 from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
@@ -659,7 +658,7 @@ def test_a_run_whose_journal_is_no_journal_is_neither_packed_nor_loaded(
     ended: RunDir, other: Home, tmp_path: Path
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
-    no_records = b"what is this?\n" * (lines.MAX_BAD_LINES + 1)
+    no_records = b"what is this?\n" * (run_files.MAX_BAD_LINES + 1)
     crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-0.jsonl", no_records)
     with pytest.raises(BundleError, match=r"run quick-0001 in .* is not whole"):
         bundles.unpack(crafted, other)
@@ -685,7 +684,7 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
     marked = journal.Marked(tags=["mine"], pinned=True, hidden=True).model_dump_json().encode() + b"\n"
     crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-supervisor.jsonl", marked)
     assert bundles.unpack(crafted, other) == ["quick-0001"]
-    assert tags_and_notes.of_run(other.run_dir("quick-0001")) == tags_and_notes.Marks(tags=("mine",))
+    assert run_state.marks_of(other.run_dir("quick-0001")) == run_state.Marks(tags=("mine",))
     [row] = queries.run_table(ingest.store_of(other)).to_dict("records")
     assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])
 

@@ -12,8 +12,7 @@ from gan_runtime.base.errors import JobError
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.jobs.job_queue import JobSupervisor
-from gan_runtime.records.home import Home
-from gan_runtime.records.numbering import next_number
+from gan_runtime.records.home import Home, next_number
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import folder_watcher, queries
 from gan_runtime.store.ingest import Ingestor

@@ -26,7 +26,6 @@ from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, 
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import Sample
 from gan_runtime.evaluation import requests
-from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
@@ -35,6 +34,7 @@ from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan, StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import answers_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots, trained
 from gan_runtime.training.checkpoints import Checkpoint

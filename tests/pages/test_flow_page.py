@@ -18,7 +18,7 @@ from gan_runtime.engines.tiling.stopwatch import Way
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import film_files, journal
-from gan_runtime.records.earlier_kinds import rollout_key
+from gan_runtime.records.earlier_answers import rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.tpu import plan as planning

@@ -15,7 +15,7 @@ from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
 from gan_runtime.records import film_files, journal
-from gan_runtime.records.earlier_kinds import answer_of, rollout_key
+from gan_runtime.records.earlier_answers import answer_of, rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import evaluation, texts

@@ -18,9 +18,7 @@ OF_DOMAINS = (
     *("dashboard/domains", "dashboard/domain_pages.py", "pages/physics.py", "pages/flow.py"),
 )
 # What version 0.2.0 has named: records and journals on disk. Its public views are in the folders of the domains.
-OF_THE_RELEASE = tuple(
-    f"gan_runtime/records/earlier_{name}.py" for name in ("flow", "kinds", "names", "physics")
-)
+OF_THE_RELEASE = tuple(f"gan_runtime/records/earlier_{name}.py" for name in ("answers", "kinds"))
 # How often a file still names a domain: these numbers only fall, and a file without a line has none.
 STILL: dict[str, int] = {
     "gan_runtime/bundles/layout.py": 6,

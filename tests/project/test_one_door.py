@@ -35,7 +35,7 @@ BEHIND = {
     "gan_runtime.jobs.data_jobs": {"job_for", "request_preparation"},
     "gan_runtime.jobs.job_queue": {"ask", "cancel", "request", "signal_group", "start"},
     "gan_runtime.data.uploads": {"as_source", "done_with", "forget", "forget_old", "keep"},
-    "gan_runtime.records.numbering": {"keep_count", "next_number", "next_rank"},
+    "gan_runtime.records.home": {"keep_count", "next_number", "next_rank"},
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
     "gan_runtime.records.run_folder": {"write_json", "write_whole"},
     "gan_runtime.supervision.bin": {"discard", "put", "remove", "remove_old", "take_out"},

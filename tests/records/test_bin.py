@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import HomeError, RunStateError, UnknownRunError
-from gan_runtime.records import journal, lines
+from gan_runtime.records import journal, run_files
 from gan_runtime.records.actors import operator
-from gan_runtime.records.home import Home
+from gan_runtime.records.home import Home, next_number
 from gan_runtime.records.journal import Renamed, StatusChange
-from gan_runtime.records.numbering import next_number
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.store import ingest
@@ -121,7 +120,7 @@ def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_somethin
     run: RunDir, home: Home
 ) -> None:
     with run.supervisor_journal.open("ab") as file:
-        file.write(b"what is this?\n" * (lines.MAX_BAD_LINES + 1))
+        file.write(b"what is this?\n" * (run_files.MAX_BAD_LINES + 1))
     bin.put(run, "a test")
     assert [binned.name for binned in bin.listed(home)] == ["mine"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import HomeError, JournalError
-from gan_runtime.records import journal, lines
+from gan_runtime.records import journal, run_files
 from gan_runtime.records.journal import (
     AttemptStart,
     Event,
@@ -182,7 +182,7 @@ def test_a_line_that_never_ends_takes_the_memory_of_no_reader(path: Path) -> Non
     for read in (journal.read, journal.read_all, journal.statuses):
         with pytest.raises(JournalError, match="has a line of more than"):
             read(path)
-    assert tracemalloc.get_traced_memory()[1] < 4 * lines.MAX_LINE
+    assert tracemalloc.get_traced_memory()[1] < 4 * run_files.MAX_LINE
     tracemalloc.stop()
 
 
@@ -204,6 +204,6 @@ def test_lines_that_do_not_name_what_is_asked_for_are_not_looked_at(path: Path) 
     content = path.read_bytes()
     assert (content[renamed - 1 : renamed + 1], content[stopped - 1 : stopped + 1]) == (b"\n{", b"\n{")
     assert change.status == "stopped"
-    path.write_bytes(b'"status"\n' * (lines.MAX_BAD_LINES + 1))
+    path.write_bytes(b'"status"\n' * (run_files.MAX_BAD_LINES + 1))
     with pytest.raises(JournalError, match="lines that are no records"):
         journal.statuses(path)

@@ -10,7 +10,7 @@ import pytest
 
 from gan_runtime.data import preparations
 from gan_runtime.data.preparations import Asked
-from gan_runtime.records import dataset_fingerprint, journal
+from gan_runtime.records import journal, run_state
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
@@ -23,7 +23,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     """Stopped after two attempts on data sets of other contents; the second one has left a checkpoint."""
     run = new_run("quick-0001", workload="mlp_gan", dataset="photos")
     for attempt, content in ((1, "a" * 64), (2, "b" * 64)):
-        host = journal.HostFacts(facts={"cores": 8, dataset_fingerprint.FACT: content})
+        host = journal.HostFacts(facts={"cores": 8, run_state.DATA_FACT: content})
         journal.append(run.trainer_journal(), attempt, host)
     journal.append(
         run.trainer_journal(), 2, journal.StatusChange(status="stopped", reason="stopped on request")
@@ -34,19 +34,19 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
 
 
 def test_the_newest_attempt_tells_the_content(run: RunDir) -> None:
-    assert dataset_fingerprint.content(run) == "b" * 64
-    assert dataset_fingerprint.refusal(run, "photos", "b" * 64) == ""
-    assert dataset_fingerprint.refusal(run, "photos", "a" * 64).startswith(
+    assert run_state.data_content(run) == "b" * 64
+    assert run_state.data_refusal(run, "photos", "b" * 64) == ""
+    assert run_state.data_refusal(run, "photos", "a" * 64).startswith(
         "run quick-0001 was trained on another data set photos (content bbbbbbbbbbbbbbbb) than"
     )
 
 
 def test_what_is_not_known_is_not_refused(run: RunDir, new_run: Callable[..., RunDir]) -> None:
-    assert dataset_fingerprint.refusal(run, "digits", "") == "", "a set of the program has no content to tell"
+    assert run_state.data_refusal(run, "digits", "") == "", "a set of the program has no content to tell"
     older = new_run("older-0002")
-    assert dataset_fingerprint.content(older) == ""
+    assert run_state.data_content(older) == ""
     (run.checkpoints / "step-00000001.safetensors").unlink()
-    assert dataset_fingerprint.refusal(run, "photos", "a" * 64) == "", "it would begin anew"
+    assert run_state.data_refusal(run, "photos", "a" * 64) == "", "it would begin anew"
 
 
 def test_a_data_set_that_is_gone_is_told_when_the_run_asks_for_it(run: RunDir) -> None:

@@ -13,22 +13,26 @@ from pydantic import BaseModel, Field
 
 from gan_runtime.bundles.privacy import Privacy, records_of
 from gan_runtime.records import journal
-from gan_runtime.records.columns import (
+from gan_runtime.records.home import Home
+from gan_runtime.records.kinds import RECORDS
+from gan_runtime.records.measured import Phase
+from gan_runtime.records.record import (
     MAX_NAME,
+    Author,
     Bytes,
+    Column,
     Count,
     Document,
     Name,
     Private,
     Rank,
+    Record,
+    RowTable,
+    Series,
     Sharing,
     Step,
     Text,
 )
-from gan_runtime.records.home import Home
-from gan_runtime.records.kinds import RECORDS
-from gan_runtime.records.measured import Phase
-from gan_runtime.records.record import Author, Column, Record, RowTable, Series
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.export import export
 from gan_runtime.store.ingest import Ingestor

@@ -12,7 +12,7 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, PictureError
 from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS
 from gan_runtime.records import film_files, journal
-from gan_runtime.records.earlier_flow import Flow
+from gan_runtime.records.earlier_kinds import Flow
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries

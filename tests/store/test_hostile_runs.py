@@ -12,7 +12,7 @@ import pytest
 
 from gan_runtime.base.errors import RunStateError, UnknownRunError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.records import journal, lines
+from gan_runtime.records import journal, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Sample, StatusChange
 from gan_runtime.records.record import Origin
@@ -455,14 +455,14 @@ def test_a_journal_of_too_many_lines_that_are_no_records_is_set_aside_until_it_c
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     bad = new_run("quick-0002")
-    write(bad.trainer_journal(), *[line] * (lines.MAX_BAD_LINES + 1))
+    write(bad.trainer_journal(), *[line] * (run_files.MAX_BAD_LINES + 1))
     ingestor = Ingestor(home, store := Store())
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]
-    reason = f"journal-0.jsonl has more than {lines.MAX_BAD_LINES:,} lines that are no records"
+    reason = f"journal-0.jsonl has more than {run_files.MAX_BAD_LINES:,} lines that are no records"
     assert queries.set_aside(store) == {bad.run_id: reason}
     with monkeypatch.context() as patch:
-        patch.setattr(lines, "pieces", None)  # nothing is read again
+        patch.setattr(run_files, "pieces", None)  # nothing is read again
         assert ingestor.catch_up() == 0
     bad.trainer_journal().write_text("")
     ingestor.catch_up()
@@ -473,7 +473,7 @@ def test_a_run_that_cannot_be_read_to_the_end_of_a_journal_is_stopped_by_what_st
     good: RunDir,
 ) -> None:
     journal.append(good.trainer_journal(), 1, StatusChange(status="running", reason="trains"))
-    write(good.trainer_journal(), *['"status"'] * (lines.MAX_BAD_LINES + 1))
+    write(good.trainer_journal(), *['"status"'] * (run_files.MAX_BAD_LINES + 1))
     ask_of(good).stop(good.run_id)
     assert good.stop_file.exists()
 

@@ -13,7 +13,7 @@ from dashboard.studies import measures as study_measures
 from gan_runtime import bundles
 from gan_runtime.domains.showers.score_metrics import CURVES, SCORES
 from gan_runtime.records import journal
-from gan_runtime.records.earlier_physics import PhysicsCurve, PhysicsShower
+from gan_runtime.records.earlier_kinds import PhysicsCurve, PhysicsShower
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange, StudyPlace
 from gan_runtime.records.run_folder import RunDir

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gan_runtime.records import journal, processes, start_lock
+from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.reasons import Reason, cause
@@ -34,7 +34,7 @@ def owner_of_idle(home: Home) -> Iterator[Callable[[], Owner]]:
 
 def is_said_to_start(run: RunDir, attempt: int = 1) -> None:
     """As whoever was ended right after that word leaves it."""
-    number = start_lock.take(run, attempt, processes.boot())
+    number = processes.take_start_lock(run, attempt, processes.boot())
     assert number is not None
     journal.append(run.supervisor_journal, attempt, StatusChange(status="starting", reason="a test"))
     os.close(number)

@@ -17,8 +17,9 @@ from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.score_metrics import METRICS
 from gan_runtime.engines.tiling.stopwatch import WAYS, Blend, Way
 from gan_runtime.jobs.job import ON_THE_CPU
-from gan_runtime.records.answer import KEPT, MOST_STEPS
+from gan_runtime.records.answer import KEPT
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import MOST_STEPS
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training.checkpoints import Which
 

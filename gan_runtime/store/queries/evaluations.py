@@ -153,14 +153,6 @@ def evaluation_arrays(store: Store, row: EvaluationRow) -> list[ArrayRow]:
     return [ArrayRow(*_with_facts(row)) for row in rows]
 
 
-def metric_prefixes(store: Store) -> tuple[str, ...]:
-    """With which the names of numbers begin that evaluations have given runs."""
-    rows = store.rows(
-        "SELECT DISTINCT metric_prefix FROM ingest.evaluations WHERE metric_prefix <> '' ORDER BY 1"
-    )
-    return tuple(prefix for (prefix,) in rows)
-
-
 def _with_facts(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """The last column as an object."""
     return (*row[:-1], json.loads(row[-1]))

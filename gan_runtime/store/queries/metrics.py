@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gan_runtime.store.queries.evaluations import metric_prefixes
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def curves(
     Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the bucket's envelope, and one standard
     deviation beyond it where that is known; NaN and infinite values are left out). Nothing logged yet gives an empty frame with these columns.
     """
-    given = metric_prefixes(store)
+    given = _metric_prefixes(store)
     if x == "step" and len(run_ids) == 1 and not any(metric.startswith(given) for metric in metrics):
         return _own_curves(store, run_ids[0], metrics, max_points, window)
     return store.frame(
@@ -289,3 +288,11 @@ def _text(name: str) -> str:
 
 def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _metric_prefixes(store: Store) -> tuple[str, ...]:
+    """With which the names of numbers begin that evaluations have given runs."""
+    rows = store.rows(
+        "SELECT DISTINCT metric_prefix FROM ingest.evaluations WHERE metric_prefix <> '' ORDER BY 1"
+    )
+    return tuple(prefix for (prefix,) in rows)

@@ -23,7 +23,7 @@ from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
-from gan_runtime.records import journal, processes, run_files, start_lock
+from gan_runtime.records import journal, processes, run_files
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision.starters import Attempt
 
@@ -70,9 +70,9 @@ class LocalStarter:
         if claim.is_taken:
             with contextlib.ExitStack() as undo:
                 undo.push(claim)
-                number = start_lock.take(run, attempt.number, processes.boot())
+                number = processes.take_start_lock(run, attempt.number, processes.boot())
                 undo.pop_all()
-            claim.beside = {} if number is None else {start_lock.HANDED_VARIABLE: number}
+            claim.beside = {} if number is None else {processes.HANDED_VARIABLE: number}
         return claim
 
     def is_alone(self, attempt: Attempt) -> bool:
@@ -86,7 +86,7 @@ class LocalStarter:
         """See Starter."""
         run = attempt.run
         environment = processes.environment(cluster.without_cluster(dict(os.environ)))
-        environment.pop(start_lock.HANDED_VARIABLE, None)
+        environment.pop(processes.HANDED_VARIABLE, None)
         if attempt.accelerator == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
         elif chosen := [device.visible for device in claim.devices if device.visible]:
@@ -140,7 +140,7 @@ class LocalStarter:
         """See Starter. A start on a cluster has no lock, so it is uncertain."""
         if attempt.run.run_id in self._children:
             return False
-        is_free = start_lock.is_without_trace(attempt.run, attempt.number, processes.boot())
+        is_free = processes.is_start_without_trace(attempt.run, attempt.number, processes.boot())
         return is_free and not _in_process_table(attempt)
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:

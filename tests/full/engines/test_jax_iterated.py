@@ -8,11 +8,11 @@ import numpy as np
 
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows.evaluation import RolloutOptions
-from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import film_files, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import answers_of
 from gan_runtime.training import checkpoints
 from tests.support import stored_films
 from tests.support.engines.jax_process import JaxProcess

@@ -10,11 +10,11 @@ import pytest
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows import evaluation
 from gan_runtime.evaluation import requests
-from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import film_files, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import answers_of
 from gan_runtime.training import checkpoints, snapshots
 from tests.support import stored_films
 from tests.support.flow_jobs import done

@@ -19,7 +19,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import preparations
 from gan_runtime.data.preparations import Asked
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records import dataset_fingerprint
+from gan_runtime.records import run_state
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -85,7 +85,7 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
     os.killpg(pid(run), signal.SIGKILL)
     wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
     assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
-    assert dataset_fingerprint.content(run) == content
+    assert run_state.data_content(run) == content
     photos, earlier = runtime.home.data / "photos", runtime.home.data / "earlier"
     photos.rename(earlier)
     other = prepare(runtime.home, "photos", 100)

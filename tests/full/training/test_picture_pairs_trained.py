@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime.evaluation.answers import answers_of
 from gan_runtime.records import film_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Scalars
 from gan_runtime.records.processes import environment
 from gan_runtime.records.run_folder import RunDir, write_json
+from gan_runtime.records.run_state import answers_of
 from tests.support import drawn_pairs
 
 TILE = 16
