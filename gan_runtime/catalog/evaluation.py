@@ -39,7 +39,7 @@ class Evaluation:
     what else is wrong with a request. `needs_checkpoint`: else it works on what lies in the run's folder, in any state.
     `scores`: each number that it may give; published values by `published`. `work`: "module:function" of the job's process,
     which gets a `Subject` and gives an `Evaluated` (evaluation/work.py). `environment`: variables of its process.
-    `report`: "module:function" of what a terminal prints (evaluation/report.py), its scores by default. `files`: options of
+    `report`: "module:function" of what a terminal prints (evaluation/catalog.py), its scores by default. `files`: options of
     yes or no by which a file of this name is among the job's results; the command line copies it to a path.
     """
 

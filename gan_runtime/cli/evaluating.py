@@ -28,8 +28,7 @@ from gan_runtime.cli.arguments import (
     commands,
 )
 from gan_runtime.evaluation import requests
-from gan_runtime.evaluation.catalog import evaluation, evaluations
-from gan_runtime.evaluation.report import Report, report_of
+from gan_runtime.evaluation.catalog import Report, evaluation, evaluations, report_of
 from gan_runtime.jobs.picture_job import ARRAYS_FILE, GENERATE, MOST_IMAGES, PICTURE_FILE, Wanted
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import RunDir

@@ -10,7 +10,7 @@ from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.evaluation.report import Report
+from gan_runtime.evaluation.catalog import Report
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED

@@ -205,7 +205,7 @@ class Flow(Record):
 
 
 class Surface(Record):
-    """The loss of a network in nats on the plane of its weights' path (evaluation/descent_plane.py), and the path itself.
+    """The loss of a network in nats on the plane of its weights' path (evaluation/loss_surface.py), and the path itself.
 
     `loss`: row after row, `x` fastest, on the grid of `x` and `y`; `path_loss`: at the points of the path, as they lie in the
     plane. `share_x`, `share_y`: of all squared movement of the weights, along each axis. `images`: real ones looked at.

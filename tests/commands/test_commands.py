@@ -247,7 +247,7 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
         ("resume", "gan_runtime.supervision.next_attempt.other_rates"),
         ("delete", "gan_runtime.supervision.bin.free_place"),
         ("delete", "gan_runtime.supervision.bin.disk.used_bytes"),
-        ("delete", "gan_runtime.commands.kept.tags_and_notes.of_run"),
+        ("delete", "gan_runtime.commands.kept.run_state.marks_of"),
         ("mark", "gan_runtime.commands.kept.latest_status"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.evaluation import descent_plane
+from gan_runtime.evaluation import loss_surface
 
 # Two filters of two weights each (columns), of norms 2 and 1 at the end.
 END = np.array([[2.0, 0.0], [0.0, 1.0]], np.float32)
@@ -22,7 +22,7 @@ def moved(first: float, second: float) -> dict[str, np.ndarray]:
 
 def test_a_path_is_told_in_norms_of_the_filters() -> None:
     # Changes of 4 and 2 are 2 norms of the first filter and 2 of the second: equally far, though twice as large.
-    found = descent_plane.through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
+    found = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
     lengths = np.hypot(*found.path.T)
     np.testing.assert_allclose(lengths, [2 / np.sqrt(2), 1 / np.sqrt(2), 0.0], atol=1e-6)
     assert found.shares == pytest.approx((0.8, 0.2))
@@ -30,7 +30,7 @@ def test_a_path_is_told_in_norms_of_the_filters() -> None:
 
 def test_every_point_of_the_path_gives_back_its_weights() -> None:
     snapshots = [moved(4.0, 0.0), moved(1.0, 1.5), moved(0.0, 0.0)]
-    found = descent_plane.through(snapshots, AXES)
+    found = loss_surface.plane_through(snapshots, AXES)
     for (x, y), snapshot in zip(found.path, snapshots, strict=True):
         np.testing.assert_allclose(found.at(x, y)["net/kernel"], snapshot["net/kernel"], atol=1e-6)
 
@@ -39,13 +39,13 @@ def test_scaling_a_filter_changes_nothing_in_the_picture() -> None:
     scale = np.array([[10.0, 0.1]], np.float32)
     snapshots = [moved(4.0, 0.0), moved(1.0, 1.5), moved(0.0, 0.0)]
     scaled = [{**one, "net/kernel": one["net/kernel"] * scale} for one in snapshots]
-    plain, other = descent_plane.through(snapshots, AXES), descent_plane.through(scaled, AXES)
+    plain, other = loss_surface.plane_through(snapshots, AXES), loss_surface.plane_through(scaled, AXES)
     np.testing.assert_allclose(np.abs(other.path), np.abs(plain.path), atol=1e-5)
     assert other.shares == pytest.approx(plain.shares)
 
 
 def test_only_kernels_are_moved() -> None:
-    found = descent_plane.through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
+    found = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
     assert list(found.at(1.0, 1.0)) == ["net/kernel"]
 
 
@@ -53,7 +53,7 @@ def test_a_filter_without_weights_stays_as_it_is() -> None:
     end = {"net/kernel": np.array([[2.0, 0.0], [0.0, 0.0]], np.float32)}
     start = {"net/kernel": np.array([[3.0, 5.0], [0.0, 0.0]], np.float32)}
     middle = {"net/kernel": np.array([[2.0, 0.0], [1.0, 5.0]], np.float32)}
-    found = descent_plane.through([start, middle, end], AXES)
+    found = loss_surface.plane_through([start, middle, end], AXES)
     np.testing.assert_allclose(found.at(0.5, -0.5)["net/kernel"][:, 1], [0.0, 0.0])
 
 
@@ -66,4 +66,4 @@ def test_a_filter_without_weights_stays_as_it_is() -> None:
 )
 def test_too_little_movement_is_refused(changes: list[float], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        descent_plane.through([moved(change, 0.0) for change in changes], AXES)
+        loss_surface.plane_through([moved(change, 0.0) for change in changes], AXES)

@@ -10,7 +10,7 @@ from gan_runtime.base.errors import JobError
 from gan_runtime.domains.flows.evaluation import NAME
 from gan_runtime.domains.flows.score_metrics import BY_NAME, FlowScore
 from gan_runtime.engines.tiling.stopwatch import ONCE
-from gan_runtime.evaluation.report import Grid, Report
+from gan_runtime.evaluation.catalog import Grid, Report
 from gan_runtime.records.answer import KEPT, Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

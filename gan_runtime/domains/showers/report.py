@@ -9,7 +9,7 @@ from gan_runtime.base.errors import JobError
 from gan_runtime.domains.showers.evaluation import NAME
 from gan_runtime.domains.showers.score_metrics import SCORES, value_words
 from gan_runtime.domains.showers.score_metrics import Score as ShowerScore
-from gan_runtime.evaluation.report import Grid, Report
+from gan_runtime.evaluation.catalog import Grid, Report
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

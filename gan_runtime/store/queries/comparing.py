@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gan_runtime import catalog
 from gan_runtime.base.metrics import Metric, Role
 from gan_runtime.store.queries.metrics import (
     DEVICES,
@@ -17,13 +19,6 @@ from gan_runtime.store.queries.metrics import (
     names_of,
 )
 from gan_runtime.store.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from gan_runtime import catalog
 
 if TYPE_CHECKING:
     import pandas as pd

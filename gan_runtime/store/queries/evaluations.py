@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gan_runtime.store.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
 import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.store.queries.metrics import declared_of
+from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,18 @@ Also what the workloads of stored runs declare of their numbers (gan_runtime/cat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-from gan_runtime.store.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
+from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
 MOST_POINTS, MOST_EACH = 1_500, 400  # of a chart, over all its curves together; of one of them

@@ -15,10 +15,6 @@ from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
