@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks import bundle_command, markdown
-from gan_runtime.bundles.layout import KARMAN
+from gan_runtime.bundles.layout import example
 from gan_runtime.domains.flows import pictures as flow_pictures
 from gan_runtime.records import film_files, journal
 from gan_runtime.records.answer import Answer, Score
@@ -39,7 +39,7 @@ PIXELS, RIM = 3, 4  # of the docs' picture for one of a frame; around each frame
 
 def main() -> None:
     """Prints the table; draws the picture where one is wanted."""
-    bundle_command.run(__doc__, KARMAN, table, _picture)
+    bundle_command.run(__doc__, example("karman"), table, _picture)
 
 
 def iterations(run: RunDir) -> list[Answer]:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from benchmarks import bundle_command, markdown
 from gan_runtime import pictures
-from gan_runtime.bundles.layout import SHOWERS
+from gan_runtime.bundles.layout import example
 from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import Sample, compared, sample
@@ -40,7 +40,7 @@ Scores = Mapping[str, Value]
 
 def main() -> None:
     """Prints the table; draws the picture where one is wanted."""
-    bundle_command.run(__doc__, SHOWERS, table, lambda run: drawn(measurements(run)[-1]))
+    bundle_command.run(__doc__, example("showers"), table, lambda run: drawn(measurements(run)[-1]))
 
 
 def measurements(run: RunDir) -> list[Answer]:

@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 from gan_runtime.base.errors import JournalError, RunStateError, SpecError
+from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.records import film_files, journal
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.earlier_kinds import FILMS_FOLDER
@@ -23,7 +24,6 @@ from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 
-PAPER, SHOWERS, KARMAN = (SHARE / "examples" / f"{name}.zip" for name in ("paper", "showers", "karman"))
 MANIFEST = "bundle.json"
 FORMAT = 4  # with answers; raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
@@ -49,7 +49,13 @@ _MAX_BYTES_OF = {
 
 def examples() -> list[Path]:
     """The bundles that come with the project; none where a copy of it lacks them."""
-    return [file for file in (PAPER, SHOWERS, KARMAN) if file.exists()]
+    names = ("paper", *(name for domain in DOMAINS for name in domain.examples))
+    return [file for file in map(example, names) if file.exists()]
+
+
+def example(name: str) -> Path:
+    """The file of one of them."""
+    return SHARE / "examples" / f"{name}.zip"
 
 
 def most_bytes(name: str) -> int | None:

@@ -19,6 +19,7 @@ class Domain:
     JOBS of its other background jobs. `first_rows`: "module:function" that draws the first rows of one of its sets. It gets stored arrays by field and returns
     a Pillow image, or None for rows that are not its own. `nouns`: what one row is called that has a field, by its name.
     `describe(fields)`: what a row of one of its sets holds, in a line; "" for rows that are not its own.
+    `examples`: bundles of example runs that come with the project, by their names in examples/.
     `compiled_epoch`, `scaling`, `times`: speeds that others have published, for comparison.
     """
 
@@ -33,6 +34,7 @@ class Domain:
     first_rows: str = ""
     nouns: Mapping[str, str] = field(default_factory=dict)
     describe: Callable[[Fields], str] = lambda _fields: ""
+    examples: tuple[str, ...] = ()
     compiled_epoch: CompiledEpoch | None = None
     scaling: PublishedScaling | None = None
     times: PublishedTimes | None = None

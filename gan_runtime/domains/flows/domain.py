@@ -76,5 +76,6 @@ DOMAIN = Domain(
     first_rows="gan_runtime.domains.flows.pictures:first_rows",
     nouns={fields.REYNOLDS: "frame"},
     describe=fields.describe,
+    examples=("karman",),
     times=published.KIT,
 )

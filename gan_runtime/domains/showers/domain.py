@@ -92,6 +92,7 @@ DOMAIN = Domain(
     evaluations=("gan_runtime.domains.showers.evaluation:PHYSICS",),
     jobs=("gan_runtime.domains.showers.single_energy",),
     first_rows="gan_runtime.domains.showers.pictures:first_rows",
+    examples=("showers",),
     compiled_epoch=published.COMPILED_EPOCH,
     scaling=published.SCALING,
 )
