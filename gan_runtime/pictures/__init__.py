@@ -29,7 +29,7 @@ RENDERERS: MutableMapping[str, Renderer] = {
     "grey_grid": Renderer(("images",), "gan_runtime.pictures.grids:grey_grid"),
     "rgb_grid": Renderer(("images",), "gan_runtime.pictures.grids:rgb_grid"),
     "labelled_grid": Renderer(("images", LABELS), "gan_runtime.pictures.labelled:labelled_grid"),
-    "filmstrip": Renderer(("sequences",), "gan_runtime.pictures.filmstrips:filmstrip"),
+    "filmstrip": Renderer(("sequences",), "gan_runtime.pictures.grids:filmstrip"),
     **{name: renderer for domain in DOMAINS for name, renderer in domain.renderers.items()},
 }
 RENDERERS = Table(RENDERERS, "gan_runtime.renderers", Renderer)  # and those of installed packages

@@ -8,7 +8,7 @@ from PIL import Image
 
 from gan_runtime import pictures
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.filmstrips import shown_frames
+from gan_runtime.pictures.grids import shown_frames
 
 SIDE = 16
 

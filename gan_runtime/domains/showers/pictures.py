@@ -18,7 +18,7 @@ from PIL import Image
 from gan_runtime.domains.showers.cells import cells_of
 from gan_runtime.domains.showers.fields import SHOWERS
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.filmstrips import shown_frames
+from gan_runtime.pictures.grids import shown_frames
 from gan_runtime.pictures.sheet import GAP, LINE, OF_AN_EPOCH, Room
 
 _STOPS = (
