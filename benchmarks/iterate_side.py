@@ -51,7 +51,7 @@ def stepping(given: argparse.Namespace) -> Callable[[], Picture]:
     spec = RunSpec.parse({"workload": "pix2pix", "engine": given.engine, "precision": given.precision})
     rollout.set_flags(spec)
     translator = new_translator(spec, given.cores)
-    program = importlib.import_module(catalog.engine(spec.engine).tiles).TileProgram
+    program = importlib.import_module(catalog.engine(spec.engine).tiles).TILE_PROGRAM
     shape = translator.fields[SOURCE].shape
     source = np.random.default_rng(1).uniform(-1.0, 1.0, shape).astype(np.float32)
     paint = Painter(program, translator, given.way, shape, given.cores)

@@ -24,7 +24,7 @@ import tensorflow as tf
 from keras import layers
 
 from benchmarks.step_timer import arguments, run_alone_or_serve
-from gan_runtime.domains.showers.layer_tables import POOL, Convolved, Plan, plan
+from gan_runtime.domains.showers.layer_tables import POOL, Convolved, LayerPlan, plan
 
 POWER, FLIPS = 0.85, 0.05
 REAL, ENERGY, ANGLE, DEPOSIT = 3.0, 0.1, 25.0, 0.1  # weights of the terms
@@ -34,13 +34,13 @@ Rows = dict[str, tf.Tensor]
 
 
 def networks(
-    plan: Plan, grid: tuple[int, ...], latent_size: int = 256, dropout: float = 0.2
+    plan: LayerPlan, grid: tuple[int, ...], latent_size: int = 256, dropout: float = 0.2
 ) -> tuple[Any, Any]:
     """Generator and discriminator on a grid without closed axes, layer by layer as in docs/3dgan.md."""
     return _generator(plan, latent_size), _discriminator(plan, grid, dropout)
 
 
-def _generator(plan: Plan, latent_size: int) -> keras.Model:
+def _generator(plan: LayerPlan, latent_size: int) -> keras.Model:
     latents = keras.Input((latent_size,))
     values = layers.Dense(math.prod(plan.cells) * plan.cell_channels)(latents)
     values = layers.Reshape((*plan.cells, plan.cell_channels))(values)
@@ -62,7 +62,7 @@ def _generator(plan: Plan, latent_size: int) -> keras.Model:
     return keras.Model(latents, layers.ReLU(dtype="float32")(values))
 
 
-def _discriminator(plan: Plan, grid: tuple[int, ...], dropout: float) -> keras.Model:
+def _discriminator(plan: LayerPlan, grid: tuple[int, ...], dropout: float) -> keras.Model:
     showers = keras.Input((*grid, 1))
     values = showers
     for place, layer in enumerate(plan.discriminator):

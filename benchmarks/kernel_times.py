@@ -89,7 +89,7 @@ def filter_gradient(batch: int, stride: int, size: int, channels_in: int, channe
 def to_one_channel(batch: int) -> Compared:
     """The generator's last transposed convolution."""
     images, kernel = numbers(batch, 14, 14, 64), numbers(KERNEL, KERNEL, 1, 64)
-    ours, plain = tf_kernels.CpuKernels(), tf_kernels.PlainKernels()
+    ours, plain = tf_kernels.TfCpuKernels(), tf_kernels.PlainKernels()
     return Compared(
         "transposed convolution to one channel",
         lambda: plain.transposed_convolution(images, kernel, (2, 2), "same"),
@@ -116,7 +116,7 @@ def by_spectra(what: str, batch: int, stride: int, size: int, channels: tuple[in
     return Compared(
         f"{what}, stride {stride}, {between[0]} to {between[1]} channels, float32, three passes",
         lambda: passes(tf_kernels.PlainKernels()),
-        lambda: passes(tf_kernels.CpuKernels(spectral_saving=0.0)),  # also where it does not pay
+        lambda: passes(tf_kernels.TfCpuKernels(spectral_saving=0.0)),  # also where it does not pay
     )
 
 
@@ -135,7 +135,7 @@ def volumes(
     return Compared(
         f"{what}, {dtype.name}, three passes",
         lambda: passes(tf_kernels.PlainKernels()),
-        lambda: passes(tf_kernels.CpuKernels()),
+        lambda: passes(tf_kernels.TfCpuKernels()),
     )
 
 
@@ -155,7 +155,7 @@ def enlarged(
         return tf_kernels.PlainKernels().convolution(upsampling(values), weights, (1, 1, 1), "valid")
 
     def ours(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        return tf_kernels.CpuKernels().enlarged_convolution(values, weights, factors)
+        return tf_kernels.TfCpuKernels().enlarged_convolution(values, weights, factors)
 
     def passes(function: Callable[..., tf.Tensor]) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
@@ -230,7 +230,7 @@ def pictures(
     return Compared(
         f"{what}, {dtype.name}, three passes",
         lambda: passes(tf_kernels.PlainKernels()),
-        lambda: passes(tf_kernels.CpuKernels()),
+        lambda: passes(tf_kernels.TfCpuKernels()),
     )
 
 
@@ -250,7 +250,7 @@ def logits(batch: int) -> Compared:
     return Compared(
         "logits, 15 × 15 pixels, 64 to 1 channel, float32, three passes",
         lambda: passes(tf_kernels.PlainKernels()),
-        lambda: passes(tf_kernels.CpuKernels()),
+        lambda: passes(tf_kernels.TfCpuKernels()),
     )
 
 

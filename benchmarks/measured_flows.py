@@ -10,7 +10,7 @@ import numpy as np
 from gan_runtime.domains.flows import lattice, rollout_answer
 from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.domains.flows.rollout_answer import State, Times, scored
+from gan_runtime.domains.flows.rollout_answer import RolloutState, Times, scored
 from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.stopwatch import STAGES, StageTime, Way
 from gan_runtime.evaluation import work
@@ -77,4 +77,4 @@ def _answer(kept: Frames, way: Way, step: int) -> Answer:
         "replay": "",
     }
     stages = [StageTime(stage, 0.1, 1, 0.1) for stage in STAGES]
-    return rollout_answer.answer_of(facts, State(1, step, "best"), outcome, stages)
+    return rollout_answer.answer_of(facts, RolloutState(1, step, "best"), outcome, stages)

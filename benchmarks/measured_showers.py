@@ -7,9 +7,9 @@ import numpy as np
 from gan_runtime.domains.showers import simulation
 from gan_runtime.domains.showers.cells import measured_angle
 from gan_runtime.domains.showers.fields import shower_fields
-from gan_runtime.domains.showers.measurement import State, answer_of
+from gan_runtime.domains.showers.measurement import ShowerState, answer_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
-from gan_runtime.domains.showers.scores import Sample, sample, with_reading
+from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
@@ -24,7 +24,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     real, made = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Value(1.0, 0.1) for score in SCORES}
-    record = answer_of(State(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields)
+    record = answer_of(ShowerState(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields)
     for run_id in run_ids:
         records = [
             record.model_copy(
@@ -44,7 +44,7 @@ def _better(answer: Answer, epoch: int) -> list[Score]:
     return [one.model_copy(update={"value": one.value / epoch}) for one in answer.scores]
 
 
-def _sample(seed: int) -> Sample:
+def _sample(seed: int) -> ShowerSample:
     random = np.random.default_rng(seed)
     energy = random.uniform(100.0, 200.0, SHOWERS)
     angle = random.uniform(np.radians(60.0), np.radians(120.0), SHOWERS)

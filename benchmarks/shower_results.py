@@ -17,7 +17,7 @@ from gan_runtime import pictures
 from gan_runtime.bundles.layout import example
 from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
-from gan_runtime.domains.showers.scores import Sample, compared, sample
+from gan_runtime.domains.showers.scores import ShowerSample, compared, sample
 from gan_runtime.domains.showers.simulation import TINY, simulate
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
@@ -110,7 +110,7 @@ def _line(name: str, minutes: str, scores: Scores) -> list[str]:
     ]
 
 
-def _simulated(random: np.random.Generator) -> Sample:
+def _simulated(random: np.random.Generator) -> ShowerSample:
     parts = list(_parts(random))
     cells, energies, angles = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return sample(cells, energies, angles, ())

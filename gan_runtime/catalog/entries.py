@@ -163,7 +163,7 @@ class EngineEntry:
     """One way to run the training step.
 
     `flags`: the module whose `set_flags` a trainer calls before anything else is loaded.
-    `tiles`: the module whose `TileProgram` runs a network on the tiles of pictures (engines/tiles.py).
+    `tiles`: the module whose `TILE_PROGRAM` runs a network on the tiles of pictures (engines/tiles.py).
     `cluster`: the module whose `place` and `leave` tell a worker which one it is, and end its part.
     """
 

@@ -67,7 +67,7 @@ def check_networks(program: Program, networks: Iterable[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Task:
+class EngineTask:
     """`options`: of the workload alone. `fields`: of a batch. `plan`: rows and updates of a step."""
 
     spec: RunSpec
@@ -98,11 +98,11 @@ class Task:
         return self.workload.networks(self.options, self.fields)
 
 
-def task_of(spec: RunSpec, workload: Workload, fields: Fields, rows: int) -> Task:
+def task_of(spec: RunSpec, workload: Workload, fields: Fields, rows: int) -> EngineTask:
     """The task of a run on a set of `rows` training rows."""
     program = workload.program(spec.of_workload, fields)
     plan = step_plan(spec, program, rows)
-    return Task(spec, workload, spec.entry, spec.of_workload, fields, program, plan)
+    return EngineTask(spec, workload, spec.entry, spec.of_workload, fields, program, plan)
 
 
 def workload_of(spec: RunSpec) -> Workload:

@@ -24,7 +24,7 @@ DEFAULT_WORKLOAD = "dcgan_mnist"
 
 
 @dataclass(frozen=True)
-class Given:
+class NestedOptions:
     """What was given, by where it belongs, under plain names; `wrong`: what belongs nowhere."""
 
     shared: dict[str, Any] = field(default_factory=dict)
@@ -75,11 +75,11 @@ def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {**kept, **changed}
 
 
-def sort_out(values: Mapping[str, Any], shared: Mapping[str, Option]) -> Given:
+def sort_out(values: Mapping[str, Any], shared: Mapping[str, Option]) -> NestedOptions:
     """Which of `values` are options of all runs, which are the workload's own, and which are neither."""
     workload = workload_of(values)
     own = own_options(workload)
-    given = Given()
+    given = NestedOptions()
     known = workload in catalog.WORKLOADS
     for name, value in _spread(values, workload) if known else values.items():
         if name in shared:

@@ -21,9 +21,9 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album
 from gan_runtime.training.recorder import WARM_STEPS, Recorder
-from gan_runtime.training.room import Room, size_of
+from gan_runtime.training.room import DiskRoom, size_of
 from gan_runtime.training.starting_point import restore
-from gan_runtime.training.watch import Watch
+from gan_runtime.training.watch import TrainingWatch
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ def train(
     steps_per_epoch = spec.steps_per_epoch(images)
     last_step = spec.epochs * steps_per_epoch
     resumed = restore(engine, run, writer)
-    room = Room(run.path, writer, size_of(resumed.arrays) if resumed else 0)
+    room = DiskRoom(run.path, writer, size_of(resumed.arrays) if resumed else 0)
 
     def must_end() -> bool:
         return stop_requested() or room.is_short()
 
     step, wall_s = (resumed.step, resumed.wall_s) if resumed else (0, 0.0)
-    watch = Watch(spec, engine, run, writer, rank, resumed.step if resumed else None)
+    watch = TrainingWatch(spec, engine, run, writer, rank, resumed.step if resumed else None)
     if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes" or spec.start_from):
         # To roll back to, and where the descent begins; and another run's weights are read once only.
         watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)
@@ -197,7 +197,7 @@ def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[]
     return stop_requested() if numbers.news is None else numbers.news.stop_agreed
 
 
-def _why_stopped(room: Room, stop_requested: Callable[[], bool], steps: dict[str, int]) -> Cause:
+def _why_stopped(room: DiskRoom, stop_requested: Callable[[], bool], steps: dict[str, int]) -> Cause:
     """What it has stopped for, where of several workers another one may have wished it: that one has looked at the disk at another moment."""
     is_requested = stop_requested()
     if room.is_short(at_once=not is_requested):

@@ -16,7 +16,7 @@ LOOK_SECONDS = 2.0  # between two looks
 TOPIC = "disk"
 
 
-class Room:
+class DiskRoom:
     """Asked between the calls of one attempt. `checkpoint_bytes`: of one, as far as it is known."""
 
     def __init__(

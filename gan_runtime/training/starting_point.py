@@ -89,14 +89,14 @@ TOPIC = "start_from"
 
 
 @dataclass(frozen=True)
-class Source:
+class WeightSource:
     """The run whose weights another one begins with, after one of its epochs; None for its newest checkpoint."""
 
     run: RunDir
     epoch: int | None
 
     @classmethod
-    def of(cls, start_from: str, home: Home) -> Source:
+    def of(cls, start_from: str, home: Home) -> WeightSource:
         """By the option, which is not empty. Raises UnknownRunError when the home has no such run."""
         run_id, _, epoch = start_from.partition(":")
         return cls(home.run_dir(run_id), int(epoch) if epoch else None)
@@ -172,7 +172,7 @@ def check(home: Home, spec: RunSpec, awaited: str = "") -> None:
         UnknownRunError, CheckpointError: `start_from` names nothing to begin with.
     """
     if spec.start_from:
-        source = Source.of(spec.start_from, home)
+        source = WeightSource.of(spec.start_from, home)
         if source.run.run_id != awaited:
             source.step()
 
@@ -187,7 +187,7 @@ def begin(engine: Engine, spec: RunSpec, run: RunDir) -> tuple[dict[str, Any], l
     """
     if not spec.start_from or run.has_checkpoint:
         return {}, []
-    source = Source.of(spec.start_from, Home(run.path.parent.parent))
+    source = WeightSource.of(spec.start_from, Home(run.path.parent.parent))
     checkpoint = source.checkpoint()
     lowest, highest = engine.told_by_all(checkpoint.step)
     if lowest != highest:
@@ -205,7 +205,7 @@ def begin(engine: Engine, spec: RunSpec, run: RunDir) -> tuple[dict[str, Any], l
     return _recorded(source, checkpoint, began)
 
 
-def _recorded(source: Source, checkpoint: Checkpoint, began: Fit) -> tuple[dict[str, Any], list[Event]]:
+def _recorded(source: WeightSource, checkpoint: Checkpoint, began: Fit) -> tuple[dict[str, Any], list[Event]]:
     weights, left = len(began.taken) + len(began.new), began.in_words
     message = f"Begins with {len(began.taken)} of {weights} arrays of weights of {source.run.run_id} after step {checkpoint.step}."
     if left:

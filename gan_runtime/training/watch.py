@@ -18,7 +18,7 @@ MOST_ROLL_BACKS = 3  # in one attempt; a run that fails four times in a row need
 SLOWER = 0.5  # what a roll-back leaves of the learning rates
 
 
-class Watch:
+class TrainingWatch:
     """The alarms of one attempt, which goes on from the checkpoint of step `resumed`, None without one.
 
     `rank`: which of several workers this is; all come to the same verdicts, the first one saves.

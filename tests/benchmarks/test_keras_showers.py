@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.domains.showers import workload
-from gan_runtime.domains.showers.entry import ShowerOptions, layers
+from gan_runtime.domains.showers.entry import ShowerGanOptions, layers
 from gan_runtime.engines.inputs import host_values
 from tests.support.engines.small_showers import small_showers
 from tests.support.engines.step_contexts import alone
@@ -16,7 +16,7 @@ from tests.support.engines.step_contexts import alone
 pytestmark = pytest.mark.usefixtures("cores")
 GRID, LATENT_SIZE, STEPS = (5, 6, 4), 8, 2
 RATE = 1e-4  # RMSprop moves a weight by its sign at first, so that rounding decides where a gradient is nearly zero
-OPTIONS = ShowerOptions(latent_size=LATENT_SIZE, dropout=0.0)
+OPTIONS = ShowerGanOptions(latent_size=LATENT_SIZE, dropout=0.0)
 
 
 class Drawn:

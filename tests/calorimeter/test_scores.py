@@ -12,23 +12,23 @@ from gan_runtime.domains.showers import distances, score_metrics, scores
 from gan_runtime.domains.showers.curves import bounds, curves
 from gan_runtime.domains.showers.features import high_level, measured
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features, value_words
-from gan_runtime.domains.showers.scores import Sample, auc, compared, sample, with_reading
+from gan_runtime.domains.showers.scores import ShowerSample, auc, compared, sample, with_reading
 from tests.calorimeter.toy_showers import beam_showers, toy_showers
 
 COUNT = 250
 
 
 @cache
-def real(seed: int = 0) -> Sample:
+def real(seed: int = 0) -> ShowerSample:
     """Showers as they should be."""
     return faulty(seed=seed)
 
 
-def faulty(seed: int = 1, **fault: float) -> Sample:
+def faulty(seed: int = 1, **fault: float) -> ShowerSample:
     """Others, with a fault."""
     cells, energy, angle = toy_showers(COUNT, seed, **fault)
     made = sample(cells, energy, angle, ())
-    return Sample(cells, made.features, made.features.angle if not fault else angle)
+    return ShowerSample(cells, made.features, made.features.angle if not fault else angle)
 
 
 @cache
@@ -77,7 +77,7 @@ def test_a_larger_fault_has_a_larger_score(fault: str) -> None:
         assert found[-1] > 1.2 * abs(found[0]), name
 
 
-def _score(name: str, mine: scores.Features, other: Sample, bins: np.ndarray) -> float:
+def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarray) -> float:
     """One score alone: classifiers take the longest and are asked elsewhere."""
     one, two = high_level(mine), high_level(other.features)
     moments, profiles = (

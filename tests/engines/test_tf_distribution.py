@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.tf.distribute import TfEngine
-from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.workloads.layers import ReplicaDropout
 from tests.support.engines import tiny_gan
 from tests.support.engines.claims import assert_replicas_become_their_mean_every_third_step
@@ -39,8 +39,8 @@ def test_a_batch_in_four_parts_is_the_batch_in_one(make: MakeEngine, replicas: i
 
 
 def test_the_parts_of_a_batch_have_the_latents_of_the_batch_and_dropout_of_their_own() -> None:
-    def noise(part: int, parts: int) -> StepNoise:
-        return StepNoise(1, tf.constant(3), tf.constant(part), parts)
+    def noise(part: int, parts: int) -> TfStepNoise:
+        return TfStepNoise(1, tf.constant(3), tf.constant(part), parts)
 
     latents = [noise(part, 4).normal(2, 5).numpy() for part in range(4)]
     assert np.array_equal(np.concatenate(latents), noise(0, 1).normal(8, 5).numpy())

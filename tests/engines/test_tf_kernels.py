@@ -14,7 +14,7 @@ import tensorflow as tf
 from gan_runtime.engines.tf import batch_norms
 from gan_runtime.engines.tf import kernels as tf_kernels
 from gan_runtime.engines.tf.devices import make_strategy
-from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels, Sizes
+from gan_runtime.engines.tf.kernels import PlainKernels, Sizes, TfCpuKernels
 from gan_runtime.engines.tf.products import volume_convolution
 from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.spec import RunSpec
@@ -24,7 +24,7 @@ from tests.support.engines.small_engines import kept
 pytestmark = pytest.mark.usefixtures("cores")
 PLAIN = PlainKernels()
 # Whatever a convolution would save: its multiplications written out, and the products of its spectra.
-WRITTEN_OUT, SPECTRAL = CpuKernels(spectral_saving=math.inf), CpuKernels(spectral_saving=0.0)
+WRITTEN_OUT, SPECTRAL = TfCpuKernels(spectral_saving=math.inf), TfCpuKernels(spectral_saving=0.0)
 BATCH = 6
 
 
@@ -108,7 +108,7 @@ def test_the_ways_back_of_volumes_in_bfloat16_are_those_of_tensorflow(
         return values_and_gradients(function, values, weights)
 
     # Half a unit in the last of 8 bits, and more where such numbers are added.
-    for one, other in zip(of(CpuKernels(), tf.bfloat16), of(PLAIN, tf.float32), strict=True):
+    for one, other in zip(of(TfCpuKernels(), tf.bfloat16), of(PLAIN, tf.float32), strict=True):
         assert one.shape == other.shape
         assert np.abs(one - other).max() <= 2e-2 * np.abs(other).max()
 
@@ -210,7 +210,7 @@ def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: in
 def test_a_convolution_is_made_of_spectra_where_that_saves_most_multiplications(
     batch: int, size: int, channels: Sizes, dtype: str, takes_spectra: bool
 ) -> None:
-    kernels = CpuKernels()
+    kernels = TfCpuKernels()
     traced = tf.function(lambda x, w: kernels.convolution(x, w, (2, 2), "same")).get_concrete_function(
         tf.TensorSpec((batch, size, size, channels[0]), dtype), tf.TensorSpec((5, 5, *channels), dtype)
     )
@@ -278,7 +278,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
 
 def test_bfloat16_stays_bfloat16_and_close() -> None:
     images, weights = random(BATCH, 14, 14, 32), random(5, 5, 32, 32, seed=2)
-    narrow = CpuKernels().convolution(
+    narrow = TfCpuKernels().convolution(
         tf.cast(images, tf.bfloat16), tf.cast(weights, tf.bfloat16), (2, 2), "same"
     )
     assert narrow.dtype == tf.bfloat16
@@ -290,7 +290,7 @@ def test_bfloat16_stays_bfloat16_and_close() -> None:
 def test_batch_norm_of_a_rest_of_channels_is_computed_in_float32(channels: int, is_widened: bool) -> None:
     values = tf.cast(random(4, 3, 2, 5, channels), tf.bfloat16)
     ones, zeros = tf.ones(channels), tf.zeros(channels)
-    outputs, mean, _ = CpuKernels().batch_norm(values, ones, zeros, 1e-3)
+    outputs, mean, _ = TfCpuKernels().batch_norm(values, ones, zeros, 1e-3)
     wide, expected, _ = PLAIN.batch_norm(tf.cast(values, tf.float32), ones, zeros, 1e-3)
     assert (outputs.dtype, mean.dtype) == (tf.bfloat16, tf.float32)
     assert np.abs(tf.cast(outputs, tf.float32) - wide).max() < 0.02
@@ -298,7 +298,7 @@ def test_batch_norm_of_a_rest_of_channels_is_computed_in_float32(channels: int, 
 
     @tf.function
     def normed() -> tf.Tensor:
-        return CpuKernels().batch_norm(values, ones, zeros, 1e-3)[0]
+        return TfCpuKernels().batch_norm(values, ones, zeros, 1e-3)[0]
 
     operations = normed.get_concrete_function().graph.get_operations()
     (norm,) = (operation for operation in operations if operation.type.startswith("FusedBatchNorm"))

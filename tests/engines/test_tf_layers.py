@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.engines.tf.devices import make_strategy
-from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
-from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
+from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution3D, ReplicaDropout
@@ -23,7 +23,7 @@ from tests.support.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
 LARGEST = 1e-5  # of the largest number
-KERNELS = {"cpu": CpuKernels(), "spectral": CpuKernels(spectral_saving=0.0), "plain": PlainKernels()}
+KERNELS = {"cpu": TfCpuKernels(), "spectral": TfCpuKernels(spectral_saving=0.0), "plain": PlainKernels()}
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int)
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_a_convolution_of_enlarged_values_is_that_of_keras_after_upsampling(axes: int) -> None:
-    kernels = {"plain": PlainKernels(), "cpu": CpuKernels(), "outside a step": None}
+    kernels = {"plain": PlainKernels(), "cpu": TfCpuKernels(), "outside a step": None}
     assert_same(beside_keras.enlarged_convolutions(axes, kernels, differentiated))
 
 
@@ -124,7 +124,7 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
 def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str) -> None:
     layer = Convolution3D(3, 3, 2, padding="same", dtype=precision)
     layer.build((2, 6, 5, 4, 2))
-    with beside_keras.using(CpuKernels()):
+    with beside_keras.using(TfCpuKernels()):
         narrow = differentiated(layer, [beside_keras.random(2, 6, 5, 4, 2)], np.ones((2, 3, 3, 2, 3), "f2"))
     assert [value.dtype.name for value in narrow[2:]] == ["float32", "float32"]
     assert all(np.isfinite(value.astype(np.float32)).all() for value in narrow)
@@ -132,7 +132,7 @@ def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str)
 
 @pytest.mark.parametrize("shape", [(500,), (50, 10), (10, 25, 2), (5, 5, 10, 2)])
 def test_dropout_decides_over_every_unit_of_values_of_any_shape(shape: tuple[int, ...]) -> None:
-    noise = StepNoise(1, tf.constant(0), tf.constant(0), 1)
+    noise = TfStepNoise(1, tf.constant(0), tf.constant(0), 1)
     with step_scope(SimpleNamespace(noise=noise)):  # type: ignore[arg-type]
         found = ReplicaDropout(0.3)(tf.ones((8, *shape)), training=True).numpy()
     assert found.shape == (8, *shape)

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.workloads import mlp_gan
 from gan_runtime.workloads.contract import Forward, Program
 from gan_runtime.workloads.pair import UnconditionalPair
@@ -23,8 +23,8 @@ from tests.support.engines.small_engines import (
 pytestmark = pytest.mark.usefixtures("cores")
 
 
-def noise(step: int, replica: int, replicas: int, seed: int = 1) -> StepNoise:
-    return StepNoise(seed, tf.constant(step), tf.constant(replica), replicas)
+def noise(step: int, replica: int, replicas: int, seed: int = 1) -> TfStepNoise:
+    return TfStepNoise(seed, tf.constant(step), tf.constant(replica), replicas)
 
 
 def global_latents(step: int, replicas: int) -> np.ndarray:
@@ -107,7 +107,7 @@ def test_dropout_keeps_shape_and_precision(dtype: tf.DType) -> None:
     assert (found.shape, found.dtype) == ((3, 5, 7), dtype)
 
 
-DRAWS: dict[str, Callable[[StepNoise], tf.Tensor]] = {
+DRAWS: dict[str, Callable[[TfStepNoise], tf.Tensor]] = {
     "normal": lambda stream: stream.normal(8, 5),
     "uniform": lambda stream: stream.uniform(8, 5),
     "dropout": lambda stream: stream.dropout(tf.ones([64, 64]), 0.3),
@@ -117,7 +117,7 @@ DRAWS: dict[str, Callable[[StepNoise], tf.Tensor]] = {
 @pytest.mark.parametrize("kind", DRAWS)
 def test_compiled_noise_equals_uncompiled_noise(kind: str) -> None:
     def draw(step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
-        stream = StepNoise(1, step, replica, 4)
+        stream = TfStepNoise(1, step, replica, 4)
         stream.normal(8, 5)  # so that the draw is not the stream's first one
         return DRAWS[kind](stream)
 

@@ -16,8 +16,8 @@ from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.data.contract import picture_set
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.input import distributed_batches
-from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
-from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
+from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.step import input_gradient
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.losses import r1_penalty
@@ -52,7 +52,7 @@ class PlainStep:
         """Gradients of all `steps` (network, loss, batch of real images, phase), then their updates; the losses."""
         found = {}
         for name, loss_of, batch, phase in steps:
-            latents = StepNoise(1, tf.constant(0), tf.constant(0), 1, phase).normal(BATCH, 32)
+            latents = TfStepNoise(1, tf.constant(0), tf.constant(0), 1, phase).normal(BATCH, 32)
             with tf.GradientTape() as tape:
                 loss = loss_of(self.networks, self.real[batch * BATCH : (batch + 1) * BATCH], latents)
             found[name] = loss, tape.gradient(loss, self.networks[name].trainable_variables)
@@ -125,7 +125,8 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
 
 def test_the_latents_of_every_phase_are_others() -> None:
     draws = [
-        StepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy() for phase in range(3)
+        TfStepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy()
+        for phase in range(3)
     ]
     assert not any(np.isin(draws[one], draws[other]).any() for one, other in ((0, 1), (0, 2), (1, 2)))
 
@@ -221,7 +222,7 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
     assert "r1_penalty" not in found[0.0].scalars
 
 
-@pytest.mark.parametrize("kernels", [CpuKernels(), PlainKernels()], ids=["cpu", "plain"])
+@pytest.mark.parametrize("kernels", [TfCpuKernels(), PlainKernels()], ids=["cpu", "plain"])
 def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: Kernels) -> None:
     keras.config.set_dtype_policy("float32")
     keras.utils.set_random_seed(1)

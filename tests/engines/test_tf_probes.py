@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
 from tests.support.engines.small_engines import (
@@ -86,7 +86,7 @@ def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(
 ) -> None:
     engine = make(replicas)
     scores = engine.probe().scores
-    latents = StepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, mlp_gan.LATENT_SIZE)
+    latents = TfStepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, mlp_gan.LATENT_SIZE)
     generated = np.asarray(engine.networks["generator"](latents))
     assert scores["spread_real"] == pytest.approx(
         (random_images(40) / 127.5 - 1.0).var(axis=0).mean(), rel=1e-4

@@ -40,10 +40,10 @@ def test_a_tiles_outcome_depends_on_no_place_and_no_neighbor(
     if engine == "jax":
         straight, *others = jax("painted_by_order", "float32")
     else:
-        from gan_runtime.engines.tf.tiles import TileProgram
+        from gan_runtime.engines.tf.tiles import TfTileProgram
 
         new_group()
-        straight, *others = tile_places.by_order(TileProgram, "float32")
+        straight, *others = tile_places.by_order(TfTileProgram, "float32")
     for order, painted in zip(tile_places.ORDERS[1:], others, strict=True):
         np.testing.assert_array_equal(painted, straight[list(order)], err_msg=str(order))
     assert len({tile.tobytes() for tile in straight}) == len(straight), "no two tiles are alike"
@@ -105,14 +105,14 @@ def test_a_convolution_onto_one_pixel_is_one_product(
     import tensorflow as tf
     from keras import layers
 
-    from gan_runtime.engines.tf.tiles import ProductKernels
+    from gan_runtime.engines.tf.tiles import TfProductKernels
 
     random = np.random.default_rng(7)
     values = random.standard_normal((2, *sizes, 4)).astype(np.float32)
     layer = layers.Conv2D(6, taps, strides, padding=padding, use_bias=False)
     expected = layer(values).numpy()
     kernel = layer.kernel.numpy()
-    ours = tf.function(lambda given: ProductKernels().convolution(given, kernel, strides, padding))
+    ours = tf.function(lambda given: TfProductKernels().convolution(given, kernel, strides, padding))
     graph = ours.get_concrete_function(tf.constant(values))
     theirs, operations = jax("convolution_as_product", values, kernel, strides, padding)
     for name, made in (("tensorflow", ours(values).numpy()), ("jax", theirs)):

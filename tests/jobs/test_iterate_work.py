@@ -22,7 +22,7 @@ from gan_runtime.domains.flows import lattice as of_flow
 from gan_runtime.domains.flows.evaluation import USUAL_STEPS, RolloutOptions, usual_steps
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.domains.flows.rollout import Given, Model
+from gan_runtime.domains.flows.rollout import RolloutCase, RolloutModel
 from gan_runtime.domains.flows.score_metrics import SCORES
 from gan_runtime.engines.tiling.stopwatch import COMPILE, EXECUTE, STAGES, Stopwatch
 from gan_runtime.evaluation.work import evaluate
@@ -76,9 +76,9 @@ def toy(home: Home, monkeypatch: pytest.MonkeyPatch) -> Toy:
     stored_films.stored_flows(home)
     made = Toy()
 
-    def model_of(*_: Any) -> Model:
+    def model_of(*_: Any) -> RolloutModel:
         checkpoint = Checkpoint({}, 20, 1.0, Path("step-20"))
-        return Model(RunSpec(), checkpoint, made, MovedByAPixel)  # type: ignore[arg-type]
+        return RolloutModel(RunSpec(), checkpoint, made, MovedByAPixel)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rollout, "model_of", model_of)
     return made
@@ -217,11 +217,11 @@ def test_the_solver_is_timed_at_the_viscosity_of_a_wider_obstacle() -> None:
     assert not np.array_equal(of_flow.of(solver), of_flow.of(usual))
 
 
-def given_past(mask: np.ndarray, width: float = DIAMETER) -> Given:
+def given_past(mask: np.ndarray, width: float = DIAMETER) -> RolloutCase:
     """Two frames at rest. `mask`: (height, width, 1) float32; `width`: of the obstacle."""
     source = np.pad(mask, [(0, 0), (0, 0), (3, 0)])
     truth = np.zeros((3, *mask.shape[:2], 3), np.float32)
-    return Given(Film(0, 0, 2, 120.0, 24, width), source, truth, 24.0)
+    return RolloutCase(Film(0, 0, 2, 120.0, 24, width), source, truth, 24.0)
 
 
 def square_around(cells: np.ndarray, more: int) -> np.ndarray:

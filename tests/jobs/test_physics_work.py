@@ -24,7 +24,7 @@ from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Measured
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
-from gan_runtime.domains.showers.scores import Sample
+from gan_runtime.domains.showers.scores import ShowerSample
 from gan_runtime.evaluation import requests
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
@@ -102,7 +102,7 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
 def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
     """The job takes one score alone: classifiers take seconds."""
 
-    def compared(real: Sample, other: Sample, told: object = None) -> dict[str, Value]:  # noqa: ARG001
+    def compared(real: ShowerSample, other: ShowerSample, told: object = None) -> dict[str, Value]:  # noqa: ARG001
         bounds = scores.edges(real.features.energy_gev, 5)
         return {SCORES[0].name: scores.sampling_fraction_error(real.features, other.features, bounds)}
 

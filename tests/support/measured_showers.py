@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 
 from gan_runtime.domains.showers.fields import shower_fields
-from gan_runtime.domains.showers.measurement import State, answer_of
+from gan_runtime.domains.showers.measurement import ShowerState, answer_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
-from gan_runtime.domains.showers.scores import Sample, sample, with_reading
+from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve
 from gan_runtime.records.earlier_kinds import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
@@ -21,7 +21,7 @@ STEPS_PER_EPOCH = 10
 
 
 @cache
-def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> Sample:
+def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> ShowerSample:
     """150 toy showers, measured, and what a judging network might read: it doubts those with a fault, and reads what is visible."""
     cells, energy, angle = toy_showers(150, seed, scale=scale, shift=shift)
     made = sample(cells, energy, angle, ())
@@ -38,7 +38,7 @@ def measurement(epoch: int, fault: float = 0.3) -> Answer:
         for name, value in found.items()
         if not name.startswith("ms_")
     }
-    state = State(epoch, epoch * STEPS_PER_EPOCH, "best", {})
+    state = ShowerState(epoch, epoch * STEPS_PER_EPOCH, "best", {})
     return answer_of(state, real, made, found, floor, shower_fields((*SHAPE, 1)))
 
 

@@ -73,7 +73,7 @@ def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
     spec = RunSpec.parse({**OPTIONS, "start_from": start_from})
     starting_point.check(home, spec)
     if start_from:
-        assert starting_point.Source.of(start_from, home).checkpoint().step == step
+        assert starting_point.WeightSource.of(start_from, home).checkpoint().step == step
 
 
 @pytest.mark.parametrize(

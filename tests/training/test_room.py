@@ -21,7 +21,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, memory_estimate, room
-from gan_runtime.training.room import Room
+from gan_runtime.training.room import DiskRoom
 from tests.support.asking import ask, ask_of
 from tests.support.counting_engine import CountingEngine, events, train
 
@@ -130,7 +130,7 @@ def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
     monkeypatch.setattr(room, "LOOK_SECONDS", 2.0)
     seconds = [0.0]
     with JournalWriter(run.trainer_journal()) as writer:
-        looked = Room(run.path, writer, checkpoint_bytes=40_000_000, clock=lambda: seconds[0])
+        looked = DiskRoom(run.path, writer, checkpoint_bytes=40_000_000, clock=lambda: seconds[0])
         left[0] = 100_000_000
         assert not looked.is_short()
         left[0] = 99_000_000

@@ -13,7 +13,7 @@ from gan_runtime.base.fields import Fields, pictures
 from gan_runtime.domains.showers import networks as shower_networks
 from gan_runtime.domains.showers import workload
 from gan_runtime.domains.showers import workload as shower_3dgan
-from gan_runtime.domains.showers.entry import ENTRY, ShowerOptions, layers, reads
+from gan_runtime.domains.showers.entry import ENTRY, ShowerGanOptions, layers, reads
 from gan_runtime.domains.showers.fields import (
     ANGLE,
     BELIEF,
@@ -59,7 +59,7 @@ def table(network: Any) -> list[tuple[str, tuple[int, ...], int]]:
 
 
 def test_full_networks_are_those_of_the_authors_layer_by_layer() -> None:
-    networks = shower_networks.networks(ShowerOptions(size="full"), FULL)
+    networks = shower_networks.networks(ShowerGanOptions(size="full"), FULL)
     assert table(networks["generator"]) == [
         ("dense", (5_184,), 1_332_288),
         ("cells", (9, 9, 8, 8), 0),
@@ -111,7 +111,7 @@ def assert_constants(networks: dict[str, Any]) -> None:
 
 
 def test_a_step_of_the_authors_networks_multiplies_40_billion_times_a_shower() -> None:
-    generator, discriminator = layers(ShowerOptions(size="full"), FULL).multiplications()
+    generator, discriminator = layers(ShowerGanOptions(size="full"), FULL).multiplications()
     assert (generator, discriminator) == (3_059_992_368, 1_895_469_120)
     # A pass there counts once, one back to the weights and the values twice; D's weights stand still while G is updated.
     assert 38e9 < (1 + 2 * 3) * generator + (2 * 3 + 2 * 2) * discriminator < 42e9
@@ -151,7 +151,7 @@ GRIDS: dict[str, tuple[str, Fields, tuple[int, ...], tuple[int, ...]]] = {
 @pytest.mark.parametrize("grid", GRIDS)
 def test_on_every_grid_showers_have_its_shape_and_the_catalog_counts_the_weights(grid: str) -> None:
     size, fields, cells, factors = GRIDS[grid]
-    options = ShowerOptions(size=size)
+    options = ShowerGanOptions(size=size)
     plan, networks = layers(options, fields), shower_networks.networks(options, fields)
     assert (plan.cells, plan.factors) == (cells, factors)
     assert networks["generator"].output_shape[1:] == fields[SHOWERS].shape
@@ -178,8 +178,8 @@ def test_a_closed_axis_goes_on_with_its_beginning() -> None:
 def test_a_shower_turned_along_a_closed_axis_comes_out_turned() -> None:
     """The generator's first convolution on its small grid: a turn by a cell there is one by `factor` cells of the shower."""
     fields = shower_fields((16, 9, 4, 1), True, (0,))
-    plan = layers(ShowerOptions(), fields)
-    generator = shower_networks.networks(ShowerOptions(), fields)["generator"]
+    plan = layers(ShowerGanOptions(), fields)
+    generator = shower_networks.networks(ShowerGanOptions(), fields)["generator"]
     import keras
 
     tail = keras.Model(generator.get_layer("cells").output, generator.output)
@@ -192,14 +192,14 @@ def test_a_shower_turned_along_a_closed_axis_comes_out_turned() -> None:
 def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -> None:
     """Of 70 showers, one batch and a part of one: the same as asking its network, whose weights come by their names in a checkpoint."""
     fields = shower_fields((5, 6, 4, 1))
-    trained = shower_networks.networks(ShowerOptions(), fields)
+    trained = shower_networks.networks(ShowerGanOptions(), fields)
     arrays = {
         f"{name}/{variable.path}": np.asarray(variable)
         for name, network in trained.items()
         for variable in network.variables
     }
     showers = np.random.default_rng(2).random((70, 5, 6, 4, 1)).astype(np.float32)
-    read = reading(shower_3dgan.WORKLOAD, ShowerOptions(), fields)
+    read = reading(shower_3dgan.WORKLOAD, ShowerGanOptions(), fields)
     assert read is not None
     found = read(arrays, {SHOWERS: showers})
     logits, energy = trained["discriminator"](showers, training=False)
@@ -207,11 +207,11 @@ def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -
     assert found[BELIEF] == pytest.approx(1.0 / (1.0 + np.exp(-np.asarray(logits)[:, 0])), abs=1e-5)
     assert found[ENERGY] == pytest.approx(np.asarray(energy)[:, 0], abs=1e-5)
     assert np.ptp(found[BELIEF]) > 1e-4, "not the same of all"
-    assert reading(object(), ShowerOptions(), fields) is None
+    assert reading(object(), ShowerGanOptions(), fields) is None
 
 
 def test_showers_that_do_not_fit_are_refused_at_the_door() -> None:
-    full = ShowerOptions(size="full")
+    full = ShowerGanOptions(size="full")
     with pytest.raises(
         DatasetError, match="its showers are 17 × 17 × 25 × 1, but 51 × 51 × 25 or 16 × 9 × 45"
     ):
@@ -219,7 +219,7 @@ def test_showers_that_do_not_fit_are_refused_at_the_door() -> None:
     with pytest.raises(DatasetError, match="it has no showers, only images"):
         reads(full, {"images": pictures(28, 28, 1)})
     with pytest.raises(DatasetError, match="its showers are 1 × 4 × 4 × 1"):
-        reads(ShowerOptions(), shower_fields((1, 4, 4, 1)))
+        reads(ShowerGanOptions(), shower_fields((1, 4, 4, 1)))
     without = {name: field for name, field in FULL.items() if name != DEPOSIT}
     with pytest.raises(DatasetError, match="it has no deposit, only showers and energy and angle"):
         reads(full, without)
@@ -268,7 +268,7 @@ def test_a_latent_begins_with_energy_and_angle_and_the_angle_may_have_a_gain(
         seen.append(np.asarray(latents))
         return VALUES
 
-    chosen = ShowerOptions(latent_size=5, **options)
+    chosen = ShowerGanOptions(latent_size=5, **options)
     inputs = shower_3dgan.asked(chosen, BATCH, Known())
     shower_3dgan.WORKLOAD.show(chosen, {"generator": generator}, inputs, HostNoise(0))
     assert seen[0] == pytest.approx(
@@ -289,7 +289,7 @@ def forward_of(phase: str, batch: dict[str, np.ndarray], **options: float) -> di
         assert training
         return np.ones((len(showers), 1), np.float32), np.full((len(showers), 1), 1.5, np.float32)
 
-    chosen = ShowerOptions(latent_size=4, **options)
+    chosen = ShowerGanOptions(latent_size=4, **options)
     phases = shower_3dgan.WORKLOAD.program(chosen, {}).phases
     (own,) = [each for each in phases if each.name == phase]
     noise = Known()
@@ -350,7 +350,7 @@ def test_without_an_angle_there_is_no_input_no_head_and_no_term() -> None:
 
 
 def test_each_update_follows_a_loss_of_its_own_on_the_same_batch() -> None:
-    program = shower_3dgan.WORKLOAD.program(ShowerOptions(), {})
+    program = shower_3dgan.WORKLOAD.program(ShowerGanOptions(), {})
     assert [
         (phase.name, phase.batch, phase.updates[0].network, phase.updates[0].loss) for phase in program.phases
     ] == [
@@ -359,7 +359,7 @@ def test_each_update_follows_a_loss_of_its_own_on_the_same_batch() -> None:
         ("g_1", 0, "generator", "loss_generator_1"),
         ("g_2", 0, "generator", "loss_generator_2"),
     ]
-    assert program.batches == ENTRY.batches(ShowerOptions()) == 1
+    assert program.batches == ENTRY.batches(ShowerGanOptions()) == 1
 
 
 # ---- an epoch -----------------------------------------------------------------------------------------------------
@@ -428,14 +428,14 @@ def test_pictures_are_asked_for_with_the_energies_and_angles_of_held_out_showers
     workload, fields = shower_3dgan.WORKLOAD, shower_fields((5, 6, 4, 1))
     few = {ENERGY: np.float32([1.0, 2.0, 3.0]), ANGLE: np.float32([1.5, 1.6, 1.7])}
     eight, four = (
-        workload.fixed_inputs(ShowerOptions(), fields, few, np.random.RandomState(0), count)
+        workload.fixed_inputs(ShowerGanOptions(), fields, few, np.random.RandomState(0), count)
         for count in (8, 4)
     )
     assert eight[ENERGY].tolist() == [1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0, 2.0]
     assert eight["latents"].shape == (8, 254)
     assert all(np.array_equal(eight[name][:4], four[name]) for name in four)
-    networks = workload.networks(ShowerOptions(), fields)
-    shown = workload.show(ShowerOptions(), networks, four, HostNoise(0))
+    networks = workload.networks(ShowerGanOptions(), fields)
+    shown = workload.show(ShowerGanOptions(), networks, four, HostNoise(0))
     assert {name: np.asarray(values).shape for name, values in shown.items()} == {
         SHOWERS: (4, 5, 6, 4, 1),
         ENERGY: (4,),

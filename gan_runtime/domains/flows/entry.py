@@ -173,7 +173,7 @@ def tile_halves_down_to_one_pixel(tile: int) -> FieldError | None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class UnetPlan:
     """Channels of the layers. `encoder`: of each halving, outermost first; the decoder has the same ones the other way. `patches`:
     of the discriminator's halvings, then of its layer before the logits."""
 
@@ -181,11 +181,11 @@ class Plan:
     patches: tuple[int, ...]
 
 
-def plan(options: Pix2pixOptions) -> Plan:
+def plan(options: Pix2pixOptions) -> UnetPlan:
     """At tile 256 and full size: encoder 64, 128, 256, 512, 512, 512, 512, 512; patches 64, 128, 256, 512."""
     width, levels = WIDTHS[options.size], options.tile.bit_length() - 1
     channels = [width * min(2**place, MOST_CHANNELS) for place in range(levels)]
-    return Plan(tuple(channels), tuple(channels[: halvings(options.tile) + 1]))
+    return UnetPlan(tuple(channels), tuple(channels[: halvings(options.tile) + 1]))
 
 
 def halvings(tile: int) -> int:

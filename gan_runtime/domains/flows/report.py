@@ -8,7 +8,7 @@ from typing import Any
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.domains.flows.evaluation import NAME
-from gan_runtime.domains.flows.score_metrics import BY_NAME, FlowScore
+from gan_runtime.domains.flows.score_metrics import BY_NAME, RolloutScore
 from gan_runtime.engines.tiling.stopwatch import ONCE
 from gan_runtime.evaluation.catalog import Grid, Report
 from gan_runtime.records.answer import KEPT, Answer, Score
@@ -74,7 +74,7 @@ def _parts(run_id: str, measured: list[Answer]) -> Iterator[str | Grid]:
     )
 
 
-def _row(score: FlowScore, value: Score) -> tuple[str, str, str, str]:
+def _row(score: RolloutScore, value: Score) -> tuple[str, str, str, str]:
     reference, replayed = (_baseline(value, name) for name in BASELINES)
     replay = "" if math.isnan(replayed) else _number(score, replayed)
     return score.axis, _number(score, value.value), replay, _beside(score, reference)
@@ -85,9 +85,9 @@ def _times(answer: Answer) -> tuple[str, ...]:
     return (answer.facts["way"], str(answer.facts["cores"]), *medians)
 
 
-def _number(score: FlowScore, value: float) -> str:
+def _number(score: RolloutScore, value: float) -> str:
     return "–" if math.isnan(value) else f"{value:{score.format}}"
 
 
-def _beside(score: FlowScore, value: float) -> str:
+def _beside(score: RolloutScore, value: float) -> str:
     return "" if math.isnan(value) else f"{_number(score, value)} ({score.reference})"

@@ -24,7 +24,7 @@ from gan_runtime.domains.flows.evaluation import MOST_CORES, RolloutOptions, fil
 from gan_runtime.domains.flows.fields import WIDTH
 from gan_runtime.domains.flows.films import Film, Replay, nearest
 from gan_runtime.domains.flows.lattice import Lattice
-from gan_runtime.domains.flows.rollout_answer import State, Times, answer_of, scored, written
+from gan_runtime.domains.flows.rollout_answer import RolloutState, Times, answer_of, scored, written
 from gan_runtime.engines.inputs import host_value
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
@@ -49,7 +49,7 @@ Told = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Model:
+class RolloutModel:
     """A checkpoint of a run as a network that makes pictures of pictures, and its engine's programs."""
 
     spec: RunSpec
@@ -59,7 +59,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Given:
+class RolloutCase:
     """What a model is fed with and held against, as values. `source`: (height, width, channels in) of the start frame; `truth`:
     (1 + steps, height, width, channels out), the start frame first. `period`: in frames, of the whole film; NaN of pictures and where no
     eddies are shed. `replay`: of the nearest training film."""
@@ -131,7 +131,7 @@ def iterate(subject: Subject) -> Evaluated:
     return Evaluated(answers, result, files)
 
 
-def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> Given:
+def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> RolloutCase:
     """Raises DatasetError when the data set has no such film, too few frames of it, or targets that cannot be fed back."""
     if reason := films.not_fed_back(data.fields):
         raise DatasetError(reason)
@@ -140,7 +140,7 @@ def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> Give
     first = host_value(source, data.fields[SOURCE])
     truth = host_value(targets, data.fields[TARGET])
     frames = np.concatenate([first[np.newaxis, ..., : truth.shape[-1]], truth])
-    return Given(film, first, frames, period_of(data, film), nearest(data, frames[0], steps, progress))
+    return RolloutCase(film, first, frames, period_of(data, film), nearest(data, frames[0], steps, progress))
 
 
 def period_of(data: DataSet, film: Film) -> float:
@@ -151,7 +151,7 @@ def period_of(data: DataSet, film: Film) -> float:
     return measures.period(measures.probe(host_value(targets, data.fields[TARGET]), film.shift))
 
 
-def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> Model:
+def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> RolloutModel:
     """Loads the framework that the run was trained with, on simulated cores. `offered`: the fields of its data set.
 
     Raises:
@@ -165,8 +165,8 @@ def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> Model:
         raise DatasetError(f"run {run.run_id} makes no pictures of pictures: pick a run that does.")
     fields = spec.entry.reads(spec.of_workload, offered)
     translator = translator_of(spec, workload, fields, checkpoint.arrays)
-    program = importlib.import_module(catalog.engine(spec.engine).tiles).TileProgram
-    return Model(spec, checkpoint, translator, program)
+    program = importlib.import_module(catalog.engine(spec.engine).tiles).TILE_PROGRAM
+    return RolloutModel(spec, checkpoint, translator, program)
 
 
 def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
@@ -196,7 +196,7 @@ def set_flags(spec: RunSpec) -> None:
     )
 
 
-def division_of(given: Given, model: Model, options: RolloutOptions) -> Division:
+def division_of(given: RolloutCase, model: RolloutModel, options: RolloutOptions) -> Division:
     """Into the tiles that the network was trained with. Raises SpecError for an overlap that is not below their side."""
     height, width = given.source.shape[:2]
     try:
@@ -206,7 +206,7 @@ def division_of(given: Given, model: Model, options: RolloutOptions) -> Division
 
 
 def outcome(
-    iteration: Iteration, model: Model, given: Given, tiles: Division, way: Way, told: Told
+    iteration: Iteration, model: RolloutModel, given: RolloutCase, tiles: Division, way: Way, told: Told
 ) -> tuple[Answer, Frames]:
     """The answer of one way and its frames. `tiles`: at whose borders seams are looked for, in every way."""
     options, shape = iteration.options, given.source.shape
@@ -219,7 +219,7 @@ def outcome(
     halves = (each.astype(np.float16) for each in (given.truth, predicted, given.mask))
     facts = facts_of(iteration, model, given, painter)
     step = model.checkpoint.step
-    state = State(round(step / iteration.per_epoch), step, options.state)
+    state = RolloutState(round(step / iteration.per_epoch), step, options.state)
     answer = answer_of(facts, state, found, painter.stopwatch.times())
     return answer, Frames(np.arange(len(predicted)), *halves)
 
@@ -238,7 +238,7 @@ def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
     return np.stack(made)
 
 
-def solver_seconds(given: Given) -> float:
+def solver_seconds(given: RolloutCase) -> float:
     """Median seconds in which the solver makes a frame of this flow, past its own obstacle, on this machine; NaN for pictures."""
     flow, steps = solver_of(given), given.film.solver_steps
     if flow is None or steps is None:
@@ -251,13 +251,15 @@ def solver_seconds(given: Given) -> float:
     return statistics.median(seconds)
 
 
-def solver_of(given: Given) -> Lattice | None:
+def solver_of(given: RolloutCase) -> Lattice | None:
     """The flow at its beginning; None for pictures."""
     film = given.film
     return None if film.reynolds is None else Lattice(film.reynolds, given.obstacle, diameter=film.width)
 
 
-def facts_of(iteration: Iteration, model: Model, given: Given, painter: Painter) -> dict[str, Any]:
+def facts_of(
+    iteration: Iteration, model: RolloutModel, given: RolloutCase, painter: Painter
+) -> dict[str, Any]:
     """What an answer says besides its numbers, by name."""
     options, film = iteration.options, given.film
     return {

@@ -26,7 +26,7 @@ from gan_runtime.records.run_folder import RunDir
 
 
 @dataclass(frozen=True)
-class State:
+class RolloutState:
     """Weights of the run: after which epoch and step, and what an answer calls them."""
 
     epoch: int
@@ -34,7 +34,9 @@ class State:
     name: str
 
 
-def answer_of(facts: dict[str, Any], state: State, found: Scored, stages: Sequence[StageTime]) -> Answer:
+def answer_of(
+    facts: dict[str, Any], state: RolloutState, found: Scored, stages: Sequence[StageTime]
+) -> Answer:
     """The answer of one way, but for the file of the frames. Numbers of the run are those of the usual question, of which those
     in tiles come before the whole picture."""
     return Answer(
@@ -51,7 +53,7 @@ def answer_of(facts: dict[str, Any], state: State, found: Scored, stages: Sequen
     )
 
 
-def key_of(facts: dict[str, Any], state: State) -> str:
+def key_of(facts: dict[str, Any], state: RolloutState) -> str:
     """Equal for rollouts that begin in the same frame, take as many steps and divide the picture in the same way.
 
     Weights kept after an epoch are no checkpoint: they never take the place of one.

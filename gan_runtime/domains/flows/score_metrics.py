@@ -17,7 +17,7 @@ Reference = Literal["", "persistence", "truth", "solver"]
 
 
 @dataclass(frozen=True)
-class FlowScore:
+class RolloutScore:
     """`name`: as stored. `unit`: "" for a plain number. `format`: of Python. `text`: what it is. `by_step`: whether there is one a step,
     of which the single number is the mean. `quality`: whether an epoch may be the best by it: lower is better."""
 
@@ -38,28 +38,28 @@ class FlowScore:
 
 
 SCORES = (
-    FlowScore("mae", "Mean error", "", ".4f", "Mean of |prediction − truth| over pixels and channels; values lie in −1 to 1.", "lower", "persistence", quality=True),
-    FlowScore("rmse", "Root mean square error", "", ".4f", "√ of the mean of (prediction − truth)².", "lower", "persistence", quality=True),
-    FlowScore("psnr", "PSNR", "dB", ".2f", "10 log₁₀(2² / mean square error): 2 is the range of the values.", "higher", "persistence"),
-    FlowScore("ssim", "SSIM", "", ".4f", "Structural similarity of prediction and truth, 1 for equal pictures (Wang et al. 2004).", "higher", "persistence"),
-    FlowScore("seam_ratio", "Seams", "", ".3f", "Mean difference of pixels across the borders of tiles over that of all other neighbors: 1 where no seam is seen.", "", "truth"),
-    FlowScore("spectrum", "Error of the spectrum", "", ".3f", "Mean |log₁₀| of the ratio of both power spectra along the flow, over the wavelengths that the truth holds.", "lower", "persistence"),
-    FlowScore("enstrophy_ratio", "Enstrophy", "", ".3f", "Mean square of the vorticity over that of the true frame: below 1 the vortices fade.", "", "persistence"),
-    FlowScore("divergence", "Divergence", "U/D", ".4f", "Mean |∂u/∂x + ∂v/∂y| outside the obstacle: the fluid hardly compresses, so that of the truth is small.", "lower", "truth"),
-    FlowScore("probe", "Velocity across, at the probe", "U", ".3f", "In the wake of the obstacle; it swings once while a pair of vortices is shed.", "", "truth"),
-    FlowScore("horizon", "Horizon", "steps", ".0f", "Steps until the root mean square error first exceeds that of the copied start frame; all steps where it never does.", "higher", by_step=False),
-    FlowScore("horizon_replay", "Replay horizon", "steps", ".0f", "Steps until the root mean square error first exceeds that of the replay of the nearest training film; all steps where it never does.", "higher", by_step=False),
-    FlowScore("rmse_period", "RMSE over a period", "", ".4f", "Its mean over the first shedding period of the true flow: after one, a frame that stands still is right again.", "lower", "persistence", by_step=False, quality=True),
-    FlowScore("ssim_period", "SSIM over a period", "", ".4f", "The same of the structural similarity.", "higher", "persistence", by_step=False),
-    FlowScore("strouhal", "Strouhal number", "", ".4f", "f D / U, with the frequency at which the probe swings.", "", "truth", by_step=False),
-    FlowScore("strouhal_error", "Error of the Strouhal number", "", ".1%", "Its distance from that of the true frames, over the latter.", "lower", by_step=False, quality=True),
-    FlowScore("period", "Shedding period", "frames", ".1f", "Frames in which the probe swings once.", "", "truth", by_step=False),
-    FlowScore("ms_frame", "Time of a frame", "ms", ".2f", "All stages of one frame but tracing and compiling; beside it the solver's own time for as many steps.", "lower", "solver", by_step=False),
+    RolloutScore("mae", "Mean error", "", ".4f", "Mean of |prediction − truth| over pixels and channels; values lie in −1 to 1.", "lower", "persistence", quality=True),
+    RolloutScore("rmse", "Root mean square error", "", ".4f", "√ of the mean of (prediction − truth)².", "lower", "persistence", quality=True),
+    RolloutScore("psnr", "PSNR", "dB", ".2f", "10 log₁₀(2² / mean square error): 2 is the range of the values.", "higher", "persistence"),
+    RolloutScore("ssim", "SSIM", "", ".4f", "Structural similarity of prediction and truth, 1 for equal pictures (Wang et al. 2004).", "higher", "persistence"),
+    RolloutScore("seam_ratio", "Seams", "", ".3f", "Mean difference of pixels across the borders of tiles over that of all other neighbors: 1 where no seam is seen.", "", "truth"),
+    RolloutScore("spectrum", "Error of the spectrum", "", ".3f", "Mean |log₁₀| of the ratio of both power spectra along the flow, over the wavelengths that the truth holds.", "lower", "persistence"),
+    RolloutScore("enstrophy_ratio", "Enstrophy", "", ".3f", "Mean square of the vorticity over that of the true frame: below 1 the vortices fade.", "", "persistence"),
+    RolloutScore("divergence", "Divergence", "U/D", ".4f", "Mean |∂u/∂x + ∂v/∂y| outside the obstacle: the fluid hardly compresses, so that of the truth is small.", "lower", "truth"),
+    RolloutScore("probe", "Velocity across, at the probe", "U", ".3f", "In the wake of the obstacle; it swings once while a pair of vortices is shed.", "", "truth"),
+    RolloutScore("horizon", "Horizon", "steps", ".0f", "Steps until the root mean square error first exceeds that of the copied start frame; all steps where it never does.", "higher", by_step=False),
+    RolloutScore("horizon_replay", "Replay horizon", "steps", ".0f", "Steps until the root mean square error first exceeds that of the replay of the nearest training film; all steps where it never does.", "higher", by_step=False),
+    RolloutScore("rmse_period", "RMSE over a period", "", ".4f", "Its mean over the first shedding period of the true flow: after one, a frame that stands still is right again.", "lower", "persistence", by_step=False, quality=True),
+    RolloutScore("ssim_period", "SSIM over a period", "", ".4f", "The same of the structural similarity.", "higher", "persistence", by_step=False),
+    RolloutScore("strouhal", "Strouhal number", "", ".4f", "f D / U, with the frequency at which the probe swings.", "", "truth", by_step=False),
+    RolloutScore("strouhal_error", "Error of the Strouhal number", "", ".1%", "Its distance from that of the true frames, over the latter.", "lower", by_step=False, quality=True),
+    RolloutScore("period", "Shedding period", "frames", ".1f", "Frames in which the probe swings once.", "", "truth", by_step=False),
+    RolloutScore("ms_frame", "Time of a frame", "ms", ".2f", "All stages of one frame but tracing and compiling; beside it the solver's own time for as many steps.", "lower", "solver", by_step=False),
 )  # fmt: skip
 BY_NAME = {score.name: score for score in SCORES}
 
 
-def metric(score: FlowScore) -> Metric:
+def metric(score: RolloutScore) -> Metric:
     """The score as a number of a run, which Compare, studies and the choice of the best checkpoint read: flow_rmse."""
     return Metric(
         f"{MEASURED}_{score.name}",

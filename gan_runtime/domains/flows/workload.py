@@ -119,7 +119,7 @@ class Pix2pix:
 
 
 @dataclass(frozen=True)
-class Frames:
+class RolloutFrames:
     """What G starts from, and of the last frame that it makes: what D sees beside it, and the true one. `targets`: of all frames."""
 
     start: Tensor
@@ -161,7 +161,7 @@ def generator_phase(
     return _of_generator(options, frames, made, fake)
 
 
-def drawn_frames(options: Pix2pixOptions, fields: Fields, batch: Batch, noise: Noise) -> Frames:
+def drawn_frames(options: Pix2pixOptions, fields: Fields, batch: Batch, noise: Noise) -> RolloutFrames:
     """Tiles at places drawn for each row, the same in all of its frames; turned over and made noisy as the options say.
 
     D sees the last frame beside what truly came before it, for true and generated frames alike.
@@ -176,10 +176,10 @@ def drawn_frames(options: Pix2pixOptions, fields: Fields, batch: Batch, noise: N
     targets = [tile_of(batch[TARGET], TARGET)]
     targets += [tile_of(batch[LATER][:, place], LATER) for place in range(options.unrolled - 1)]
     beside = following(source, targets[-2]) if options.unrolled > 1 else source
-    return Frames(_noisy(options, source, targets[0], noise), tuple(targets), beside)
+    return RolloutFrames(_noisy(options, source, targets[0], noise), tuple(targets), beside)
 
 
-def films(options: Pix2pixOptions, networks: Networks, frames: Frames) -> list[Tensor]:
+def films(options: Pix2pixOptions, networks: Networks, frames: RolloutFrames) -> list[Tensor]:
     """As many images as there are targets, each made of the one before."""
     source, made = frames.start, []
     for _ in frames.targets:
@@ -213,7 +213,9 @@ def _generated(options: Pix2pixOptions, networks: Networks, source: Tensor, trai
     return changed if training else ops.clip(changed, -1.0, 1.0)
 
 
-def _of_discriminator(options: Pix2pixOptions, networks: Networks, frames: Frames, fake: Tensor) -> Forward:
+def _of_discriminator(
+    options: Pix2pixOptions, networks: Networks, frames: RolloutFrames, fake: Tensor
+) -> Forward:
     """L_D = ½ (BCE(D(s, t), real) + BCE(D(s, G(s)), generated)), means over rows and patches: at tile 256 of (B, 30, 30, 1) logits."""
     real = networks[DISCRIMINATOR]([frames.beside, frames.targets[-1]], training=True)
     loss = options.weight_discriminator * (bce_real(real) + bce_fake(fake))
@@ -221,7 +223,9 @@ def _of_discriminator(options: Pix2pixOptions, networks: Networks, frames: Frame
     return Forward({FOLLOW_D.loss: loss}, scores)
 
 
-def _of_generator(options: Pix2pixOptions, frames: Frames, made: list[Tensor], fake: Tensor) -> Forward:
+def _of_generator(
+    options: Pix2pixOptions, frames: RolloutFrames, made: list[Tensor], fake: Tensor
+) -> Forward:
     """L_G = BCE(D(s, G(s)), real) + λ mean |t - G(s)| (equation 4, non-saturating); the difference is the mean over all frames."""
     surely = bce_real(fake)
     pairs = zip(made, frames.targets, strict=True)

@@ -25,7 +25,7 @@ from gan_runtime.domains.showers.cells import rows_without_angle
 from gan_runtime.domains.showers.detector import MEV_PER_GEV
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.domains.showers.file_checks import Cleaned, Rules
-from gan_runtime.domains.showers.file_conversion import Columns, Kind
+from gan_runtime.domains.showers.file_conversion import Columns, FileKind
 from gan_runtime.domains.showers.preparation_options import AUTO, CaloChallengeOptions, Order
 
 ENERGIES, SHOWERS = "incident_energies", "showers"
@@ -132,7 +132,7 @@ def prepare(source: Path, options: CaloChallengeOptions, folder: Path, progress:
         order=order if is_checked else "",
         orders=other_orders,
     )
-    kind = Kind(
+    kind = FileKind(
         columns=columns,
         fields=fields,
         cells=SHOWERS,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.domains.showers import scores
 from gan_runtime.domains.showers.features import ORDERS, SPECTRUM_EDGES, Array, Features
-from gan_runtime.domains.showers.scores import Sample
+from gan_runtime.domains.showers.scores import ShowerSample
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ShowerCurve:
 EVERY = -1
 
 
-def curves(real: Sample, other: Sample) -> list[ShowerCurve]:
+def curves(real: ShowerSample, other: ShowerSample) -> list[ShowerCurve]:
     """For every bin of energy and angle, and all of them together: what `CURVES` names. Bins are those of the real showers."""
     energy, angle = bounds(real)
     mine, theirs = _rows(real, energy, angle), _rows(other, energy, angle)
@@ -53,7 +53,7 @@ def curves(real: Sample, other: Sample) -> list[ShowerCurve]:
     ]
 
 
-def whole(real: Sample, other: Sample) -> list[ShowerCurve]:
+def whole(real: ShowerSample, other: ShowerSample) -> list[ShowerCurve]:
     """Of all showers together, which all have one energy: profiles, spectrum and distributions, but nothing over the energy."""
     grids = _grids(real.features, other.features)
     names = [name for name in grids if name not in _RESPONSES]
@@ -69,7 +69,7 @@ def _matrix(real: Features, other: Features) -> ShowerCurve:
     )
 
 
-def _angle_map(real: Sample, other: Sample) -> ShowerCurve:
+def _angle_map(real: ShowerSample, other: ShowerSample) -> ShowerCurve:
     """Shares of all showers by the angle that was asked for (x) and the one that is measured (y), rad; real ones have what is measured.
     What lies beyond the real angles is in no place, so that shares may add up to less."""
     edges = np.linspace(real.asked_angle.min(), real.asked_angle.max() + 1e-9, MAP_BINS + 1)
@@ -84,14 +84,14 @@ def _angle_map(real: Sample, other: Sample) -> ShowerCurve:
     )
 
 
-def bounds(real: Sample) -> tuple[Array, Array]:
+def bounds(real: ShowerSample) -> tuple[Array, Array]:
     """The edges of the bins of incident energy (GeV) and of the angle (rad); no edges of angles where there are none."""
     angles = real.asked_angle
     energy = scores.edges(real.features.energy_gev, scores.ENERGY_BINS)
     return energy, np.empty(0) if np.isnan(angles).any() else scores.edges(angles, scores.ANGLE_BINS)
 
 
-def _rows(showers: Sample, energy: Array, angle: Array) -> dict[tuple[int, int], NDArray[np.int64]]:
+def _rows(showers: ShowerSample, energy: Array, angle: Array) -> dict[tuple[int, int], NDArray[np.int64]]:
     everything = np.arange(len(showers))
     by_energy = [everything, *scores.binned(showers.features.energy_gev, energy)]
     by_angle = [everything, *(scores.binned(showers.asked_angle, angle) if len(angle) else ())]

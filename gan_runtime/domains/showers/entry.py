@@ -11,7 +11,7 @@ from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Size, WorkloadEntry
 from gan_runtime.domains.showers.declared_metrics import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
 from gan_runtime.domains.showers.fields import ANGLE, AUTHORS_GRID, DEPOSIT, ENERGY, SHOWERS
-from gan_runtime.domains.showers.layer_tables import Plan, plan
+from gan_runtime.domains.showers.layer_tables import LayerPlan, plan
 from gan_runtime.domains.showers.published import PUBLISHED
 
 NetworkSize = Literal["full", "tiny"]
@@ -22,7 +22,7 @@ OF_THE_AUTHORS = "recardoso/ISC_HPC_3DGAN: 0.001"
 ADVICE = "use data set showers_tiny, or another one of showers"
 
 
-class ShowerOptions(OptionRecord):
+class ShowerGanOptions(OptionRecord):
     """The authors' constants, and how large the networks are."""
 
     size: NetworkSize = option(
@@ -140,7 +140,7 @@ class ShowerOptions(OptionRecord):
     )
 
 
-def reads(options: ShowerOptions, offered: Fields) -> Fields:
+def reads(options: ShowerGanOptions, offered: Fields) -> Fields:
     """Showers with their energy and what they deposit; the angle where the data set has one.
 
     Raises:
@@ -171,13 +171,13 @@ def reads(options: ShowerOptions, offered: Fields) -> Fields:
     return {SHOWERS: showers, **by_name}
 
 
-def layers(options: ShowerOptions, fields: Fields) -> Plan:
+def layers(options: ShowerGanOptions, fields: Fields) -> LayerPlan:
     """Both networks on the grid of the data."""
     showers = fields[SHOWERS]
     return plan(options.size, showers.shape[:-1], showers.periodic)
 
 
-def size(options: ShowerOptions, fields: Fields) -> Size:
+def size(options: ShowerGanOptions, fields: Fields) -> Size:
     """Exact weights of both networks (a test counts them), and about what the dearest phase, the generator's, keeps of each shower."""
     planned = layers(options, fields)
     enlarged = math.prod(planned.cells) * planned.cell_channels
@@ -211,7 +211,7 @@ ENTRY = WorkloadEntry(
     summary="Showers in a calorimeter, made for a given energy and angle: three-dimensional convolutions, four updates a step.",
     source="Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; Cardoso et al. 2021, doi:10.1051/epjconf/202125102073",
     module="gan_runtime.domains.showers.workload",
-    options=ShowerOptions,
+    options=ShowerGanOptions,
     networks=NETWORKS,
     metrics=METRICS,
     judgements=JUDGEMENTS,

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass
-class Tally:
+class ShowerTally:
     """`showers`: those that are kept. `odd`, `faint`: left out, for a sum far from that of the others, and for next to none.
     `below_0`: cells that became empty; `given`: the sum of what the showers held of their energies before that.
     `stored`, `squares`: the sum of what they hold now, and of its squares. `lowest`, `highest`: of the energies, GeV. `layers`: (Z,), the
@@ -148,7 +148,7 @@ class Checks:
 
     rules: Rules
     units: Units
-    tally: Tally = field(default_factory=Tally)
+    tally: ShowerTally = field(default_factory=ShowerTally)
 
     def cleaned(self, part: Part) -> Cleaned:
         """Raises DatasetError, see above. Changes the cells of the part."""

@@ -1,6 +1,6 @@
 """Files of showers become a data set: all are checked by their headers first, then converted part by part, in the order of their names.
 
-What tells two kinds of files apart is a `Kind`; the last rows are held out, as the authors hold out their last files.
+What tells two kinds of files apart is a `FileKind`; the last rows are held out, as the authors hold out their last files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
 from gan_runtime.domains.showers import file_units
 from gan_runtime.domains.showers.file_checks import Checks, Cleaned, Part, Rules
-from gan_runtime.domains.showers.file_units import Sample
+from gan_runtime.domains.showers.file_units import FileSample
 from gan_runtime.domains.showers.preparation_options import ShowerFileOptions
 
 Columns = dict[str, h5py.Dataset]
@@ -33,7 +33,7 @@ ENERGIES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """How files of one kind are read.
 
     `columns(file)`: what is needed of a file, checked; those under the keys `cells` and `energies` are the showers. `fields(columns)`: of the
@@ -64,7 +64,9 @@ class _Contents:
     highest: float
 
 
-def convert(source: Path, kind: Kind, options: ShowerFileOptions, folder: Path, progress: Progress) -> Stored:
+def convert(
+    source: Path, kind: FileKind, options: ShowerFileOptions, folder: Path, progress: Progress
+) -> Stored:
     """Writes the rows of all files into the existing, empty `folder`.
 
     Raises:
@@ -99,7 +101,7 @@ def convert(source: Path, kind: Kind, options: ShowerFileOptions, folder: Path, 
     return Stored(contents.fields, writer.shards, summary)
 
 
-def _contents(files: list[Path], kind: Kind) -> _Contents:
+def _contents(files: list[Path], kind: FileKind) -> _Contents:
     known: Fields | None = None
     total, ends = 0, [np.inf, -np.inf]
     for path in files:
@@ -120,16 +122,16 @@ def _contents(files: list[Path], kind: Kind) -> _Contents:
     return _Contents(known or {}, total, *ends)
 
 
-def _sample(path: Path, kind: Kind, contents: _Contents) -> Sample:
+def _sample(path: Path, kind: FileKind, contents: _Contents) -> FileSample:
     with opened(path) as file:
         columns = kind.columns(file)
         rows = min(len(columns[kind.cells]), kind.at_once)
         cells = kind.arranged(hdf5_files.read(file, columns[kind.cells], 0, rows))
         energies = hdf5_files.read(file, columns[kind.energies], 0, rows).reshape(-1)
-        return Sample(hdf5_files.name_of(file), contents.lowest, contents.highest, cells, energies)
+        return FileSample(hdf5_files.name_of(file), contents.lowest, contents.highest, cells, energies)
 
 
-def _parts(path: Path, kind: Kind, checks: Checks) -> Iterator[tuple[int, Arrays]]:
+def _parts(path: Path, kind: FileKind, checks: Checks) -> Iterator[tuple[int, Arrays]]:
     """Of one file: how many rows were read, and those that are kept, as stored."""
     with opened(path) as file:
         columns, name = kind.columns(file), hdf5_files.name_of(file)

@@ -42,7 +42,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Sample:
+class FileSample:
     """What is looked at. `name`: of the file; `lowest`, `highest`: of all energies of all files; `cells` (N, X, Y, Z) and `energies` (N,): of
     the first rows. All in the units of the file."""
 
@@ -59,7 +59,7 @@ class Sample:
         return float(np.median(shares)) if len(shares) else 0.0
 
 
-def units(sample: Sample, options: ShowerFileOptions, known: Readout) -> Units:
+def units(sample: FileSample, options: ShowerFileOptions, known: Readout) -> Units:
     """Raises DatasetError: none fits, or several do."""
     if not sample.lowest > 0.0:
         raise DatasetError(
@@ -85,7 +85,7 @@ def units(sample: Sample, options: ShowerFileOptions, known: Readout) -> Units:
     return Units(energy, cell, share, _reason(sample, options, known, energy, cell, share, why))
 
 
-def _of_energies(sample: Sample, options: ShowerFileOptions, known: Readout) -> list[str]:
+def _of_energies(sample: FileSample, options: ShowerFileOptions, known: Readout) -> list[str]:
     if options.energy_unit != AUTO:
         return [options.energy_unit]
     fitting = [
@@ -102,19 +102,19 @@ def _of_energies(sample: Sample, options: ShowerFileOptions, known: Readout) -> 
     )
 
 
-def _of_cells(sample: Sample, options: ShowerFileOptions, known: Readout, energy: str) -> list[str]:
+def _of_cells(sample: FileSample, options: ShowerFileOptions, known: Readout, energy: str) -> list[str]:
     if options.cell_unit != AUTO:
         return [options.cell_unit]
     share = known.sampling_fraction
     return [unit for unit in UNITS_GEV if share / SHARE < sample.share(energy, unit) < share * SHARE]
 
 
-def _is_as_deep(sample: Sample, energy: str, known: Readout) -> bool:
+def _is_as_deep(sample: FileSample, energy: str, known: Readout) -> bool:
     gev = sample.energies * UNITS_GEV[energy]
     return known.distance(np.maximum(sample.cells, 0.0), gev) <= limit(len(gev))
 
 
-def _no_share(sample: Sample, energy: str, known: Readout) -> DatasetError:
+def _no_share(sample: FileSample, energy: str, known: Readout) -> DatasetError:
     shares = ", ".join(f"{sample.share(energy, unit):.2g} in {unit}" for unit in UNITS_GEV)
     return DatasetError(
         f"{sample.name}: the cells of a shower sum up to {shares} of the incident energy in {energy}, but to about {known.sampling_fraction:g} in "
@@ -122,7 +122,7 @@ def _no_share(sample: Sample, energy: str, known: Readout) -> DatasetError:
     )
 
 
-def _unclear(sample: Sample, known: Readout) -> DatasetError:
+def _unclear(sample: FileSample, known: Readout) -> DatasetError:
     return DatasetError(
         f"{sample.name}: its incident energies, from {sample.lowest:,.6g} to {sample.highest:,.6g}, may be in MeV or in GeV: either is in the range of "
         f"{known.name}, and the showers are as deep as those of neither or of both. Say which with energy_unit."
@@ -130,7 +130,7 @@ def _unclear(sample: Sample, known: Readout) -> DatasetError:
 
 
 def _reason(
-    sample: Sample,
+    sample: FileSample,
     options: ShowerFileOptions,
     known: Readout,
     energy: str,

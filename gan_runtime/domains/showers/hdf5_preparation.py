@@ -24,7 +24,7 @@ from gan_runtime.domains.showers import file_conversion, file_units
 from gan_runtime.domains.showers.cells import rows_of
 from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS, MERGED, cells_along, shower_fields
 from gan_runtime.domains.showers.file_checks import Cleaned, Rules
-from gan_runtime.domains.showers.file_conversion import Columns, Kind
+from gan_runtime.domains.showers.file_conversion import Columns, FileKind
 from gan_runtime.domains.showers.preparation_options import AUTO, AuthorsOptions
 
 CELLS, ENERGY, ANGLE = "ECAL", "energy", "mtheta"
@@ -44,7 +44,7 @@ def prepare(source: Path, options: AuthorsOptions, folder: Path, progress: Progr
         negative_cells=options.negative_cells,
         order="x_y_layer" if options.order == AUTO else "",
     )
-    kind = Kind(
+    kind = FileKind(
         columns=columns,
         fields=lambda _columns: fields(options),
         cells=CELLS,

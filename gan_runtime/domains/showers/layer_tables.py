@@ -87,7 +87,7 @@ class Convolved:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LayerPlan:
     """Both networks on one grid. `cells`: of the small grid; `factors`: how many times each is repeated along each axis."""
 
     cells: Sizes
@@ -117,7 +117,7 @@ class Plan:
         )
 
 
-def plan(size: str, grid: Sizes, periodic: Sizes = ()) -> Plan:
+def plan(size: str, grid: Sizes, periodic: Sizes = ()) -> LayerPlan:
     """The networks of a size, "full" or "tiny", for showers of (x, y, z) cells; `periodic`: which of these axes close."""
     channels = CHANNELS[size]
     axes = [_Axis(place, cells, place in periodic) for place, cells in enumerate(grid)]
@@ -130,7 +130,7 @@ def plan(size: str, grid: Sizes, periodic: Sizes = ()) -> Plan:
         zip(*(axis.discriminator() for axis in axes), strict=True),
         strict=True,
     )
-    return Plan(
+    return LayerPlan(
         cells=tuple(axis.cells for axis in axes),
         factors=tuple(axis.factor for axis in axes),
         cell_channels=channels.cells,

@@ -23,7 +23,7 @@ from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCA
 from gan_runtime.domains.showers.network_probes import Reading
 from gan_runtime.domains.showers.pictures import cells_in_gev
 from gan_runtime.domains.showers.score_metrics import MEASURED, Value
-from gan_runtime.domains.showers.scores import Sample, binned, compared, sample, with_reading
+from gan_runtime.domains.showers.scores import ShowerSample, binned, compared, sample, with_reading
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
@@ -39,7 +39,7 @@ Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class State:
+class ShowerState:
     """Weights of a run: after which step and epoch, what they are called, and the arrays."""
 
     epoch: int
@@ -89,11 +89,11 @@ def measure(subject: Subject) -> Evaluated:
     return Evaluated(answers, result)
 
 
-def _tell(subject: Subject, number: int, stages: int, state: State, sentence: str) -> None:
+def _tell(subject: Subject, number: int, stages: int, state: ShowerState, sentence: str) -> None:
     subject.progress(number, stages, f"epoch {state.epoch}: {sentence}")
 
 
-def _states(run: RunDir, networks: Any, options: PhysicsOptions) -> Iterator[State]:
+def _states(run: RunDir, networks: Any, options: PhysicsOptions) -> Iterator[ShowerState]:
     """What is to be measured, the earliest first."""
     from gan_runtime.training import snapshots
 
@@ -103,14 +103,14 @@ def _states(run: RunDir, networks: Any, options: PhysicsOptions) -> Iterator[Sta
     places = np.unique(np.linspace(0, max(0, len(kept) - 1), min(MOST_STATES, len(kept))).astype(int))
     for epoch in [kept[place] for place in places]:
         arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, epoch)}
-        yield State(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
+        yield ShowerState(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
     newest = round(checkpoint.step / per_epoch)
     if newest not in kept:
         name = "newest" if options.checkpoint == "every" else options.checkpoint
-        yield State(newest, checkpoint.step, name, checkpoint.arrays)
+        yield ShowerState(newest, checkpoint.step, name, checkpoint.arrays)
 
 
-def _real(data: DataSet, count: int) -> tuple[Sample, Sample]:
+def _real(data: DataSet, count: int) -> tuple[ShowerSample, ShowerSample]:
     """Held-out showers, and as many that the run was trained on: how far two real samples are apart.
 
     Raises:
@@ -128,11 +128,11 @@ def _real(data: DataSet, count: int) -> tuple[Sample, Sample]:
     return _of_rows(held_out, data.fields), _of_rows(others, data.fields)
 
 
-def _of_rows(stored: dict[str, NDArray[Any]], fields: Fields) -> Sample:
+def _of_rows(stored: dict[str, NDArray[Any]], fields: Fields) -> ShowerSample:
     return of_values(host_values(stored, fields), fields)
 
 
-def of_values(values: dict[str, NDArray[Any]], fields: Fields) -> Sample:
+def of_values(values: dict[str, NDArray[Any]], fields: Fields) -> ShowerSample:
     """Measured, from values by field as networks see them."""
     angle = values[ANGLE].astype(np.float64) if ANGLE in values else None
     return sample(cells_in_gev(values[SHOWERS]), _gev(values[ENERGY]), angle, fields[SHOWERS].periodic)
@@ -142,7 +142,7 @@ def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
     return energy.astype(np.float64) / ENERGY_SCALE
 
 
-def _generated(networks: Any, options: PhysicsOptions, real: Sample) -> Sample:
+def _generated(networks: Any, options: PhysicsOptions, real: ShowerSample) -> ShowerSample:
     """As many as there are real ones, each asked for with the energy and the angle of the real one in its place."""
     shown = networks.generated(len(real), options.seed)
     angle = None if np.isnan(real.asked_angle).any() else real.asked_angle
@@ -150,7 +150,7 @@ def _generated(networks: Any, options: PhysicsOptions, real: Sample) -> Sample:
     return sample(cells_in_gev(shown[SHOWERS]), real.features.energy_gev, angle, periodic)
 
 
-def _judged(showers: Sample, state: State, read: Reading | None) -> Sample:
+def _judged(showers: ShowerSample, state: ShowerState, read: Reading | None) -> ShowerSample:
     """With what the judging network of this state reads; as they are where none can be asked."""
     if read is None:
         return showers
@@ -159,7 +159,12 @@ def _judged(showers: Sample, state: State, read: Reading | None) -> Sample:
 
 
 def answer_of(
-    state: State, real: Sample, made: Sample, found: dict[str, Value], floor: dict[str, Value], fields: Fields
+    state: ShowerState,
+    real: ShowerSample,
+    made: ShowerSample,
+    found: dict[str, Value],
+    floor: dict[str, Value],
+    fields: Fields,
 ) -> Answer:
     """The answer about one checkpoint: scores and their floor, curves, and a few showers."""
     none = Value(math.nan)
@@ -218,13 +223,13 @@ def _rounded(numbers: NDArray[np.floating], digits: int = DIGITS) -> list[float]
     return [float(f"{number:.{digits}g}") for number in numbers.tolist()]
 
 
-def _pictures(real: Sample, made: Sample) -> Iterator[ArrayFile]:
+def _pictures(real: ShowerSample, made: ShowerSample) -> Iterator[ArrayFile]:
     """A real and a generated shower in the middle of each bin of energy and angle."""
     for pair, row in enumerate(_middles(real)):
         yield from pictures_of(pair, row, real, made)
 
 
-def pictures_of(pair: int, row: int, real: Sample, made: Sample) -> Iterator[ArrayFile]:
+def pictures_of(pair: int, row: int, real: ShowerSample, made: ShowerSample) -> Iterator[ArrayFile]:
     """The real and the generated shower in one place of their samples, as their brightest cells in MeV.
 
     Both of a pair were asked for with the same energy and angle. The fact `share` is how much of a shower's energy its cells hold.
@@ -248,7 +253,7 @@ def pictures_of(pair: int, row: int, real: Sample, made: Sample) -> Iterator[Arr
         )
 
 
-def _middles(real: Sample) -> list[int]:
+def _middles(real: ShowerSample) -> list[int]:
     """Rows: of each bin of energy and angle the shower that is nearest to the middle of both."""
     energies, angles = bounds(real)
     by_angle = binned(real.asked_angle, angles) if len(angles) else [np.arange(len(real))]

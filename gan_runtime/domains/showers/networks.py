@@ -13,10 +13,10 @@ import keras
 from keras import layers, ops
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.domains.showers.entry import ShowerOptions
+from gan_runtime.domains.showers.entry import ShowerGanOptions
 from gan_runtime.domains.showers.entry import layers as layers_of
 from gan_runtime.domains.showers.fields import POWER, SHOWERS
-from gan_runtime.domains.showers.layer_tables import POOL, Around, Convolved, Plan
+from gan_runtime.domains.showers.layer_tables import POOL, Around, Convolved, LayerPlan
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Tensor
 from gan_runtime.workloads.enlarged import EnlargedConvolution3D
@@ -28,7 +28,7 @@ NORMED = 5  # convolutions of the generator with batch norm; the last two have n
 HE = "he_uniform"
 
 
-def networks(options: ShowerOptions, fields: Fields) -> dict[str, keras.Model]:
+def networks(options: ShowerGanOptions, fields: Fields) -> dict[str, keras.Model]:
     """Generator latents → showers; discriminator showers → [logit (B, 1), energy / 100 GeV (B, 1)]."""
     plan, showers = layers_of(options, fields), fields[SHOWERS]
     return {
@@ -37,7 +37,7 @@ def networks(options: ShowerOptions, fields: Fields) -> dict[str, keras.Model]:
     }
 
 
-def _generator(plan: Plan, periodic: tuple[int, ...], options: ShowerOptions) -> keras.Model:
+def _generator(plan: LayerPlan, periodic: tuple[int, ...], options: ShowerGanOptions) -> keras.Model:
     """Each convolution is followed by ReLU, and only then by batch norm. Shapes: of the authors' grid."""
     latents = keras.Input((options.latent_size,), name="latents")  # 256
     values = layers.Dense(math.prod(plan.cells) * plan.cell_channels, name="dense")(latents)  # 5,184
@@ -70,7 +70,7 @@ def _generator(plan: Plan, periodic: tuple[int, ...], options: ShowerOptions) ->
 
 
 def _discriminator(
-    plan: Plan, periodic: tuple[int, ...], shape: tuple[int, ...], options: ShowerOptions
+    plan: LayerPlan, periodic: tuple[int, ...], shape: tuple[int, ...], options: ShowerGanOptions
 ) -> keras.Model:
     """The other two heads, angle and deposited energy, have no weights: they are measured on the shower (shower_heads.py)."""
     showers = keras.Input(shape, name="showers")  # 51 × 51 × 25 × 1
@@ -87,7 +87,7 @@ def _discriminator(
     return keras.Model(showers, heads, name="discriminator")
 
 
-def _normed(values: Tensor, number: int, options: ShowerOptions) -> Tensor:
+def _normed(values: Tensor, number: int, options: ShowerGanOptions) -> Tensor:
     return BatchNorm(momentum=options.norm_momentum, epsilon=EPSILON, name=f"norm_{number}")(values)
 
 

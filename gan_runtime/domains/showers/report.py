@@ -7,8 +7,7 @@ from typing import Any
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.domains.showers.evaluation import NAME
-from gan_runtime.domains.showers.score_metrics import SCORES, value_words
-from gan_runtime.domains.showers.score_metrics import Score as ShowerScore
+from gan_runtime.domains.showers.score_metrics import SCORES, ShowerScore, value_words
 from gan_runtime.evaluation.catalog import Grid, Report
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home

@@ -20,7 +20,7 @@ _THIN = str.maketrans({",": "\u2009", "%": "\u2009%"})  # thin spaces
 
 
 @dataclass(frozen=True)
-class Score:
+class ShowerScore:
     """`name`: as stored. `format`: of Python, for value and error. `text`: what it is, in two sentences. `published`: whether the
     CaloChallenge tells it of others. `log`: its values span decades. `quality`: whether an epoch may be the best by it."""
 
@@ -45,26 +45,26 @@ class Score:
 
 
 SCORES = (
-    Score("sampling_fraction", "Error of the sampling fraction", ".2%", "Visible over incident energy: how far its mean is off, over bins of the energy. The authors of 3DGAN choose the best epoch by it."),
-    Score("total", "Moments, profiles and angle together", ".3f", "The authors' second score: the sum of the three numbers below."),
-    Score("moments", "Error of the moments", ".2%", "Mean place and variance of the energy along x, y and z: how far their means are off."),
-    Score("profiles", "Error of the profiles", ".1%", "Sums of the energy along x, y and z, cell by cell. Cells far outside, with next to no energy, count as much as the core."),
-    Score("angle", "Error of the angle", ".2%", "Angle measured on the showers: how far its mean is off, over bins of the angle."),
-    Score("profile_x", "Profile along x (KS)", ".3f", "Kolmogorov-Smirnov distance of both mean profiles: the largest difference of their running sums, 0 to 1."),
-    Score("profile_y", "Profile along y (KS)", ".3f", "As along x."),
-    Score("profile_z", "Profile along z (KS)", ".3f", "As along x."),
-    Score("correlations", "Error of the correlations", ".4f", "Mean squared difference of the correlation matrices of moments, energies, hits and thirds of the depth."),
-    Score("layers", "Error of the layers' correlations", ".3f", "Mean squared difference of the correlations of all layer sums over the incident energy, after artanh."),
-    Score("similarity", "Similarity of two showers (SSIM)", ".3f", "Structural similarity of two showers that have nothing to do with each other. Above that of real ones the network makes always the same.", "floor", quality=False),
-    Score("challenge_fpd", "FPD × 10³, CaloChallenge", ".1f", "Fréchet physics distance (Kansal et al. 2022) of the CaloChallenge's 2 + 8 Z features, computed as there. Few showers add to it what real ones have among themselves.", published=True, log=True),
-    Score("challenge_kpd", "KPD × 10³, CaloChallenge", ".2f", "Kernel physics distance of the same features, computed as there. Few showers add to it too.", published=True),
-    Score("fpd", "FPD × 10³, layer features", ".1f", "Fréchet physics distance of layer energies, centers and widths, extrapolated to infinitely many showers. Too few showers have none.", log=True),
-    Score("kpd", "KPD × 10³, layer features", ".2f", "Kernel physics distance of the layer features. It is 0 on average, and may be below, where both samples are alike."),
-    Score("separation", "Separation", ".3f", "Separation power of the histograms of the layer features, their mean: 0 for equal ones, 1 for those that nowhere overlap."),
-    Score("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by the layer features. 0.5: it can only guess; 1: it never errs."),
-    Score("auc_low", "AUC, low-level", ".3f", "The same from the energies of all cells."),
-    Score("ms_single", "Shower time (ms), batch 1", ".2f", "Generation on the processor of this machine, batch 1.", published=True, quality=False),
-    Score("ms_batch", "Shower time (ms), batch 100", ".2f", "Generation on the processor of this machine, batch 100.", published=True, quality=False),
+    ShowerScore("sampling_fraction", "Error of the sampling fraction", ".2%", "Visible over incident energy: how far its mean is off, over bins of the energy. The authors of 3DGAN choose the best epoch by it."),
+    ShowerScore("total", "Moments, profiles and angle together", ".3f", "The authors' second score: the sum of the three numbers below."),
+    ShowerScore("moments", "Error of the moments", ".2%", "Mean place and variance of the energy along x, y and z: how far their means are off."),
+    ShowerScore("profiles", "Error of the profiles", ".1%", "Sums of the energy along x, y and z, cell by cell. Cells far outside, with next to no energy, count as much as the core."),
+    ShowerScore("angle", "Error of the angle", ".2%", "Angle measured on the showers: how far its mean is off, over bins of the angle."),
+    ShowerScore("profile_x", "Profile along x (KS)", ".3f", "Kolmogorov-Smirnov distance of both mean profiles: the largest difference of their running sums, 0 to 1."),
+    ShowerScore("profile_y", "Profile along y (KS)", ".3f", "As along x."),
+    ShowerScore("profile_z", "Profile along z (KS)", ".3f", "As along x."),
+    ShowerScore("correlations", "Error of the correlations", ".4f", "Mean squared difference of the correlation matrices of moments, energies, hits and thirds of the depth."),
+    ShowerScore("layers", "Error of the layers' correlations", ".3f", "Mean squared difference of the correlations of all layer sums over the incident energy, after artanh."),
+    ShowerScore("similarity", "Similarity of two showers (SSIM)", ".3f", "Structural similarity of two showers that have nothing to do with each other. Above that of real ones the network makes always the same.", "floor", quality=False),
+    ShowerScore("challenge_fpd", "FPD × 10³, CaloChallenge", ".1f", "Fréchet physics distance (Kansal et al. 2022) of the CaloChallenge's 2 + 8 Z features, computed as there. Few showers add to it what real ones have among themselves.", published=True, log=True),
+    ShowerScore("challenge_kpd", "KPD × 10³, CaloChallenge", ".2f", "Kernel physics distance of the same features, computed as there. Few showers add to it too.", published=True),
+    ShowerScore("fpd", "FPD × 10³, layer features", ".1f", "Fréchet physics distance of layer energies, centers and widths, extrapolated to infinitely many showers. Too few showers have none.", log=True),
+    ShowerScore("kpd", "KPD × 10³, layer features", ".2f", "Kernel physics distance of the layer features. It is 0 on average, and may be below, where both samples are alike."),
+    ShowerScore("separation", "Separation", ".3f", "Separation power of the histograms of the layer features, their mean: 0 for equal ones, 1 for those that nowhere overlap."),
+    ShowerScore("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by the layer features. 0.5: it can only guess; 1: it never errs."),
+    ShowerScore("auc_low", "AUC, low-level", ".3f", "The same from the energies of all cells."),
+    ShowerScore("ms_single", "Shower time (ms), batch 1", ".2f", "Generation on the processor of this machine, batch 1.", published=True, quality=False),
+    ShowerScore("ms_batch", "Shower time (ms), batch 100", ".2f", "Generation on the processor of this machine, batch 100.", published=True, quality=False),
 )  # fmt: skip
 
 
@@ -78,15 +78,15 @@ def layer_features(layers: int) -> int:
     return 1 + 5 * layers
 
 
-def value_words(score: Score, value: float, error: float, showers: int, layers: int) -> str:
-    """As `Score.words`; of a score that needs more showers than were compared, how many."""
+def value_words(score: ShowerScore, value: float, error: float, showers: int, layers: int) -> str:
+    """As `ShowerScore.words`; of a score that needs more showers than were compared, how many."""
     fewest = fewest_showers(layer_features(layers))
     if score.name == "fpd" and math.isnan(value) and showers < fewest:
         return f"needs at least {fewest:,} showers".translate(_THIN)
     return score.words(value, error)
 
 
-def metric(score: Score) -> Metric:
+def metric(score: ShowerScore) -> Metric:
     """The score as a number of a run, which Compare, studies and the choice of the best checkpoint read: physics_fpd."""
     way: Way = "lower" if score.better == "lower" else ""
     return Metric(

@@ -202,7 +202,7 @@ Told = Callable[[str], None]  # what is computed now
 
 
 @dataclass(frozen=True)
-class Sample:
+class ShowerSample:
     """Showers (N, X, Y, Z) in GeV and what is measured on them. `asked_angle`: what they were to have, rad (N,)."""
 
     cells_gev: NDArray[np.float32]
@@ -218,18 +218,18 @@ def sample(
     energy_gev: Array,
     asked_angle: Array | None,
     periodic: tuple[int, ...],
-) -> Sample:
+) -> ShowerSample:
     """With the features measured. `asked_angle`: None where the data set knows no angle."""
     features = measured(cells_gev, energy_gev, periodic, has_angle=asked_angle is not None)
-    return Sample(cells_gev, features, features.angle if asked_angle is None else asked_angle)
+    return ShowerSample(cells_gev, features, features.angle if asked_angle is None else asked_angle)
 
 
-def with_reading(showers: Sample, belief: Array, energy_gev: Array) -> Sample:
+def with_reading(showers: ShowerSample, belief: Array, energy_gev: Array) -> ShowerSample:
     """The same showers with what a judging network reads from them: that they are real, 0 to 1, and their incident energy (N,)."""
     return replace(showers, features=replace(showers.features, belief=belief, read_gev=energy_gev))
 
 
-def compared(real: Sample, other: Sample, told: Told = lambda _: None) -> dict[str, Value]:
+def compared(real: ShowerSample, other: ShowerSample, told: Told = lambda _: None) -> dict[str, Value]:
     """Every score of `other` beside `real`, by name. A sample in which nothing is left gives what the formulas give.
 
     On one core: the matrices are small, and beside a training several threads wait for each other longer than they compute.
@@ -238,7 +238,7 @@ def compared(real: Sample, other: Sample, told: Told = lambda _: None) -> dict[s
         return _compared(real, other, told)
 
 
-def _compared(real: Sample, other: Sample, told: Told) -> dict[str, Value]:
+def _compared(real: ShowerSample, other: ShowerSample, told: Told) -> dict[str, Value]:
     told("scores of the authors")
     bounds = edges(real.features.energy_gev, ENERGY_BINS)
     mine, theirs = real.features, other.features
@@ -272,7 +272,7 @@ def _compared(real: Sample, other: Sample, told: Told) -> dict[str, Value]:
     return found | {"auc_high": auc(one, two), "auc_low": auc(low_level(real), low_level(other))}
 
 
-def low_level(showers: Sample) -> NDArray[np.float32]:
+def low_level(showers: ShowerSample) -> NDArray[np.float32]:
     """(N, 1 + X·Y·Z): log10 of the incident energy in MeV, and each cell over the incident energy."""
     energy = showers.features.energy_gev[:, np.newaxis].astype(np.float32)
     cells = showers.cells_gev.reshape(len(showers), -1) / energy

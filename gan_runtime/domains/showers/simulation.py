@@ -33,7 +33,7 @@ from gan_runtime.domains.showers.detector import (
     widths,
 )
 from gan_runtime.domains.showers.fields import MERGED, shower_fields
-from gan_runtime.domains.showers.file_checks import Tally
+from gan_runtime.domains.showers.file_checks import ShowerTally
 from gan_runtime.domains.showers.preparation_options import ShowerOptions, held_out
 
 # Of the energy that a thin layer holds: the mean of all showers is then CERN's own fit, 2.0 % of 100 GeV and 1.8 % of 500 GeV.
@@ -45,7 +45,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Grid:
+class DetectorGrid:
     """The image. `merged`: so many cells a side are summed into one, 1 or 3."""
 
     detector: Detector = CLIC
@@ -58,8 +58,8 @@ class Grid:
         return side, side, self.detector.layers
 
 
-FULL = Grid()
-TINY = Grid(merged=MERGED["tiny"])
+FULL = DetectorGrid()
+TINY = DetectorGrid(merged=MERGED["tiny"])
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Layers:
 
 
 def simulate(
-    energies_gev: Numbers, angles: Numbers, random: np.random.Generator, grid: Grid = FULL
+    energies_gev: Numbers, angles: Numbers, random: np.random.Generator, grid: DetectorGrid = FULL
 ) -> Floats:
     """Energies (N,), above 0.1 GeV, and angles to the layers (N,), rad, π/2 is straight in → cells (N, X, Y, Z), GeV.
 
@@ -165,7 +165,7 @@ def _image(
     rows: NDArray[np.int64],
     energy_gev: Floats,
     count: int,
-    grid: Grid,
+    grid: DetectorGrid,
 ) -> Floats:
     """Spots into cells; those beside the window are lost. Returns (N, X, Y, Z)."""
     side, _, depth = grid.shape
@@ -186,7 +186,7 @@ GRIDS = {"full": FULL, "tiny": TINY}
 
 def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progress) -> Stored:
     """Writes the showers into the existing, empty `folder`. Raises HomeError: the disk has too little space."""
-    fields, tally = shower_fields((*GRIDS[options.grid].shape, 1)), Tally()
+    fields, tally = shower_fields((*GRIDS[options.grid].shape, 1)), ShowerTally()
     with RowWriter(folder, fields, options.events, f"a data set of {options.events:,} showers") as writer:
         for begin in range(0, options.events, AT_ONCE):
             progress(begin, options.events, f"Simulating {begin:,} of {options.events:,} showers")

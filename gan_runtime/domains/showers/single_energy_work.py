@@ -16,8 +16,8 @@ from gan_runtime.domains.showers.curves import whole
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.measurement import of_values, pictures_of, stored_curve
 from gan_runtime.domains.showers.pictures import cells_in_gev
-from gan_runtime.domains.showers.scores import Sample, sample
-from gan_runtime.domains.showers.simulation import GRIDS, Grid
+from gan_runtime.domains.showers.scores import ShowerSample, sample
+from gan_runtime.domains.showers.simulation import GRIDS, DetectorGrid
 from gan_runtime.domains.showers.single_energy import CHOSEN_FILE, Chosen, ChosenShowers
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs.task import Task
@@ -71,7 +71,7 @@ def beside(data: DataSet, wanted: Chosen) -> tuple[Values, bool]:
     return _nearest(host_values(data.read_held_out(CANDIDATES), data.fields), wanted), False
 
 
-def incidence(energy_gev: float, measured: float, random: np.random.Generator, grid: Grid) -> float:
+def incidence(energy_gev: float, measured: float, random: np.random.Generator, grid: DetectorGrid) -> float:
     """The angle of incidence at which showers measure `measured` on average, both rad: between those of a few angles on a straight line.
     The image of cells three times as wide as deep leans a third as much, so both differ.
 
@@ -90,7 +90,7 @@ def incidence(energy_gev: float, measured: float, random: np.random.Generator, g
 
 
 def _simulated(
-    energy_gev: float, angle: float, count: int, random: np.random.Generator, grid: Grid
+    energy_gev: float, angle: float, count: int, random: np.random.Generator, grid: DetectorGrid
 ) -> NDArray[np.float32]:
     """Cells (count, X, Y, Z) in GeV."""
     energies, angles = (np.full(AT_ONCE, value) for value in (energy_gev, angle))
@@ -107,7 +107,9 @@ def _nearest(values: Values, wanted: Chosen) -> Values:
     return {name: array[places] for name, array in values.items()}
 
 
-def record_of(wanted: Chosen, step: int, simulated: bool, real: Sample, made: Sample) -> ChosenShowers:
+def record_of(
+    wanted: Chosen, step: int, simulated: bool, real: ShowerSample, made: ShowerSample
+) -> ChosenShowers:
     """What the page draws: profiles and distributions of all of them, and a pair to look at."""
     sides = {"real": real, "generated": made}
     has_angle = not np.isnan(real.features.angle).any()

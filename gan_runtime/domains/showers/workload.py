@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.domains.showers import networks as shower_networks
-from gan_runtime.domains.showers.entry import ShowerOptions
+from gan_runtime.domains.showers.entry import ShowerGanOptions
 from gan_runtime.domains.showers.fields import (
     ANGLE,
     BELIEF,
@@ -56,11 +56,11 @@ CONDITIONS = (ENERGY, ANGLE)  # what a latent begins with, as far as the data ha
 class Shower3dgan:
     """See `contract.Workload`."""
 
-    def networks(self, options: ShowerOptions, fields: Fields) -> dict[str, Any]:
+    def networks(self, options: ShowerGanOptions, fields: Fields) -> dict[str, Any]:
         """See `shower_networks`."""
         return shower_networks.networks(options, fields)
 
-    def program(self, options: ShowerOptions, fields: Fields) -> Program:  # noqa: ARG002
+    def program(self, options: ShowerGanOptions, fields: Fields) -> Program:  # noqa: ARG002
         """Each update sees what those before it have made of the networks, all of them the same batch."""
         on_real, on_fake = (Update(DISCRIMINATOR, f"loss_discriminator_{kind}") for kind in ("real", "fake"))
         return Program(
@@ -74,13 +74,13 @@ class Shower3dgan:
             )
         )
 
-    def inputs(self, options: ShowerOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
+    def inputs(self, options: ShowerGanOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
         """{"latents": normal (B, 254)}, and the energies and angles of the rows."""
         return asked(options, rows, noise)
 
     def fixed_inputs(
         self,
-        options: ShowerOptions,
+        options: ShowerGanOptions,
         fields: Fields,
         rows: Arrays,
         random: np.random.RandomState,
@@ -93,7 +93,7 @@ class Shower3dgan:
 
     def show(
         self,
-        options: ShowerOptions,
+        options: ShowerGanOptions,
         networks: Networks,
         inputs: Batch,
         noise: Noise,  # noqa: ARG002
@@ -102,25 +102,25 @@ class Shower3dgan:
         conditions = {name: inputs[name] for name in CONDITIONS if name in inputs}
         return {SHOWERS: generated(options, networks, inputs, training=False), **conditions}
 
-    def judge(self, options: ShowerOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
+    def judge(self, options: ShowerGanOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
         """See `shower_scores`."""
         fake = generated(options, networks, inputs, training=False)
         logits = [networks[DISCRIMINATOR](showers, training=False)[0] for showers in (rows[SHOWERS], fake)]
         return judged(rows, fake, *map(probability_real, logits))
 
-    def read(self, options: ShowerOptions, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:  # noqa: ARG002
+    def read(self, options: ShowerGanOptions, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:  # noqa: ARG002
         """D's belief that showers are real, 0 to 1, and the incident energy that it reads, in the unit of the field: (B,) each."""
         logits, energy = networks[DISCRIMINATOR](rows[SHOWERS], training=False)
         return {BELIEF: probability_real(logits), ENERGY: ops.cast(energy[:, 0], "float32")}
 
 
-def real_phase(options: ShowerOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:
+def real_phase(options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:
     """D on real showers: L = 3 · BCE(real, "real", with flips) + 0.1 · MAPE(its energy, E)."""
     logits, energy = networks[DISCRIMINATOR](batch[SHOWERS], training=True)
     return _of_discriminator(options, "real", batch, (logits, energy), 1.0 - flips(options, batch, noise))
 
 
-def fake_phase(options: ShowerOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:
+def fake_phase(options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:
     """D on showers that G makes by its stored batch-norm statistics: the same with "generated"."""
     fake = ops.stop_gradient(generated(options, networks, asked(options, batch, noise), training=False))
     outputs = networks[DISCRIMINATOR](fake, training=True)
@@ -128,7 +128,7 @@ def fake_phase(options: ShowerOptions, networks: Networks, batch: Batch, noise: 
 
 
 def generator_phase(
-    options: ShowerOptions, number: int, networks: Networks, batch: Batch, noise: Noise
+    options: ShowerGanOptions, number: int, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
     """G, with new noise: L = 3 · BCE("real") + 0.1 · MAPE(energy that D reads) + 25 · MAE(angle) + 0.1 · MAPE(deposit).
 
@@ -153,14 +153,14 @@ def generator_phase(
     return Forward({_of_generator(number).loss: loss}, terms)
 
 
-def asked(options: ShowerOptions, rows: Batch, noise: Noise) -> Batch:
+def asked(options: ShowerGanOptions, rows: Batch, noise: Noise) -> Batch:
     """What G makes showers from: noise, and the energies and angles of the rows."""
     conditions = {name: rows[name] for name in CONDITIONS if name in rows}
     latents = noise.normal(rows[ENERGY].shape[0], options.latent_size - len(conditions))
     return {LATENTS: latents, **conditions}
 
 
-def generated(options: ShowerOptions, networks: Networks, inputs: Batch, training: bool) -> Tensor:
+def generated(options: ShowerGanOptions, networks: Networks, inputs: Batch, training: bool) -> Tensor:
     """Values float32 (B, X, Y, Z, 1). A latent is energy, angle, noise: (B, 1), (B, 1), (B, 254) → (B, 256)."""
     conditions = {name: ops.cast(inputs[name], "float32")[:, None] for name in CONDITIONS if name in inputs}
     if ANGLE in conditions and options.angle_gain:
@@ -169,14 +169,14 @@ def generated(options: ShowerOptions, networks: Networks, inputs: Batch, trainin
     return ops.cast(networks[GENERATOR](latents, training=training), "float32")
 
 
-def flips(options: ShowerOptions, batch: Batch, noise: Noise) -> Tensor:
+def flips(options: ShowerGanOptions, batch: Batch, noise: Noise) -> Tensor:
     """1 for the showers that D is told the opposite of, else 0: (B, 1), drawn on the device in each step."""
     drawn = noise.uniform(batch[ENERGY].shape[0], 1)
     return ops.cast(drawn < options.flip_share, "float32")
 
 
 def _of_discriminator(
-    options: ShowerOptions, kind: str, batch: Batch, outputs: tuple[Tensor, Tensor], targets: Tensor
+    options: ShowerGanOptions, kind: str, batch: Batch, outputs: tuple[Tensor, Tensor], targets: Tensor
 ) -> Forward:
     """The authors add the terms of angle and deposited energy here as well. They have no weight to move, so they are left out."""
     logits, energy = outputs

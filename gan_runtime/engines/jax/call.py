@@ -20,10 +20,10 @@ from jax.sharding import Mesh, NamedSharding
 
 from gan_runtime.engines.jax import rows as jax_rows
 from gan_runtime.engines.jax.devices import AXIS
-from gan_runtime.engines.jax.model import Model, State
+from gan_runtime.engines.jax.model import JaxModel, State
 from gan_runtime.engines.jax.rows import EVERYWHERE, SHARED, Rows
-from gan_runtime.engines.jax.step import Numbers, ReplicaStep
-from gan_runtime.engines.task import Task
+from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
+from gan_runtime.engines.task import EngineTask
 from gan_runtime.spec import RunSpec
 
 
@@ -40,15 +40,15 @@ class TrainingCall:
     function: Callable[..., tuple[State, jax.Array]]
     arguments: tuple[Any, ...]
     metrics: tuple[str, ...]
-    model: Model
-    step: ReplicaStep
+    model: JaxModel
+    step: JaxReplicaStep
     donated: tuple[int, ...] = (0,)
 
 
-def training_call(task: Task, mesh: Mesh, streamed: bool = False) -> TrainingCall:
+def training_call(task: EngineTask, mesh: Mesh, streamed: bool = False) -> TrainingCall:
     """The call of a run, whose rows are resident or `streamed`. Makes the networks, on the host."""
-    model = Model(task)
-    step = ReplicaStep(task, model, mesh.size, mesh.devices.flat[0].platform)
+    model = JaxModel(task)
+    step = JaxReplicaStep(task, model, mesh.size, mesh.devices.flat[0].platform)
     arguments = _arguments(model, mesh, streamed)
     longest = most_steps(task.spec)
 
@@ -87,7 +87,7 @@ def most_steps(spec: RunSpec) -> int:
     return max(spec.steps_per_loop, spec.profile_steps)
 
 
-def _arguments(model: Model, mesh: Mesh, streamed: bool) -> tuple[Any, ...]:
+def _arguments(model: JaxModel, mesh: Mesh, streamed: bool) -> tuple[Any, ...]:
     def shaped(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, EVERYWHERE))
 

@@ -60,7 +60,7 @@ class JaxKernels:
         return outputs.astype(values.dtype), jax.lax.stop_gradient(mean), jax.lax.stop_gradient(variance)
 
 
-class CpuKernels(JaxKernels):
+class JaxCpuKernels(JaxKernels):
     """Convolutions whose filter gradients are written out: a convolution of the transposed values.
 
     Inside a loop XLA leaves a filter gradient as JAX derives it to a plain loop over pixels (measured, jaxlib 0.10.2, batch

@@ -20,7 +20,7 @@ from gan_runtime.engines.layer_traps import refuse_seed_generators
 from gan_runtime.engines.optimizers import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO, RMSprop, StepRate
 from gan_runtime.engines.rates import rate_plan
 from gan_runtime.engines.state_names import RATE_FACTOR
-from gan_runtime.engines.task import Task, check_networks
+from gan_runtime.engines.task import EngineTask, check_networks
 from gan_runtime.spec import RunSpec
 
 # ----------------------------------------------------------------------
@@ -51,14 +51,14 @@ def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimiz
 State = dict[str, jax.Array]
 
 
-class Model:
+class JaxModel:
     """`networks`, and `optimizers` of those that a step changes, by network; `variables` by name.
 
     `averages`: networks of their own with the moving averages of those that the catalog names, by network; empty without.
     `trainable`: the names of what gradients move, by network. `statistics`: of what layers like batch norm store.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: EngineTask) -> None:
         spec, self.task = task.spec, task
         # From which Keras draws the seeds of new weights; keras.utils.set_random_seed loads TensorFlow.
         random.seed(spec.seed)

@@ -22,7 +22,7 @@ REQUEST_PLACE = 1000  # in place of a phase's: more than a program has
 LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random bits that floats would take
 
 
-class StepNoise:
+class JaxStepNoise:
     """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
 
     `share`: which part of the global batch this is, counted over replicas and accumulation steps. `place`: of
@@ -64,7 +64,7 @@ class StepNoise:
         return jax.random.fold_in(jax.random.fold_in(jax.random.key(self._seed), self._streams), self._step)
 
 
-class RequestNoise(StepNoise):
+class JaxRequestNoise(JaxStepNoise):
     """Of rows on request. `seed`: of the request, not of the run; `first`: place of the chunk's first row in the request."""
 
     def __init__(self, seed: jax.Array, share: jax.Array, first: jax.Array) -> None:

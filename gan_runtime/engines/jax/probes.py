@@ -19,10 +19,10 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.engines.jax.devices import AXIS, on_first_device, placed
-from gan_runtime.engines.jax.model import Model, State
-from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.model import JaxModel, State
+from gan_runtime.engines.jax.noise import JaxStepNoise
 from gan_runtime.engines.jax.rows import EVERYWHERE, Rows
-from gan_runtime.engines.jax.step import Numbers, ReplicaStep
+from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
 from gan_runtime.engines.probing import (
     SCORE_BINS,
     WEIGHT_BINS,
@@ -33,17 +33,19 @@ from gan_runtime.engines.probing import (
     probed,
     score_range,
 )
-from gan_runtime.engines.task import Task
+from gan_runtime.engines.task import EngineTask
 from gan_runtime.workloads.step_context import step_scope
 
 BY_REPLICA = PartitionSpec(AXIS)
 Ranged = tuple[jax.Array, jax.Array]  # counts int32 (bins,), lowest and highest value float32 (2,)
 
 
-class Probes:
+class JaxProbes:
     """Looks at the state of a run without changing it."""
 
-    def __init__(self, task: Task, mesh: Mesh, model: Model, step: ReplicaStep, data: DataSet) -> None:
+    def __init__(
+        self, task: EngineTask, mesh: Mesh, model: JaxModel, step: JaxReplicaStep, data: DataSet
+    ) -> None:
         self._task, self._spec, self._model, self._step = task, task.spec, model, step
         first = data.read(np.arange(probe_share(data.rows, mesh.size) * mesh.size))
         self._classes = ProbedClasses.of(task.fields, first)
@@ -115,7 +117,7 @@ class Probes:
         self, state: State, rows: Rows, step: jax.Array
     ) -> tuple[Numbers, list[State], Numbers]:
         """What is judged of all rows; by phase, unscaled gradients of the whole batch; single numbers."""
-        task, noise = self._task, StepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
+        task, noise = self._task, JaxStepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
         values = host_values(rows, task.fields)
         with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
             inputs = task.workload.inputs(task.options, task.fields, values, noise)

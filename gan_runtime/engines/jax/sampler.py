@@ -13,20 +13,22 @@ from numpy.typing import NDArray
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs
 from gan_runtime.engines.jax.devices import AXIS, placed
-from gan_runtime.engines.jax.model import Model, State
-from gan_runtime.engines.jax.noise import RequestNoise
+from gan_runtime.engines.jax.model import JaxModel, State
+from gan_runtime.engines.jax.noise import JaxRequestNoise
 from gan_runtime.engines.jax.rows import EVERYWHERE, Rows
-from gan_runtime.engines.jax.step import Numbers, ReplicaStep
-from gan_runtime.engines.task import Task
+from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
+from gan_runtime.engines.task import EngineTask
 from gan_runtime.workloads.step_context import step_scope
 
 Arrays = dict[str, NDArray[Any]]
 
 
-class Sampler:
+class JaxSampler:
     """Asks the networks in equal chunks of at least SAMPLES rows, so that one program serves all."""
 
-    def __init__(self, task: Task, mesh: Mesh, model: Model, step: ReplicaStep, data: DataSet) -> None:
+    def __init__(
+        self, task: EngineTask, mesh: Mesh, model: JaxModel, step: JaxReplicaStep, data: DataSet
+    ) -> None:
         self._task, self._model, self._step = task, model, step
         self._rows = SAMPLES + -SAMPLES % mesh.size
         self._fixed = fixed_inputs(task.workload, task.options, data)
@@ -66,7 +68,7 @@ class Sampler:
         task, networks = self._task, self._model.networks
         if task.spec.samples_from == "ema":
             networks = {**networks, **self._model.averages}
-        noise = RequestNoise(seed, jax.lax.axis_index(AXIS), first)
+        noise = JaxRequestNoise(seed, jax.lax.axis_index(AXIS), first)
         with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
             shown = task.workload.show(task.options, networks, inputs, noise)
         return {name: jax.lax.all_gather(array, AXIS, tiled=True) for name, array in shown.items()}

@@ -28,9 +28,9 @@ from gan_runtime.engines.jax import cluster as jax_cluster
 from gan_runtime.engines.jax.call import most_steps, training_call
 from gan_runtime.engines.jax.devices import Poll, fullest, make_mesh, on_first_device, placed
 from gan_runtime.engines.jax.model import State
-from gan_runtime.engines.jax.probes import Probes
+from gan_runtime.engines.jax.probes import JaxProbes
 from gan_runtime.engines.jax.rows import EVERYWHERE, feed
-from gan_runtime.engines.jax.sampler import Sampler
+from gan_runtime.engines.jax.sampler import JaxSampler
 from gan_runtime.engines.state_names import RATE_FACTOR, check_fit
 from gan_runtime.engines.task import task_of
 from gan_runtime.spec import RunSpec
@@ -55,7 +55,7 @@ class JaxEngine:
         order = RowOrder(spec.seed, self.task.plan)
         self._feed = feed(data, order, self.mesh, most_steps(spec))
         looked_at = self.task, self.mesh, self.model, self._call.step, data
-        self._probes, self._sampler = Probes(*looked_at), Sampler(*looked_at)
+        self._probes, self._sampler = JaxProbes(*looked_at), JaxSampler(*looked_at)
         self._poll = Poll(self.mesh) if spec.workers > 1 else None
         self._marked: State = {}
         self.lowered: Any = None

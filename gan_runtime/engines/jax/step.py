@@ -17,15 +17,15 @@ import keras
 from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.engines.jax.devices import AXIS
-from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
-from gan_runtime.engines.jax.model import Model, State
-from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.kernels import JaxCpuKernels, JaxKernels
+from gan_runtime.engines.jax.model import JaxModel, State
+from gan_runtime.engines.jax.noise import JaxStepNoise
 from gan_runtime.engines.jax.rows import Rows
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.state_names import RATE_FACTOR
 from gan_runtime.engines.step_profile import PHASE_SCOPE
-from gan_runtime.engines.task import Task
+from gan_runtime.engines.task import EngineTask
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
 
@@ -33,16 +33,16 @@ Numbers = dict[str, jax.Array]
 Function = Callable[[jax.Array], jax.Array]
 
 
-class ReplicaStep:
+class JaxReplicaStep:
     """What a step does to the state of a run.
 
     `replicas`: over how many the batch is shared. `platform`: cpu, gpu or tpu.
     """
 
-    def __init__(self, task: Task, model: Model, replicas: int, platform: str) -> None:
+    def __init__(self, task: EngineTask, model: JaxModel, replicas: int, platform: str) -> None:
         self._task, self._spec, self._model, self._replicas = task, task.spec, model, replicas
         self._parts = task.spec.accumulation_steps
-        kernels = {"cpu": CpuKernels, "tpu": TpuKernels}.get(platform, JaxKernels)
+        kernels = {"cpu": JaxCpuKernels, "tpu": TpuKernels}.get(platform, JaxKernels)
         self._kernels = kernels(AXIS if task.spec.batch_norm == "synchronised" and replicas > 1 else None)
 
     def __call__(self, state: State, rows: Rows, step: jax.Array) -> tuple[State, Numbers]:
@@ -106,7 +106,7 @@ class ReplicaStep:
     def context(
         self,
         scope: keras.StatelessScope,
-        noise: StepNoise,
+        noise: JaxStepNoise,
         step: jax.Array,
         kernels: Kernels | None = None,
     ) -> StepContext:
@@ -127,7 +127,7 @@ class ReplicaStep:
         self, place: int, state: State, rows: Rows, step: jax.Array, part: int | jax.Array
     ) -> tuple[Forward, State]:
         share = jax.lax.axis_index(AXIS) * self._parts + part
-        noise = StepNoise(self._spec.seed, step, share, place)
+        noise = JaxStepNoise(self._spec.seed, step, share, place)
         batch = host_values(rows, self._task.fields)
         with self._model.scope(state) as scope, step_scope(self.context(scope, noise, step, self._kernels)):
             with weights_are_trained_only(self._model.networks):

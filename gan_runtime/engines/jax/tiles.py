@@ -48,7 +48,7 @@ OPEN, OF_WEIGHTS, OF_VALUES = range(
 
 
 @dataclass(frozen=True)
-class Split:
+class ProgramSplit:
     """`ahead(weights)` gives `kept`, so that `rest(*kept, values)` is the function of both. `kept`: shapes of what stands between them."""
 
     ahead: Callable[[Any], list[jax.Array]]
@@ -56,7 +56,7 @@ class Split:
     kept: Shapes
 
 
-def split(function: Callable[[Any, jax.Array], jax.Array], weights: Any, values: Any) -> Split:
+def split(function: Callable[[Any, jax.Array], jax.Array], weights: Any, values: Any) -> ProgramSplit:
     """Of a function of one outcome. `weights`, `values`: shapes."""
     closed = jax.make_jaxpr(function)(weights, values)
     traced, count = closed.jaxpr, len(jax.tree.leaves(weights))
@@ -66,7 +66,9 @@ def split(function: Callable[[Any, jax.Array], jax.Array], weights: Any, values:
     first = _function(closed, traced.invars[:count], kept, ahead)
     last = _function(closed, [*kept, *traced.invars[count:]], traced.outvars, rest)
     shapes = [jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for variable in kept]
-    return Split(lambda own: list(first(*jax.tree.leaves(own))), lambda *given: last(*given)[0], shapes)
+    return ProgramSplit(
+        lambda own: list(first(*jax.tree.leaves(own))), lambda *given: last(*given)[0], shapes
+    )
 
 
 def _sorted(traced: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], dict[Var, int]]:
@@ -117,7 +119,7 @@ class TileCall:
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             self._network = translator.shared
         is_cpu = mesh.devices.flat[0].platform == "cpu"
-        self._kernels = ProductKernels(None) if is_cpu else None
+        self._kernels = JaxProductKernels(None) if is_cpu else None
         self.weights = {
             variable.path: jax.ShapeDtypeStruct(variable.shape, variable.dtype)
             for variable in self._network.variables
@@ -156,7 +158,7 @@ class TileCall:
         return jax.lax.fori_loop(0, rounds[0], one, canvas)
 
 
-class TileProgram:
+class JaxTileProgram:
     """See `engines.tiles.TileProgram`. Cores are the first devices of JAX's default platform."""
 
     def __init__(self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch) -> None:
@@ -205,7 +207,7 @@ def _shaped(shape: Shape, dtype: str, mesh: Mesh, spread: PartitionSpec) -> jax.
 # constants).
 
 
-class ProductKernels(JaxKernels):
+class JaxProductKernels(JaxKernels):
     """See `step_context.Kernels`. Made for networks that are only asked: ways back are left to JAX."""
 
     def convolution(
@@ -251,3 +253,6 @@ def _added(left: jax.Array, axis: int, taps_axis: int, stride: int, padding: str
     excess = max(taps - stride, 0)
     begin, length = (excess // 2, pixels * stride) if padding == "same" else (0, pixels * stride + excess)
     return jax.lax.slice_in_dim(flat, begin, begin + length, axis=axis)
+
+
+TILE_PROGRAM = JaxTileProgram

@@ -31,11 +31,11 @@ from gan_runtime.engines.tf.flags import keep_freed_memory
 from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.engines.tf.loops import KerasLoop, Loop, OwnLoop, WholeStep
 from gan_runtime.engines.tf.optimizers import make_optimizer
-from gan_runtime.engines.tf.probes import Probes
+from gan_runtime.engines.tf.probes import TfProbes
 from gan_runtime.engines.tf.profile import profiled, step_kernels
-from gan_runtime.engines.tf.sampler import Sampler
+from gan_runtime.engines.tf.sampler import TfSampler
 from gan_runtime.engines.tf.state import Average, NetworkState
-from gan_runtime.engines.tf.step import ReplicaStep
+from gan_runtime.engines.tf.step import TfReplicaStep
 from gan_runtime.engines.tf.workers import WaitClock, Workers
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -76,7 +76,7 @@ class TfEngine:
             self.optimizers = {
                 name: self._optimizer(name) for name in self.networks if name in self.task.plan.updates
             }
-        self.step = ReplicaStep(
+        self.step = TfReplicaStep(
             self.task, self.networks, self.optimizers, self._replicas, accelerator, self._clock
         )
         local = spec.sync_every_steps > 1
@@ -88,8 +88,8 @@ class TfEngine:
             self._rate_factor,
             local,
         )
-        self._probes = Probes(self.task, self.strategy, self.networks, self.step, data)
-        self._sampler = Sampler(self.task, self.strategy, self._shown(), self.step, data)
+        self._probes = TfProbes(self.task, self.strategy, self.networks, self.step, data)
+        self._sampler = TfSampler(self.task, self.strategy, self._shown(), self.step, data)
         self.loop = self._chosen_loop()
 
     # ---- the contract -------------------------------------------------------------------------------------------

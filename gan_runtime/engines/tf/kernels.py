@@ -32,7 +32,7 @@ from gan_runtime.engines.tf.products import (
     to_one_channel,
     volume_convolution,
 )
-from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
+from gan_runtime.engines.tf.spectra import SpectralConvolution, SpectrumAxis
 from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
@@ -87,7 +87,7 @@ class PlainKernels:
         return norm(values, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta), epsilon)
 
 
-class CpuKernels(PlainKernels):
+class TfCpuKernels(PlainKernels):
     """Convolutions of images whose gradients, and whose single-channel cases, are re-laid for oneDNN.
 
     In float32 a convolution whose spectra take `spectral_saving` times fewer multiplications is made of them (spectra.py).
@@ -200,9 +200,9 @@ def _zeros(values: tf.Tensor, kernel: tf.Tensor, padding: Padding) -> tuple[tupl
     )
 
 
-def _axis(size: int, taps: int, stride: int, padding: str) -> Axis:
+def _axis(size: int, taps: int, stride: int, padding: str) -> SpectrumAxis:
     outcome = -(-size // stride) if padding == "same" else (size - taps) // stride + 1
-    return Axis(size, outcome, taps, stride, _padding(size, outcome, taps, stride, padding)[0])
+    return SpectrumAxis(size, outcome, taps, stride, _padding(size, outcome, taps, stride, padding)[0])
 
 
 def _convolution(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from gan_runtime.engines.contract import StepNumbers
 from gan_runtime.engines.tf.state import NetworkState
-from gan_runtime.engines.tf.step import ReplicaStep, Rows
+from gan_runtime.engines.tf.step import Rows, TfReplicaStep
 from gan_runtime.engines.tf.workers import WaitClock, Workers
 from gan_runtime.spec import RunSpec
 
@@ -23,7 +23,7 @@ from gan_runtime.spec import RunSpec
 class WholeStep:
     """A step on one replica: the updates of the program, then the average that follows. Called in replica context."""
 
-    def __init__(self, step: ReplicaStep, state: NetworkState, ema_decay: float) -> None:
+    def __init__(self, step: TfReplicaStep, state: NetworkState, ema_decay: float) -> None:
         """`ema_decay`: 0 where nothing follows."""
         self._step, self._state, self._ema_decay = step, state, ema_decay
 

@@ -20,7 +20,7 @@ REQUEST_PLACE = 1000  # in place of a phase's: more than a program has
 LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random words that floats would take
 
 
-class StepNoise:
+class TfStepNoise:
     """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
 
     `shares`: the parts into which the global batch is divided, replicas times accumulation steps; `share`: the part at hand.
@@ -64,7 +64,7 @@ class StepNoise:
         return _fold_in(tf.constant([self._seed, self._streams], tf.int32), self._step)
 
 
-class RequestNoise(StepNoise):
+class TfRequestNoise(TfStepNoise):
     """Of rows on request: each row has numbers of its own key, so the same ones in chunks of any size on any number of replicas.
 
     `seed`: of the request, int32 from 0, not of the run; `first`: place of the chunk's first row in the request.

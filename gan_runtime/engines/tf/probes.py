@@ -24,10 +24,17 @@ from gan_runtime.engines.probing import (
     probed,
     score_range,
 )
-from gan_runtime.engines.task import Task
-from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.task import EngineTask
+from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.state import statistics
-from gan_runtime.engines.tf.step import Numbers, ReplicaStep, Rows, mean_over_replicas, replica_id, values_of
+from gan_runtime.engines.tf.step import (
+    Numbers,
+    Rows,
+    TfReplicaStep,
+    mean_over_replicas,
+    replica_id,
+    values_of,
+)
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Judged
 from gan_runtime.workloads.step_context import step_scope
@@ -35,15 +42,15 @@ from gan_runtime.workloads.step_context import step_scope
 Counts = dict[str, tuple[tf.Tensor, tf.Tensor]]  # by name: int (bins,), lowest and highest value (2,)
 
 
-class Probes:
+class TfProbes:
     """Looks at the networks of a run without changing them. Built and called like the engine that owns it."""
 
     def __init__(
         self,
-        task: Task,
+        task: EngineTask,
         strategy: tf.distribute.Strategy,
         networks: dict[str, Any],
-        step: ReplicaStep,
+        step: TfReplicaStep,
         data: DataSet,
     ) -> None:
         self._task, self._spec, self._strategy = task, task.spec, strategy
@@ -114,7 +121,7 @@ class Probes:
 
     def _judged(self, rows: Rows, step: tf.Tensor) -> Judged:
         """Outside of a step's kernels, so in plain Keras."""
-        task, noise = self._task, StepNoise(self._spec.seed, step, replica_id(), self._replicas)
+        task, noise = self._task, TfStepNoise(self._spec.seed, step, replica_id(), self._replicas)
         values = values_of(rows, task.fields)
         with step_scope(self._step.context(noise, step)):
             inputs = task.workload.inputs(task.options, task.fields, values, noise)

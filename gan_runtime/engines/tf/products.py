@@ -22,7 +22,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from gan_runtime.engines.taps import band
-from gan_runtime.engines.tf.spectra import Axis
+from gan_runtime.engines.tf.spectra import SpectrumAxis
 
 # ----------------------------------------------------------------------
 # Ways back of a convolution of volumes in bfloat16 on a CPU. Stride 1; (B, x, y, z, C) and (…, C, O) →
@@ -49,8 +49,8 @@ LEAST_CHANNELS = 16  # below that a convolution to one channel reads too little 
 class FewPixels:
     """The convolution of images with few pixels; `rows` and `columns` say which."""
 
-    rows: Axis
-    columns: Axis
+    rows: SpectrumAxis
+    columns: SpectrumAxis
 
     def convolution(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         """(B, height, width, C) and (taps, taps, C, O) → (B, height out, width out, O)."""
@@ -118,25 +118,25 @@ def _named(function: Callable[[tf.Tensor], tf.Tensor], scope: str) -> Callable[[
     return backward
 
 
-def few_pixels(rows: Axis, columns: Axis) -> FewPixels | None:
+def few_pixels(rows: SpectrumAxis, columns: SpectrumAxis) -> FewPixels | None:
     """Of a convolution of images; None where they have too many pixels."""
     fewest, most = sorted((rows.size * columns.size, rows.outcome * columns.outcome))
     return FewPixels(rows, columns) if fewest <= FEW_PIXELS and most <= MOST_PIXELS else None
 
 
-def _pixels(axis: Axis) -> NDArray[np.int64]:
+def _pixels(axis: SpectrumAxis) -> NDArray[np.int64]:
     """(outcome, taps): which pixel a tap reads; outside of the image where it falls on a zero."""
     return np.arange(axis.outcome)[:, None] * axis.stride + np.arange(axis.taps) - axis.before
 
 
-def _used(axis: Axis) -> slice:
+def _used(axis: SpectrumAxis) -> slice:
     """The taps that ever read a pixel: 1 and 2 of four from 2 pixels to one."""
     pixels = _pixels(axis)
     places = np.flatnonzero(np.any((pixels >= 0) & (pixels < axis.size), axis=0))
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
-def _read(axis: Axis) -> NDArray[np.bool_]:
+def _read(axis: SpectrumAxis) -> NDArray[np.bool_]:
     """(size, outcome, used taps): whether it reads the pixel."""
     return np.arange(axis.size)[:, None, None] == _pixels(axis)[:, _used(axis)]
 

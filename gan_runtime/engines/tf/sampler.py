@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs
-from gan_runtime.engines.task import Task
-from gan_runtime.engines.tf.noise import RequestNoise
-from gan_runtime.engines.tf.step import ReplicaStep, replica_id
+from gan_runtime.engines.task import EngineTask
+from gan_runtime.engines.tf.noise import TfRequestNoise
+from gan_runtime.engines.tf.step import TfReplicaStep, replica_id
 from gan_runtime.workloads.step_context import step_scope
 
 Tensors = dict[str, tf.Tensor]
 
 
-class Sampler:
+class TfSampler:
     """Asks the networks in equal chunks of at least SAMPLES rows, so that one graph serves every question."""
 
     def __init__(
         self,
-        task: Task,
+        task: EngineTask,
         strategy: tf.distribute.Strategy,
         networks: dict[str, Any],
-        step: ReplicaStep,
+        step: TfReplicaStep,
         data: DataSet,
     ) -> None:
         self._task, self._strategy, self._networks, self._step = task, strategy, networks, step
@@ -85,7 +85,7 @@ class Sampler:
             )
             for name, value in inputs.items()
         }
-        noise = RequestNoise(seed, replica_id(), first)
+        noise = TfRequestNoise(seed, replica_id(), first)
         with step_scope(self._step.context(noise, step)):
             shown = dict(self._task.workload.show(self._task.options, self._networks, own, noise))
         if self._task.spec.workers == 1:

@@ -28,7 +28,7 @@ Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Axis:
+class SpectrumAxis:
     """Of a convolution along one axis: outcome[v] = sum over t of values[stride · v + t - before] · kernel[t].
 
     `size`, `outcome`: pixels of values and outcome; `taps`: of the kernel; `before`: zeros before the values.
@@ -76,7 +76,7 @@ class Matrices:
 class SpectralConvolution:
     """A convolution of images, and its transpose, for fixed sizes: values (B, height, width, channels in) float32."""
 
-    def __init__(self, rows: Axis, columns: Axis) -> None:
+    def __init__(self, rows: SpectrumAxis, columns: SpectrumAxis) -> None:
         self._axes = (rows, columns)
 
     def multiplications(self, batch: int, channels_in: int, channels_out: int) -> int:
@@ -150,7 +150,7 @@ def _product(matrix: Matrix, values: tf.Tensor) -> tf.Tensor:
 
 
 @lru_cache(maxsize=64)
-def _matrices(rows: Axis, columns: Axis) -> Matrices:
+def _matrices(rows: SpectrumAxis, columns: SpectrumAxis) -> Matrices:
     """In float64 from the definition, then float32.
 
     With X(f) = a + ib = sum of values[q] exp(-i q·f) and V(f) = c + ie = sum of kernel[d] exp(i d·f), the outcome's spectrum

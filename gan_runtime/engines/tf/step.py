@@ -16,9 +16,9 @@ from gan_runtime.base.fields import Field, Fields
 from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.step_profile import PHASE_SCOPE
-from gan_runtime.engines.task import Task
-from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
-from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.task import EngineTask
+from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
+from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.optimizers import shared_overflow
 from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
@@ -49,12 +49,12 @@ Gradients = dict[str, list[tf.Tensor]]
 Numbers = dict[str, tf.Tensor]
 
 
-class ReplicaStep:
+class TfReplicaStep:
     """The networks and optimizers of a run, and what a step does to them. Called in replica context."""
 
     def __init__(
         self,
-        task: Task,
+        task: EngineTask,
         networks: dict[str, Any],
         optimizers: dict[str, Any],
         replicas: int,
@@ -112,7 +112,7 @@ class ReplicaStep:
         `rows`: one part of this replica's share of the batch, as stored. `scales`: see `loss_scales`.
         """
         phase, share = self._task.program.phases[place], replica * self._parts + part
-        noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, place)
+        noise = TfStepNoise(self._spec.seed, step, share, self._replicas * self._parts, place)
         context = self.context(noise, step, self._kernels)
         followers: dict[str, list[str]] = {}
         for update in phase.updates:
@@ -259,5 +259,7 @@ def replica_id() -> tf.Tensor:
 def _kernels(spec: RunSpec, replicas: int, accelerator: str) -> Kernels:
     synchronised = spec.batch_norm == "synchronised" and replicas > 1
     return (
-        CpuKernels(synchronised) if accelerator == "cpu" and spec.xla == "off" else PlainKernels(synchronised)
+        TfCpuKernels(synchronised)
+        if accelerator == "cpu" and spec.xla == "off"
+        else PlainKernels(synchronised)
     )

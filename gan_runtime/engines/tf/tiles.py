@@ -1,7 +1,7 @@
 """The tiles of a picture in the TensorFlow engine: one graph over the cores, each of which loops over its rounds.
 
 XLA compiles it with the weights as constants, so what follows from them alone is computed once; transposed convolutions are products
-as well (`ProductKernels`). Operation by operation a tile of a small network would mostly wait for TensorFlow: 1.2 ms instead of 2.0 for one of 64 pixels
+as well (`TfProductKernels`). Operation by operation a tile of a small network would mostly wait for TensorFlow: 1.2 ms instead of 2.0 for one of 64 pixels
 (one core of an Intel Xeon with AMX, float32). The number of rounds is an argument, as with JAX (engines/jax/tiles.py).
 
 Tracing gives the graph; XLA compiles it within the first call, and TensorFlow does not tell how long that takes. So each program is called
@@ -32,7 +32,7 @@ from gan_runtime.workloads.step_context import Padding, kernel_scope
 # engines/jax/tiles.py, which says why and how.
 
 
-class ProductKernels(PlainKernels):
+class TfProductKernels(PlainKernels):
     """See `step_context.Kernels`. Made for networks that are only asked."""
 
     def convolution(
@@ -90,7 +90,7 @@ def _part(values: tf.Tensor, axis: int, begin: int, length: int) -> tf.Tensor:
     return tf.slice(values, at, size)
 
 
-class TileProgram:
+class TfTileProgram:
     """See `engines.tiles.TileProgram`. Cores are simulated ones of this host; as many as the widest program needs are made by the first
     one, so that must come first."""
 
@@ -164,8 +164,11 @@ def painter(translator: Translator, taken: Shape) -> Any:
             variable.assign(translator.arrays[variable.path])
 
     def painted(source: tf.Tensor) -> tf.Tensor:
-        with kernel_scope(ProductKernels()):
+        with kernel_scope(TfProductKernels()):
             return translator(network, source)
 
     traced = tf.function(painted, autograph=False).get_concrete_function(tf.TensorSpec(taken, tf.float32))
     return convert_variables_to_constants_v2(traced, lower_control_flow=False)
+
+
+TILE_PROGRAM = TfTileProgram

@@ -10,7 +10,7 @@ from gan_runtime.data import preparations, prepared
 from gan_runtime.data.preparations import Asked
 from gan_runtime.domains.flows import evaluation, measures, workload
 from gan_runtime.domains.flows.rollout import rolled_out
-from gan_runtime.engines.tf.tiles import TileProgram
+from gan_runtime.engines.tf.tiles import TfTileProgram
 from gan_runtime.engines.tiles import Painter, translator_of
 from gan_runtime.records.home import Home
 from gan_runtime.spec.presets import PRESETS
@@ -44,7 +44,7 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     translator = translator_of(engine.task.spec, workload.WORKLOAD, data.fields, engine.state())
     overlap = evaluation.usual_overlap(translator.tile)
     given = rows[SOURCE][0].astype(np.float32)
-    painter = Painter(TileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann")
+    painter = Painter(TfTileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann")
     predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
     copied = np.repeat(truth[:1], FRAMES, axis=0)
     of_model, of_copy = (measures.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))

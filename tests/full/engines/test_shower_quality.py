@@ -13,7 +13,7 @@ from gan_runtime.domains.showers import scores, workload
 from gan_runtime.domains.showers.cells import rows_of
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.pictures import cells_in_gev
-from gan_runtime.domains.showers.scores import Sample, sample
+from gan_runtime.domains.showers.scores import ShowerSample, sample
 from gan_runtime.engines.inputs import drawn_inputs
 from gan_runtime.spec.presets import PRESETS
 from tests.calorimeter.toy_showers import toy_showers
@@ -39,11 +39,11 @@ def showers(count: int, seed: int) -> Arrays:
     return rows_of(cells_gev, energies_gev)
 
 
-def seen(values: NDArray[Any], beside: Arrays) -> Sample:
+def seen(values: NDArray[Any], beside: Arrays) -> ShowerSample:
     return sample(cells_in_gev(values.astype(np.float32)), beside[ENERGY].astype(float), beside[ANGLE], ())
 
 
-def errors(real: Sample, other: Sample) -> tuple[float, float]:
+def errors(real: ShowerSample, other: ShowerSample) -> tuple[float, float]:
     """Error of the sampling fraction; and Σ |S - S'| / Σ S of the energies S summed along an axis, the mean of the three axes: 0 to 2."""
     bounds = scores.edges(real.features.energy_gev, ENERGY_BINS)
     misplaced = []

@@ -17,7 +17,7 @@ from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import rows, tpu_volumes
 from gan_runtime.engines.jax.devices import AXIS
-from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.noise import JaxStepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.task import StepPlan
 from gan_runtime.workloads.layers import ConditionalBatchNorm
@@ -25,7 +25,7 @@ from tests.support.engines import layers_beside_keras as beside_keras
 from tests.support.engines.showers import random_showers
 from tests.support.engines.small_engines import Streamed
 
-KERNELS = {"cpu": jax_kernels.CpuKernels(None)}  # the plain ones are Keras' own
+KERNELS = {"cpu": jax_kernels.JaxCpuKernels(None)}  # the plain ones are Keras' own
 VOLUME_AXES = 3
 QUICK_TO_COMPILE = {
     "xla_backend_optimization_level": 0
@@ -35,7 +35,7 @@ QUICK_TO_COMPILE = {
 def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """Values after dropout, and the gradient that comes back for `upstream`."""
     outputs, back = jax.vjp(
-        lambda inputs: StepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate), jnp.asarray(values)
+        lambda inputs: JaxStepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate), jnp.asarray(values)
     )
     [gradient] = back(jnp.asarray(upstream))
     return np.asarray(outputs), np.asarray(gradient)
@@ -43,14 +43,14 @@ def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.n
 
 def draws(seed: int, step: int, place: int) -> tuple[np.ndarray, np.ndarray]:
     """Two draws of latents (8, 5), one after another."""
-    noise = StepNoise(seed, jnp.int32(step), jnp.int32(0), place)
+    noise = JaxStepNoise(seed, jnp.int32(step), jnp.int32(0), place)
     return np.asarray(noise.normal(8, 5)), np.asarray(noise.normal(8, 5))
 
 
 def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
     """(rows, *shape) as so many replicas draw them together."""
     parts = [
-        StepNoise(1, jnp.int32(5), jnp.int32(share)).uniform(rows // shares, *shape)
+        JaxStepNoise(1, jnp.int32(5), jnp.int32(share)).uniform(rows // shares, *shape)
         for share in range(shares)
     ]
     return np.concatenate([np.asarray(part) for part in parts])
@@ -182,7 +182,7 @@ def layers_and_kernels(
     """Values and gradients by input and kernel of (Keras' layer, our kernel), for a convolution and a transposed one."""
     size, channels, filters = shape
     random = np.random.default_rng(0)
-    own = {"plain": jax_kernels.JaxKernels, "cpu": jax_kernels.CpuKernels}[kind](None)
+    own = {"plain": jax_kernels.JaxKernels, "cpu": jax_kernels.JaxCpuKernels}[kind](None)
     found = {}
     for name, layer, kernel_of in (
         ("convolution", keras.layers.Conv2D, own.convolution),

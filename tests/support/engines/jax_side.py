@@ -18,7 +18,7 @@ from gan_runtime.engines.inputs import fixed_inputs
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import sampler as jax_sampler
 from gan_runtime.engines.jax import step as jax_step
-from gan_runtime.engines.jax.noise import RequestNoise, StepNoise
+from gan_runtime.engines.jax.noise import JaxRequestNoise, JaxStepNoise
 from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.spec import RunSpec
 from tests.support.engines import same_noise
@@ -26,7 +26,7 @@ from tests.support.engines.conditional_gan import CONDITIONAL_GAN, SHORT_CONDITI
 from tests.support.engines.overflowing import OVERFLOWING
 from tests.support.engines.tiny_gan import REFUSED, SCHEDULED_GAN, SPECTRAL_GAN, TINY_GAN
 
-OWN_NOISE, OWN_REQUEST_NOISE = StepNoise, RequestNoise
+OWN_NOISE, OWN_REQUEST_NOISE = JaxStepNoise, JaxRequestNoise
 RATES = ("learning_rate_generator", "learning_rate_discriminator")
 Numbers = dict[str, np.ndarray]
 
@@ -88,8 +88,8 @@ Data = np.ndarray | DataSet  # pictures, or a whole set
 
 def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
     """Of a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of 8, float32."""
-    jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
-    jax_sampler.RequestNoise = SameRequestNoise if noise == "same" else OWN_REQUEST_NOISE  # type: ignore[attr-defined]
+    jax_step.JaxStepNoise = jax_probes.JaxStepNoise = NOISES[noise]  # type: ignore[attr-defined]
+    jax_sampler.JaxRequestNoise = SameRequestNoise if noise == "same" else OWN_REQUEST_NOISE  # type: ignore[attr-defined]
     spec = RunSpec.parse(
         {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7}
         | ({"workload": workload} if workload in catalog.WORKLOADS else {})

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gan_runtime.engines.jax import tiles as products
-from gan_runtime.engines.jax.tiles import TileProgram, split
+from gan_runtime.engines.jax.tiles import JaxTileProgram, split
 from gan_runtime.engines.tiles import Painter
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
@@ -26,7 +26,7 @@ def painted_in_tiles(
     source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
     pictures, stages = [], []
     for way, *division in ways:
-        painter = Painter(TileProgram, translator, way, source.shape, *division)
+        painter = Painter(JaxTileProgram, translator, way, source.shape, *division)
         pictures.append(painter(source))
         stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
     return pictures, stages
@@ -34,7 +34,7 @@ def painted_in_tiles(
 
 def painted_by_order(precision: str) -> list[np.ndarray]:
     """See `tile_places.by_order`."""
-    return tile_places.by_order(TileProgram, precision)
+    return tile_places.by_order(JaxTileProgram, precision)
 
 
 def transposed_as_product(
@@ -47,10 +47,10 @@ def transposed_as_product(
 def convolution_as_product(
     values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
 ) -> tuple[np.ndarray, list[str]]:
-    """See `products.ProductKernels.convolution`; and the names of its operations."""
+    """See `products.JaxProductKernels.convolution`; and the names of its operations."""
 
     def made(values: jax.Array, kernel: jax.Array) -> jax.Array:
-        return products.ProductKernels(None).convolution(values, kernel, strides, padding)
+        return products.JaxProductKernels(None).convolution(values, kernel, strides, padding)
 
     traced = jax.make_jaxpr(made)(values, kernel)
     return np.asarray(made(jnp.asarray(values), jnp.asarray(kernel))), [

@@ -16,8 +16,8 @@ from tests.support.engines import same_noise
 def hand_to_engines(patch: pytest.MonkeyPatch) -> None:
     """Engines that are made from now on have this noise."""
     for module in (tf_step, tf_probes):
-        patch.setattr(module, "StepNoise", SameNoise)
-    patch.setattr(tf_sampler, "RequestNoise", SameRequestNoise)
+        patch.setattr(module, "TfStepNoise", SameNoise)
+    patch.setattr(tf_sampler, "TfRequestNoise", SameRequestNoise)
 
 
 class SameNoise:

@@ -15,14 +15,14 @@ def painted_by_tensorflow(sides: tuple[int, int], precision: str, *ways: tuple[A
     """As `jax_tiles.painted_in_tiles`."""
     import keras
 
-    from gan_runtime.engines.tf.tiles import TileProgram
+    from gan_runtime.engines.tf.tiles import TfTileProgram
 
     source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
     pictures, stages = [], []
     try:
         for way, *division in ways:
             new_group()
-            painter = Painter(TileProgram, translator, way, source.shape, *division)
+            painter = Painter(TfTileProgram, translator, way, source.shape, *division)
             pictures.append(painter(source))
             stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
     finally:

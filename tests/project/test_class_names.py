@@ -1,0 +1,51 @@
+"""A class has a name of its own: who reads it, or looks for it, finds one class."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable
+
+from tests.support import sources
+
+# How many classes still share a name: these numbers only fall, and a name without a line has one class.
+STILL = {
+    "Answer": 2,
+    "Asked": 2,
+    "Curve": 2,
+    "Kernels": 2,
+    "Memory": 2,
+    "Pair": 2,
+    "PairOptions": 2,
+    "Phase": 2,
+    "Place": 3,
+    "Plan": 3,
+    "Progress": 4,
+    "Report": 2,
+    "Series": 2,
+    "Size": 2,
+    "Skipped": 2,
+    "Source": 2,
+}
+
+
+def shared(trees: Iterable[ast.Module]) -> dict[str, int]:
+    """How many classes have each name that several have; those inside of classes and functions count too."""
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    counts = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    return {name: count for name, count in counts.items() if count > 1}
+
+
+def test_a_class_name_occurs_once_in_the_program() -> None:
+    trees = [sources.tree(path) for path in sources.python_files("gan_runtime")]
+    assert len(trees) > 150, "this rule looks in the wrong place"
+    counts = shared(trees)
+    more = {name: count for name, count in counts.items() if count > STILL.get(name, 1)}
+    assert more == {}, "several classes have these names"
+    fewer = {name: count for name, count in STILL.items() if counts.get(name, 1) < count}
+    assert fewer == {}, "fewer classes have these names now: lower the table"
+
+
+def test_a_name_that_two_classes_share_is_seen() -> None:
+    texts = ("class Loss: ...\nclass Batch: ...", "def made():\n    class Loss: ...")
+    assert shared(map(ast.parse, texts)) == {"Loss": 2}
