@@ -98,7 +98,7 @@ LEAST = 0.01  # of what is shown: a shorter drag is a click with an unsteady han
 PARAMETERS = (charts.ZOOM, charts.WHOLE)
 
 
-def window(key: str) -> Window:
+def zoom_window(key: str) -> Window:
     """The part that is shown; everything before the first drag."""
     part: Window = st.session_state.get(f"{key}.window", queries.EVERYTHING)
     return part
@@ -119,9 +119,9 @@ def live_chart(group: Group, rows: Table, name: str, key: str, pixels: int, **ar
     )
 
 
-def line(key: str, unit: str = "Steps") -> None:
+def zoom_line(key: str, unit: str = "Steps") -> None:
     """How to zoom, or what is shown and the way back: one line of the same height."""
-    first, last = window(key)
+    first, last = zoom_window(key)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", height=LINE, border=False):
         if (first, last) == queries.EVERYTHING:
             st.caption("Drag across a chart to zoom in.", width="content")

@@ -3,16 +3,16 @@
 import streamlit as st
 
 from dashboard.data import form as data_form
-from dashboard.data import jobs_view, preview, sets_view
+from dashboard.data import sets_view
 from dashboard.frame import session
 
 st.title("Data sets")
 runtime = session.runtime()
-jobs_view.show(runtime)
+sets_view.show_making(runtime)
 sets_view.show(runtime)
 
 st.header("Add a data set")
 wanted = data_form.ask(runtime)
 if wanted is not None:
-    preview.show(runtime, wanted)
-jobs_view.ended(runtime)
+    data_form.show_preview(runtime, wanted)
+sets_view.show_ended(runtime)

@@ -2,10 +2,8 @@
 
 import streamlit as st
 
-from dashboard import actions, run_selection
+from dashboard import actions, home_view, queue_view, run_selection
 from dashboard.frame import session
-from dashboard.home import view as home_view
-from dashboard.queue import view as queue_view
 from gan_runtime.store import queries
 
 head = st.columns([3, 1], vertical_alignment="bottom")

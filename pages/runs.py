@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import actions
 from dashboard.frame import places, session
-from dashboard.runs import bin_view, space_view
+from dashboard.runs import changes, columns
 from dashboard.runs import view as runs_view
 from gan_runtime.store import queries
 
@@ -17,13 +17,13 @@ if table.empty:
         "No run is stored yet. Start one on the Launch page, and it appears here as soon as it waits or trains."
     )
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
-    bin_view.show(runtime)
+    changes.show_bin(runtime)
     st.stop()
 
 shown = runs_view.filtered(table)
-chosen = runs_view.table(space_view.with_space(shown, runtime.housekeeping.space), set(table["run_id"]))
+chosen = runs_view.table(columns.with_space(shown, runtime.housekeeping.space), set(table["run_id"]))
 runs_view.buttons(runtime, chosen)
-space_view.show(runtime)
-bin_view.show(runtime)
+columns.show_space(runtime)
+changes.show_bin(runtime)
 actions.offer_examples(runtime, "runs", queries.runs(runtime.store))
 runs_view.redraw_when_states_change(runtime.store, table)

@@ -4,8 +4,8 @@ import streamlit as st
 
 from dashboard.frame import places, session
 from dashboard.paper import view as paper_view
+from dashboard.studies import variants_view
 from dashboard.studies import view as study_view
-from dashboard.variants import view as variants_view
 
 st.title("Studies")
 runtime = session.runtime()

@@ -11,20 +11,20 @@ import streamlit as st
 
 from dashboard import option_words, plots, run_selection, tables
 from dashboard.compare import charts as compare_charts
-from dashboard.compare import grouping, parallel, result_charts, result_words
+from dashboard.compare import grouping
+from dashboard.compare import results as compare_results
 from dashboard.compare import view as compare_view
 from dashboard.compare.grouping import Series
-from dashboard.compare.parallel import Axis
-from dashboard.compare.result_words import Result
+from dashboard.compare.results import Axis, Result
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.store.queries import RunRow
 
 PERCENT = "%.1f %%"
 JUDGED = {
-    "score_gap": ("Score gap", result_words.GAP_HELP, "%.3f"),
-    "accuracy": ("D's accuracy", result_words.ACCURACY_HELP, PERCENT),
-    "spread_ratio": ("Spread ratio", result_words.SPREAD_HELP, "%.3f"),
+    "score_gap": ("Score gap", compare_results.GAP_HELP, "%.3f"),
+    "accuracy": ("D's accuracy", compare_results.ACCURACY_HELP, PERCENT),
+    "spread_ratio": ("Spread ratio", compare_results.SPREAD_HELP, "%.3f"),
 }
 MOST_USUAL_OPTIONS, MOST_USUAL_RESULTS = 4, 2
 
@@ -45,7 +45,7 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) ->
     shown = pd.DataFrame({"Run": list(run_selection.unique_names(rows).values())})
     config: dict[str, Any] = {"Run": st.column_config.TextColumn("Run", pinned=True)}
     for metric in known.rated:
-        title, text = metric.title, f"{metric.axis}. Best: the {result_words.rated_result(metric).best}."
+        title, text = metric.title, f"{metric.axis}. Best: the {compare_results.rated_result(metric).best}."
         shown[f"{title}, best"] = results[f"{metric.name}_best"].to_numpy()
         shown[f"at epoch ({title})"] = results[f"{metric.name}_best_epoch"].to_numpy()
         shown[f"{title}, last"] = results[f"{metric.name}_last"].to_numpy()
@@ -53,20 +53,20 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) ->
         config[f"at epoch ({title})"] = st.column_config.NumberColumn("at epoch", format="%d")
         config[f"{title}, last"] = st.column_config.NumberColumn("last", format="%.4g")
     for name, (title, text, form) in JUDGED.items():
-        if result_words.has(known, name):
+        if compare_results.has(known, name):
             shown[title] = results[f"{name}_last"].to_numpy() * (100.0 if form == PERCENT else 1.0)
             config[title] = st.column_config.NumberColumn(help=text, format=form)
     tables.show(shown, column_config=config, hide_index=True, key="compare.best", placeholder="–")
-    st.caption(result_words.best_caption(known))
+    st.caption(compare_results.best_caption(known))
 
 
 def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared) -> None:
     """A result of each run against its training seconds."""
     st.header("Numbers against time")
-    offered = result_words.results(declared)
+    offered = compare_results.results(declared)
     name = st.selectbox(
         "Number",
-        [name for name in offered if name not in result_words.TIMES],
+        [name for name in offered if name not in compare_results.TIMES],
         format_func=lambda name: offered[name].title,
         key="compare.result",
         width=300,
@@ -78,9 +78,11 @@ def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series],
             f"None of these runs has recorded it yet: '{offered[name].title}' appears after a first epoch."
         )
         return
-    known = known.assign(text=[result_words.text(name, value) for value in known[name]])
-    front = result_words.front(known, name, offered[name])
-    _draw(result_charts.scatter(known, front, _colors(drawn), offered[name], name), f"compare.scatter.{name}")
+    known = known.assign(text=[compare_results.text(name, value) for value in known[name]])
+    front = compare_results.front(known, name, offered[name])
+    _draw(
+        compare_charts.scatter(known, front, _colors(drawn), offered[name], name), f"compare.scatter.{name}"
+    )
     missing = len(rows) - len(known)
     if missing:
         st.caption(f"{missing} of the {len(rows)} runs {'has' if missing == 1 else 'have'} not recorded it.")
@@ -91,7 +93,7 @@ def options_and_results(
 ) -> None:
     """Parallel coordinates over the options that differ and the results."""
     options = {option.name: option for option in grouping.differing(rows)}
-    offered = result_words.results(declared)
+    offered = compare_results.results(declared)
     usual = [*list(options)[:MOST_USUAL_OPTIONS], *_usual(offered)]
     picked = st.multiselect(
         "Axes",
@@ -110,10 +112,10 @@ def options_and_results(
         else _result_axis(name, offered[name].title, results, rows)
         for name in picked
     ]
-    crossings = parallel.crossings(axes)
+    crossings = compare_results.crossings(axes)
     series = _series_by_run(rows, drawn)
     crossings = crossings.assign(series=crossings["run"].map(series))
-    _draw(result_charts.parallel(crossings, parallel.ticks(axes), _colors(drawn)), "compare.parallel")
+    _draw(compare_charts.parallel(crossings, compare_results.ticks(axes), _colors(drawn)), "compare.parallel")
 
 
 def _usual(offered: dict[str, Result]) -> list[str]:
@@ -135,7 +137,7 @@ def _result_axis(name: str, title: str, results: pd.DataFrame, rows: list[RunRow
     values = {
         names[run_id]: float(value) for run_id, value in zip(results["run_id"], results[name], strict=True)
     }
-    texts = {run: result_words.text(name, value) for run, value in values.items()}
+    texts = {run: compare_results.text(name, value) for run, value in values.items()}
     return Axis(title, values, texts)
 
 

@@ -1,16 +1,69 @@
-"""The tabs of the Compare page. Only the open one is drawn."""
+"""The tabs of the Compare page, and its tables of numbers and of options that differ. Only the open tab is drawn."""
 
 from __future__ import annotations
 
-from dashboard import plots, rendering
-from dashboard.compare import results_view
-from dashboard.compare import tables as compare_tables
+import pandas as pd
+import streamlit as st
+
+from dashboard import histogram_view, option_words, plots, rendering, run_selection, tables, words
+from dashboard.compare import grouping, results_view
 from dashboard.compare import view as compare_view
-from dashboard.histograms import view as histogram_view
 from dashboard.samples import players
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
+
+PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
+
+
+def numbers(store: Store, rows: list[RunRow]) -> None:
+    """Final numbers side by side."""
+    st.header("Final numbers")
+    known = queries.declared_of(store, [row.run_id for row in rows])
+    table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
+    shown = pd.DataFrame(
+        {
+            "Run": list(run_selection.unique_names(rows).values()),
+            "State": list(table["status"]),
+            "Epochs": [
+                f"{done} / {epochs}"
+                for done, epochs in zip(table["epochs_done"], table["epochs"], strict=True)
+            ],
+            **{
+                known.loss_title(loss): [words.loss(_known(value)) for value in table[loss.name]]
+                for loss in known.losses
+            },
+            "Images/s": [words.count(_known(value)) for value in table["images_per_s"]],
+            "Training time": [words.duration(_known(value)) for value in table["seconds"]],
+            **{
+                label: [words.duration(queries.phases(store, row.run_id).get(phase)) for row in rows]
+                for phase, label in PHASES.items()
+            },
+        }
+    )
+    tables.show(shown, hide_index=True, key="compare.numbers")
+
+
+def differences(rows: list[RunRow]) -> None:
+    """The options in which the runs differ, one column a run."""
+    st.header("What differs")
+    differing = grouping.differing(rows)
+    if not differing:
+        st.caption("Nothing: these runs have the same options.")
+        return
+    names = run_selection.unique_names(rows)
+    specs = {names[row.run_id]: grouping.full_spec(row) for row in rows}
+    columns = {
+        name: [option_words.value(option, spec[option.name]) for option in differing]
+        for name, spec in specs.items()
+    }
+    table = pd.DataFrame({"Option": [option_words.label(option) for option in differing], **columns})
+    tables.show(table, hide_index=True, key="compare.differences")
+
+
+def _known(value: float) -> float | None:
+    return None if pd.isna(value) else float(value)
+
 
 PAGE = "compare"
 TITLES = {"results": "Results", "curves": "Curves", "samples": "Samples", "histograms": "Histograms"}
@@ -33,12 +86,12 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     run_ids = [row.run_id for row in rows]
     results = queries.results(store, run_ids)
     declared = results_view.recorded(queries.declared_of(store, run_ids), results)
-    compare_tables.numbers(store, rows)
+    numbers(store, rows)
     results_view.best_and_last(results, rows, declared)
     if rendering.stands_alone(PAGE):
         rendering.rest_follows("What differs, and charts of the results,")
         return
-    compare_tables.differences(rows)
+    differences(rows)
     by = compare_view.group_by(rows)
     drawn = compare_view.series(rows, by)
     compare_view.legend(drawn, by)
@@ -52,7 +105,7 @@ def _curves(store: Store, rows: list[RunRow]) -> None:
     chosen = compare_view.choices(rows)
     drawn = compare_view.series(rows, chosen.by)
     compare_view.legend(drawn, chosen.by)
-    plots.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
+    plots.zoom_line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
     numbers = compare_view.numbers(store, rows)
     losses = compare_view.losses(numbers)
     if rendering.stands_alone(PAGE):

@@ -202,7 +202,7 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, 
         none = "None of these runs has finished a step yet."
         st.info(
             none
-            if plots.window(zoom_key(chosen)) == queries.EVERYTHING
+            if plots.zoom_window(zoom_key(chosen)) == queries.EVERYTHING
             else "None of these runs has a value in this part."
         )
         return
@@ -232,7 +232,7 @@ def zoom_key(chosen: Choices) -> str:
 
 
 def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, points: int) -> pd.DataFrame:
-    window = plots.window(zoom_key(chosen))
+    window = plots.zoom_window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {line.run_ids[0]: line.name for line in drawn}
         curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)

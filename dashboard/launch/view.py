@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, widgets, words
-from dashboard.frame import host_view
+from dashboard import actions, queue_view, widgets, words
 from dashboard.launch import fields
 from dashboard.launch import form as launch_form
 from dashboard.launch.form import Filled
-from dashboard.queue import after_view, devices_view
 from gan_runtime import device_locks
 from gan_runtime.base.errors import SpecError
 from gan_runtime.commands.runtime import Runtime
@@ -35,7 +33,7 @@ def show(runtime: Runtime) -> None:
         filled = launch_form.read(runtime.home)
     summary = beside.container(key="launch_summary")
     with summary:
-        host = host_view.known(runtime)
+        host = queue_view.known_host(runtime)
     with form:
         launch_form.show(preset, host, runtime.host_look.again, filled)
     with summary:
@@ -51,8 +49,8 @@ def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> 
         return
     admission = what_it_takes(runtime, spec, host)
     waits = accelerator_is_busy(runtime.store, spec, admission)
-    devices_view.taken(runtime)
-    after = after_view.choice(runtime, after_view.LAUNCH)
+    queue_view.taken(runtime)
+    after = queue_view.choice(runtime, queue_view.LAUNCH)
     if start_button("Add to the queue" if waits or after else "Start run"):
         actions.start(runtime, spec, preset, after)
     widgets.command_line(fields.command(preset, spec))

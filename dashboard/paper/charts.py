@@ -1,14 +1,17 @@
-"""The paper's figures, drawn from stored runs. A frame in, an altair chart out."""
+"""The paper's figures, drawn from stored runs; among them the descent path on the loss surface. A frame in, an altair chart out."""
 
 from __future__ import annotations
 
 from typing import cast
 
 import altair as alt
+import numpy as np
 import pandas as pd
+from contourpy import contour_generator
+from numpy.typing import NDArray
 
 from dashboard import chart_style, palette
-from dashboard.charts import layered, legend
+from dashboard.charts import heading, layered, legend
 
 SMOOTHED = 9
 
@@ -93,3 +96,108 @@ def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) ->
 def _variants(colors: dict[str, str]) -> alt.Color:
     scale = alt.Scale(domain=list(colors), range=list(colors.values()))
     return alt.Color("variant:N", title=None, legend=legend(), scale=scale)
+
+
+LEVELS = (
+    11,
+    7,
+    4,
+    2,
+)  # how many lines; fewer on a surface so rough that all of them would be too much to draw
+MOST_LINE_POINTS = 900  # with 441 cells and 60 snapshots below 1,500 marks
+
+
+def surface_cells(x: list[float], y: list[float], loss: NDArray[np.float64]) -> pd.DataFrame:
+    """A rectangle around each point of the grid. Columns: left, right, low, high, x, y, loss. `loss`: (len(y), len(x))."""
+    half_x, half_y = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
+    across, up = np.meshgrid(x, y)
+    cells = pd.DataFrame({"x": across.ravel(), "y": up.ravel(), "loss": np.ravel(loss)})
+    return cells.assign(
+        left=cells["x"] - half_x, right=cells["x"] + half_x, low=cells["y"] - half_y, high=cells["y"] + half_y
+    )
+
+
+def contour_lines(x: list[float], y: list[float], loss: NDArray[np.float64]) -> pd.DataFrame:
+    """Lines of equal loss at levels whose steps are equal ratios. Columns: line, order, x, y, loss. Empty for a flat surface."""
+    lowest, highest = float(np.min(loss)), float(np.max(loss))
+    columns = ["line", "order", "x", "y", "loss"]
+    if not 0 < lowest < highest:
+        return pd.DataFrame(columns=columns)
+    generator = contour_generator(x, y, loss)
+    for count in LEVELS:
+        levels = np.geomspace(lowest, highest, count + 2)[1:-1]
+        lines = [(level, points) for level in levels for points in generator.lines(level)]
+        if sum(len(points) for _, points in lines) <= MOST_LINE_POINTS:
+            break
+    rows = [
+        (line, order, px, py, level)
+        for line, (level, points) in enumerate(lines)
+        for order, (px, py) in enumerate(points)
+    ]
+    return pd.DataFrame(rows[:MOST_LINE_POINTS], columns=columns)
+
+
+def named_path(epochs: list[int], x: list[float], y: list[float], loss: list[float]) -> pd.DataFrame:
+    """The path with its two ends named, each on the side that the path leaves free. Columns: epoch, x, y, loss, label, side."""
+    label, side = [""] * len(epochs), [""] * len(epochs)
+    for name, end, next_to_it in (("start", 0, 1), ("end", -1, -2)):
+        label[end], side[end] = name, "above" if y[end] >= y[next_to_it] else "below"
+    return pd.DataFrame({"epoch": epochs, "x": x, "y": y, "loss": loss, "label": label, "side": side})
+
+
+def descent(
+    cells: pd.DataFrame,
+    lines: pd.DataFrame,
+    path: pd.DataFrame,
+    title: str,
+    subtitle: str,
+    color: str,
+    height: int = 380,
+) -> alt.LayerChart:
+    """The path in the network's colour on a map whose grey is the stronger, the higher the loss. `path`: see `named_path`."""
+    what = f"{title}: the path of its weights over a map of its loss, on the plane in which they moved most. {subtitle}."
+    layers = (*_map(lines), *_walk(path, color))
+    return layered(cells, *layers, title=heading(title, subtitle), description=what, height=height)
+
+
+def _map(lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
+    """Shades of the loss over the cells, which the whole chart has, and its contours."""
+    axis = alt.Axis(grid=False, format="~g", tickCount=6)
+    plain = alt.Scale(zero=False, nice=False)
+    shade = alt.Chart().mark_rect(fill=palette.NEUTRAL, stroke=None)
+    contours = alt.Chart(lines).mark_line(color=palette.NEUTRAL, strokeWidth=0.8, opacity=0.8)
+    return (
+        shade.encode(
+            x=alt.X("left:Q", title="Change along the first direction", axis=axis, scale=plain),
+            x2=alt.X2("right:Q"),
+            y=alt.Y("low:Q", title="Change along the second direction", axis=axis, scale=plain),
+            y2=alt.Y2("high:Q"),
+            fillOpacity=alt.FillOpacity(
+                "loss:Q", scale=alt.Scale(type="log", range=[0.03, 0.6]), legend=None
+            ),
+            tooltip=[alt.Tooltip("loss:Q", title="Loss here (nats)", format=".3~g")],
+        ),
+        contours.encode(
+            x=alt.X("x:Q"), y=alt.Y("y:Q"), detail=alt.Detail("line:N"), order=alt.Order("order:Q")
+        ),
+    )
+
+
+def _walk(path: pd.DataFrame, color: str) -> tuple[alt.Chart, ...]:
+    """The path, a stop after each epoch, and the names of its two ends."""
+    way = alt.Chart(path).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
+    tooltip = [
+        alt.Tooltip("epoch:Q", title="After epoch", format="d"),
+        alt.Tooltip("loss:Q", title="Loss at this point (nats)", format=".3~g"),
+    ]
+    ends = (
+        way.transform_filter(f"datum.side == '{side}'")
+        .mark_text(dy=dy, fontSize=12, fontWeight="bold", color=chart_style.ink())
+        .encode(text=alt.Text("label:N"))
+        for side, dy in (("above", -13), ("below", 15))
+    )
+    return (
+        way.mark_line(color=color, strokeWidth=2.2).encode(order=alt.Order("epoch:Q")),
+        way.mark_circle(color=color, size=42, opacity=1).encode(tooltip=tooltip),
+        *ends,
+    )

@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import actions, panels, plots, run_selection, widgets, words
-from dashboard.paper import comparable, descent_charts, loss_words, verdicts
+from dashboard.paper import charts, verdicts
 from dashboard.paper import figure as paper_figure
+from dashboard.paper import words as paper_words
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import requests
@@ -36,10 +37,10 @@ def descent(runtime: Runtime) -> None:
     )
     surfaces = queries.surfaces(runtime.store, picked)
     if surfaces:
-        unlike = comparable.shortfalls(queries.conditions(runtime.store, [picked]), 1, comparable.OF_ONE_RUN)
+        unlike = verdicts.shortfalls(queries.conditions(runtime.store, [picked]), 1, verdicts.OF_ONE_RUN)
         paper_figure.source_of_run(runtime.store, picked, unlike)
-        paper_figure.claim(references.REDUCED, comparable.judged(loss_words.descends(surfaces), unlike))
-        st.markdown(loss_words.descent(surfaces))
+        paper_figure.claim(references.REDUCED, verdicts.judged(paper_words.descends(surfaces), unlike))
+        st.markdown(paper_words.descent(surfaces))
         _maps(surfaces, picked, queries.declared_of(runtime.store, [picked]))
     _job(runtime, picked, bool(surfaces))
 
@@ -49,7 +50,7 @@ def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
         with column:
             plots.steady_chart(
                 partial(_map, one, known),
-                descent_charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
+                charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
                 f"paper.11.{run_id}.{one.network}.{len(one.x)}",
             )
     st.caption(
@@ -60,9 +61,9 @@ def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
 
 
 def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart:
-    return descent_charts.descent(
-        descent_charts.surface_cells(one.x, one.y, one.loss),
-        descent_charts.contour_lines(one.x, one.y, one.loss),
+    return charts.descent(
+        charts.surface_cells(one.x, one.y, one.loss),
+        charts.contour_lines(one.x, one.y, one.loss),
         path,
         title=known.network(one.network).title,
         subtitle=f"Loss from {one.loss.min():.2g} to {one.loss.max():.2g} nats",

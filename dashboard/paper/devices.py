@@ -10,9 +10,8 @@ import streamlit as st
 
 from dashboard import option_words, plots, step_charts, tables
 from dashboard.paper import figure as paper_figure
-from dashboard.paper import time_words, verdicts
-from dashboard.paper.comparable import Batches
-from dashboard.studies import condition_words
+from dashboard.paper import verdicts, words
+from dashboard.paper.verdicts import Batches
 from dashboard.studies import words as study_words
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.published import PublishedScaling, PublishedTimes
@@ -55,7 +54,7 @@ def _accelerator_figure(store: Store, found: Batches | None, rates: pd.DataFrame
             paper_figure.claim(references.FASTER, verdicts.NO_DEVICES)
         else:
             paper_figure.source(store, found.ranked, found.study, found.run_ids)
-            paper_figure.claim(references.FASTER, found.judged(time_words.accelerators(found.results)))
+            paper_figure.claim(references.FASTER, found.judged(words.accelerators(found.results)))
             for sentence in study_words.sentences(found.results):
                 st.markdown(f"- {sentence}")
             paper_figure.points(found.results, "epoch_seconds")
@@ -92,7 +91,7 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
             "Runs": rates["runs"],
             "Precision": rates["precision"].map(option_words.choice),
             "XLA": [_xla(*item) for item in rates[["accelerator", "engine", "xla"]].itertuples(index=False)],
-            "Engine": [condition_words.ENGINES.get(name, name) for name in rates["engine"]],
+            "Engine": [study_words.ENGINES.get(name, name) for name in rates["engine"]],
             "Data": [_data(*pair) for pair in zip(rates["dataset"], rates["images"], strict=True)],
             "Other options": [_others(settings) for settings in rates["settings"]],
             "Host": [f"{row.cpu_model}{' (imported)' if row.imported else ''}" for row in rates.itertuples()],
@@ -195,7 +194,7 @@ def _line_detail(row: pd.Series) -> str:
         _data(row["dataset"], row["images"]),
         option_words.choice(row["precision"]),
         f"XLA {_xla(row['accelerator'], row['engine'], row['xla'])}",
-        condition_words.ENGINES.get(row["engine"], row["engine"]),
+        study_words.ENGINES.get(row["engine"], row["engine"]),
         f"{row['cpu_model']}{' (imported)' if row['imported'] else ''}",
     )
     return ", ".join(part for part in parts if part)
@@ -222,4 +221,4 @@ def _others(settings: str) -> str:
 
 
 def _data(dataset: str, images: float) -> str:
-    return condition_words.data(dataset, None if pd.isna(images) else int(images))
+    return study_words.images_of(dataset, None if pd.isna(images) else int(images))

@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import words
-from dashboard.paper import comparable
-from dashboard.paper.comparable import Candidate
-from dashboard.paper.verdicts import Verdict
-from dashboard.studies import condition_words, study_points
+from dashboard.paper import verdicts
+from dashboard.paper.verdicts import Candidate, Verdict
+from dashboard.studies import figures
+from dashboard.studies import words as studies_words
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
@@ -45,11 +45,11 @@ def without_claim(quotation: Quotation) -> None:
 def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: list[str]) -> None:
     """Which study a figure is drawn from, under what its runs were measured, whether they are judged, and why others are not drawn."""
     own = next(one for one in ranked if one.study.study_id == study.study_id)
-    conditions = condition_words.line(queries.conditions(store, run_ids))
+    conditions = studies_words.conditions(queries.conditions(store, run_ids))
     sentences = (
         f"From {words.plain(study.title)} ({words.plain(study.study_id)}): {conditions}.",
-        comparable.reasons(own.shortfalls),
-        comparable.others(ranked, study),
+        verdicts.reasons(own.shortfalls),
+        verdicts.others(ranked, study),
     )
     st.caption("  \n".join(filter(None, sentences)))
 
@@ -57,8 +57,8 @@ def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: 
 def source_of_run(store: Store, run_id: str, shortfalls: Sequence[str]) -> None:
     """As `source`, for a figure that is drawn from one run."""
     sentences = (
-        f"{condition_words.line(queries.conditions(store, [run_id]))}.",
-        comparable.reasons(shortfalls),
+        f"{studies_words.conditions(queries.conditions(store, [run_id]))}.",
+        verdicts.reasons(shortfalls),
     )
     st.caption("  \n".join(filter(None, sentences)))
 
@@ -72,4 +72,4 @@ def points(results: pd.DataFrame, *measures: str) -> None:
     """Measures of a study side by side."""
     for column, measure in zip(st.columns(len(measures), gap="medium"), measures, strict=True):
         with column:
-            study_points.show(results, measure, "paper")
+            figures.show_measure(results, measure, "paper")

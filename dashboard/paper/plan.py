@@ -7,9 +7,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, words
-from dashboard.frame import host_view, places
-from dashboard.studies import time as study_time
+from dashboard import actions, queue_view, words
+from dashboard.frame import places
+from dashboard.studies import estimates
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.commands.runtime import Runtime
@@ -24,7 +24,7 @@ DATASETS = (references.PAPER_DATASET, "digits")
 
 def show(runtime: Runtime) -> None:
     """Nothing is queued before its button is pressed, and no data set is taken that nobody chose."""
-    host = host_view.known(runtime)
+    host = queue_view.known_host(runtime)
     if host is None:
         return
     left, right = st.columns(2, gap="large")
@@ -101,7 +101,7 @@ def _image_text(name: str, one: Availability) -> str:
 
 def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
     parts = ", ".join(f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies)
-    seconds = study_time.seconds(runtime, host, plan.studies)
+    seconds = estimates.seconds(runtime, host, plan.studies)
     time = (
         f"about {words.duration(seconds)} of training, by runs like these"
         if seconds
@@ -109,7 +109,7 @@ def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
     )
     st.markdown(
         f"Queues {len(plan.studies)} studies with {plan.runs} runs ({parts}): {time}.",
-        help=f"{study_time.HELP} Pure training: starting, compiling and scores come on top.",
+        help=f"{estimates.TIME_HELP} Pure training: starting, compiling and scores come on top.",
     )
     if plan.deviations:
         st.markdown("**In this they differ from the paper:**")

@@ -1,13 +1,23 @@
-"""Whether stored runs agree with a figure of the paper, and why. Every number is computed from runs."""
+"""Whether stored runs agree with a figure of the paper, and why. Every number is computed from runs.
+
+Judged are comparable runs: the same data, at least as many epochs and repeats. Others are shown, not judged.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from dashboard import words
+from dashboard.studies import words as studies_words
 from dashboard.studies.words import factor
-from gan_runtime.studies import references
+from gan_runtime.catalog import DATASETS
+from gan_runtime.store import queries
+from gan_runtime.store.queries import Conditions, StudyRow
+from gan_runtime.store.store import Store
+from gan_runtime.studies import paper, references
 from gan_runtime.studies.statistics import Difference
 
 
@@ -80,3 +90,114 @@ def of_ratio(found: Difference, paper: float, sentence: str) -> Verdict:
         within,
         f"{sentence}, {'within' if within else 'outside'} {factor(found.ratio.low)} to {factor(found.ratio.high)}.",
     )
+
+
+@dataclass(frozen=True)
+class Least:
+    """What a study needs at least. The paper states no repeats, so `repeats` are those of "Reproduce the paper"; an interval needs them."""
+
+    epochs: int
+    repeats: int
+
+
+_FULL = paper.SIZES["full"]
+# By question. A step's time is steady after the first epoch; a rate's schedule has no chance in it.
+LEAST = {
+    "batch_size": Least(_FULL.epochs, _FULL.repeats),
+    "schedule": Least(_FULL.epochs, 1),
+    "xla": Least(_FULL.compared_epochs, _FULL.repeats),
+    "devices": Least(_FULL.compared_epochs, _FULL.repeats),
+}
+OF_ONE_RUN = Least(_FULL.epochs, 1)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A study, and all that keeps it from being judged: empty for one that can be compared."""
+
+    study: StudyRow
+    shortfalls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A study as its figures need it. `first`: the runs of the first repeat; `colors`: variant → colour; `ranked`: all studies of its
+    question."""
+
+    study: StudyRow
+    results: pd.DataFrame
+    first: dict[str, str]
+    colors: dict[str, str]
+    ranked: Sequence[Candidate]
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Of all repeats."""
+        return list(self.results["run_id"])
+
+    def named(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """With the column `variant` beside `run_id`."""
+        return frame.assign(variant=frame["run_id"].map(self.results.set_index("run_id")["variant"]))
+
+    def judged(self, verdict: Verdict) -> Verdict:
+        """The verdict, if the study can be compared with the paper."""
+        own = next(one for one in self.ranked if one.study.study_id == self.study.study_id)
+        return judged(verdict, own.shortfalls)
+
+
+def candidates(store: Store, studies: Collection[StudyRow], question: str) -> list[Candidate]:
+    """The studies of a question with a finished run: first those that can be compared, then those with more finished runs, then the
+    newer ones. `studies`: the newest first."""
+    own = [row for row in studies if row.question == question and row.finished]
+    ranked = [Candidate(row, tuple(_of_study(store, row))) for row in own]
+    return sorted(ranked, key=lambda one: (bool(one.shortfalls), -one.study.finished))
+
+
+def _of_study(store: Store, study: StudyRow) -> list[str]:
+    results = queries.study_results(store, study.study_id)
+    done = results[results["status"] == "finished"]
+    return shortfalls(
+        queries.conditions(store, list(done["run_id"])), repeats(results), LEAST[study.question]
+    )
+
+
+def repeats(results: pd.DataFrame) -> int:
+    """How many finished runs the variant has that has the fewest."""
+    done = results[results["status"] == "finished"]
+    return min(int((done["variant"] == variant).sum()) for variant in results["variant"].unique())
+
+
+def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -> list[str]:
+    """In what runs under these conditions fall short of the paper's, in words."""
+    found = []
+    for run in conditions:
+        if (run.dataset, run.images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
+            theirs = DATASETS[references.PAPER_DATASET].title
+            found.append(
+                f"{studies_words.images_of(run.dataset, run.images)}, where the paper has all {words.count(references.PAPER_IMAGES)} of {theirs}"
+            )
+        if run.epochs < least.epochs:
+            found.append(f"{words.things(run.epochs, 'epoch')} of at least {least.epochs}")
+    if repeats < least.repeats:
+        found.append(f"{words.things(repeats, 'repeat')} of at least {least.repeats}")
+    return list(dict.fromkeys(found))
+
+
+def judged(verdict: Verdict, shortfalls: Collection[str]) -> Verdict:
+    """The verdict, or what was measured without one; `reasons` says why."""
+    return verdict if not shortfalls else Verdict(None, verdict.why, is_comparable=False)
+
+
+def reasons(shortfalls: Collection[str]) -> str:
+    """Why runs are not judged, in a sentence; empty where they are."""
+    return f"Shown, not judged: {words.plain('; '.join(shortfalls))}." if shortfalls else ""
+
+
+def others(ranked: Collection[Candidate], picked: StudyRow) -> str:
+    """Why the other studies of the question are not drawn, in a sentence; empty where there are none."""
+    rest = [one for one in ranked if one.study.study_id != picked.study_id]
+    why = "; ".join(
+        f"{one.study.title} ({one.study.study_id}): {', '.join(one.shortfalls) or 'comparable too'}"
+        for one in rest
+    )
+    return f"Not drawn: {words.plain(why)}." if rest else ""

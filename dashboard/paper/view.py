@@ -9,14 +9,14 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, palette, plots, run_selection, words
+from dashboard import actions, histogram_charts, palette, plots, run_selection, words
 from dashboard.frame import places
-from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
-from dashboard.paper import comparable, descent_view, loss_words, time_words, verdicts
+from dashboard.paper import descent_view, verdicts
 from dashboard.paper import devices as paper_devices
 from dashboard.paper import figure as paper_figure
-from dashboard.paper.comparable import Batches, Candidate
+from dashboard.paper import words as paper_words
+from dashboard.paper.verdicts import Batches, Candidate
 from dashboard.studies import words as study_words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
@@ -78,7 +78,7 @@ def show(runtime: Runtime) -> None:
 def pick_studies(store: Store) -> Picked:
     """Of each question the study that can best be compared with the paper; of several batch-size studies a person may pick another."""
     studies = run_selection.studies(store)
-    ranked = {question: comparable.candidates(store, studies, question) for question in comparable.LEAST}
+    ranked = {question: verdicts.candidates(store, studies, question) for question in verdicts.LEAST}
     batches, schedule, compiled, devices = (
         _batches(store, _picked(ranked[question]), ranked[question]) if ranked[question] else None
         for question in ("batch_size", "schedule", "xla", "devices")
@@ -118,12 +118,12 @@ def batch_figures(store: Store, found: Batches) -> None:
     _times(store, found)
     with paper_figure.box("7", "Losses of generator and discriminator"):
         paper_figure.without_claim(references.LOSSES_SHOWN)
-        st.markdown(loss_words.losses(found.results))
+        st.markdown(paper_words.losses(found.results))
         _loss_curves(store, found, LOSSES, "paper.7")
     with paper_figure.box("8", "Where the losses gather"):
         paper_figure.without_claim(references.HISTOGRAMS_SHOWN)
         st.markdown(
-            loss_words.concentration(found.named(queries.loss_quartiles(store, found.run_ids, LOSSES[1])))
+            paper_words.concentration(found.named(queries.loss_quartiles(store, found.run_ids, LOSSES[1])))
         )
         _ridges(store, found)
 
@@ -133,15 +133,15 @@ def _times(store: Store, found: Batches) -> None:
     accelerators = {one.accelerator for one in queries.conditions(store, found.run_ids)}
     with paper_figure.box("5", "Training time by batch size"):
         paper_figure.claim(
-            references.TIME_FELL, found.judged(time_words.time_by_batch(found.results, accelerators))
+            references.TIME_FELL, found.judged(paper_words.time_by_batch(found.results, accelerators))
         )
-        paper_figure.claim(references.TIME_ROSE, found.judged(time_words.time_grows(found.results)))
+        paper_figure.claim(references.TIME_ROSE, found.judged(paper_words.time_grows(found.results)))
         st.markdown("The two sentences contradict each other, so no run can agree with both.")
         paper_figure.points(found.results, "epoch_seconds")
     epochs = found.named(queries.epoch_times(store, found.run_ids))
     with paper_figure.box("6", "Training time of each epoch"):
         paper_figure.claim(
-            references.TIME_ROSE, found.judged(time_words.time_by_epoch(epochs, found.results))
+            references.TIME_ROSE, found.judged(paper_words.time_by_epoch(epochs, found.results))
         )
         plots.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
 
@@ -159,21 +159,21 @@ def rate_figure(store: Store, found: Batches | None) -> None:
         curves = found.named(
             queries.curves(store, list(found.first.values()), ("learning_rate_generator",), "epoch")
         )
-        cycles = loss_words.rate_cycles(curves, {row.batch_size_global for row in rows})
+        cycles = paper_words.rate_cycles(curves, {row.batch_size_global for row in rows})
         paper_figure.quote(references.RATE_OF_TABLE)
         paper_figure.claim(references.RATE_DIPS, found.judged(cycles))
-        st.markdown(loss_words.rates(curves))
+        st.markdown(paper_words.rates(curves))
         _smooth_lines(found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1)
 
 
 def optimization_figure(found: Batches) -> None:
     """Figure 10."""
     with paper_figure.box("10", "Loss optimization"):
-        paper_figure.claim(references.OPTIMIZED, found.judged(loss_words.optimized_best(found.results)))
+        paper_figure.claim(references.OPTIMIZED, found.judged(paper_words.optimized_best(found.results)))
         st.caption(
             "“The loss” is read as the generator's: of the discriminator's the text says under Fig. 11 that it grows with the batch."
         )
-        st.markdown(loss_words.lowest(found.results))
+        st.markdown(paper_words.lowest(found.results))
         paper_figure.points(found.results, *LOSSES)
 
 
@@ -181,8 +181,8 @@ def descent_figure(runtime: Runtime, found: Batches | None) -> None:
     """Figure 11: what its text says of the batches, and the path of one run."""
     with paper_figure.box("11", "Descent path"):
         if found is not None:
-            paper_figure.claim(references.LEAST_AT_512, found.judged(loss_words.least_at_512(found.results)))
-            paper_figure.claim(references.RISES_IN_D, found.judged(loss_words.rises_in_d(found.results)))
+            paper_figure.claim(references.LEAST_AT_512, found.judged(paper_words.least_at_512(found.results)))
+            paper_figure.claim(references.RISES_IN_D, found.judged(paper_words.rises_in_d(found.results)))
         descent_view.descent(runtime)
 
 
@@ -193,7 +193,7 @@ def xla_figure(store: Store, found: Batches | None) -> None:
             paper_figure.claim(references.XLA, verdicts.NO_XLA)
             return
         paper_figure.source(store, found.ranked, found.study, found.run_ids)
-        compared = time_words.xla(found.results, queries.conditions(store, found.run_ids))
+        compared = paper_words.xla(found.results, queries.conditions(store, found.run_ids))
         paper_figure.claim(references.XLA, found.judged(compared))
         paper_figure.points(found.results, "steady_step", "compile")
 

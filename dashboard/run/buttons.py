@@ -6,10 +6,9 @@ import json
 
 import streamlit as st
 
-from dashboard import actions, run_selection, words
+from dashboard import actions, queue_view, run_selection, words
 from dashboard.frame import places
 from dashboard.launch import fields
-from dashboard.queue import after_view
 from gan_runtime import catalog
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands import queue
@@ -105,7 +104,7 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
     ):
         fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
         waited_for = actions.attempt(lambda: queue.waited_for(runtime.home.run_dir(row.run_id)))
-        after_view.fill(runtime, after_view.LAUNCH, waited_for)
+        queue_view.fill(runtime, queue_view.LAUNCH, waited_for)
         st.switch_page(places.LAUNCH)
     if row.workload in catalog.WORKLOADS:
         st.page_link(

@@ -2,19 +2,123 @@
 
 What is drawn follows from what the run's workload declares (gan_runtime/base/metrics.py); a number that nobody has declared is
 drawn by itself.
+
+The rows of the page's charts are read through `Store.once`, so that thirty browsers on one run make them once.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
 import streamlit as st
 
-from dashboard import health_charts, plots
+from dashboard import health_charts, panels, plots, smoothing, tables
 from dashboard.panels import Group
-from dashboard.run import chart_rows
-from dashboard.run.chart_rows import Drawn
-from gan_runtime.base.metrics import OTHERS
-from gan_runtime.store.queries import RunRow
+from dashboard.tables import Table
+from gan_runtime.base.metrics import FAMILIES, LEARNING_RATE, LOSS_SCALE, LOSSES, OTHERS, PANELS, SCORES
+from gan_runtime.catalog import declared
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow, Window
 from gan_runtime.store.store import Store
+
+Drawn = tuple[Group, Table]
+MOST_FURTHER = 24  # charts of numbers without a panel: an imported run may hold any number of them
+
+
+@dataclass(frozen=True)
+class Health:
+    """The small charts. `per_epoch`: all that are measured once an epoch, also before the first one; `has_panels`: whether there are
+    any but further ones; `left_out`: how many further numbers are not drawn."""
+
+    per_epoch: list[Group]
+    has_panels: bool
+    drawn: list[Drawn]
+    further: list[Drawn]
+    left_out: int
+
+
+def curves(
+    store: Store, run_id: str, groups: tuple[Group, ...], max_points: int, window: Window
+) -> list[Drawn]:
+    """Each group with the curves of its numbers within the window, and smoothed."""
+    names = tuple(name for group in groups for name in group.names)
+    frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
+    points = smoothing.points_of(smoothing.LIVE_SHARE, max_points)
+    rows = smoothing.with_smoothed(frame.drop(columns="run_id"), points, "metric")
+    return [(group, tables.of_curves(rows[rows["metric"].isin(group.names)])) for group in groups]
+
+
+def score_histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> Table:
+    """As `queries.histogram`."""
+    return tables.of(queries.histogram(store, run_id, names, epoch))
+
+
+def epoch_times(store: Store, run_id: str) -> Table:
+    """As `queries.epoch_times`."""
+    return tables.of(queries.epoch_times(store, [run_id]))
+
+
+def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
+    """All charts but the large ones: those of epochs first, then those of a usual panel. `spec`: the run's options as JSON."""
+    usual = {panel.name for panel in PANELS}
+    table = [
+        metric
+        for metric in queries.metric_table(store, [run_id]).values()
+        if metric.panel not in (LOSSES, SCORES)
+    ]
+    groups = sorted(
+        panels.groups(declared.of(workload), table),
+        key=lambda group: (not group.per_epoch, not group.per_epoch and group.panel.name not in usual),
+    )
+    named = [group for group in groups if group.panel.name != OTHERS]
+    further = [group for group in groups if group.panel.name == OTHERS]
+    still = constant(json.loads(spec))
+    return Health(
+        [group for group in named if group.per_epoch],
+        bool(named),
+        _drawn(store, run_id, named, still),
+        _drawn(store, run_id, further[:MOST_FURTHER], still),
+        max(0, len(further) - MOST_FURTHER),
+    )
+
+
+def _drawn(store: Store, run_id: str, groups: list[Group], still: set[str]) -> list[Drawn]:
+    """The charts that have something to draw, with their rows. What the engine adds is drawn where it changes."""
+    usual = {panel.name for panel in PANELS}
+    steps = [group for group in groups if not group.per_epoch and group.panel.name not in still]
+    per_epoch = _names(group for group in groups if group.per_epoch)
+    adjusted = _names(group for group in steps if group.panel.name in usual)
+    returned = _names(group for group in steps if group.panel.name not in usual)
+    frames = [
+        *([queries.epoch_scores(store, run_id, per_epoch)] if per_epoch else []),
+        *([queries.changing_curves(store, run_id, adjusted)] if adjusted else []),
+        *([queries.curves(store, [run_id], returned, max_points=200)] if returned else []),
+    ]
+    found = [(group, frame[frame["metric"].isin(group.names)]) for group in groups for frame in frames]
+    return [
+        (group, tables.of_curves(health_charts.rows_of(frame, group)))
+        for group, frame in found
+        if not frame.empty
+    ]
+
+
+def _names(groups: Iterable[Group]) -> tuple[str, ...]:
+    return tuple(name for group in groups for name in group.names)
+
+
+def constant(spec: dict[str, Any]) -> set[str]:
+    """Panels of per-step numbers that the options of a run leave as they are. They need no query, and this page asks every second.
+
+    Options that a stored run does not have are at their default.
+    """
+    moving = spec.get("learning_rate_schedule", "constant") != "constant" or spec.get("warmup_epochs", 0) > 0
+    rates = () if moving or spec.get("alarm_action") == "roll_back" else (FAMILIES[LEARNING_RATE].panel,)
+    scales = () if spec.get("precision") == "mixed_float16" else (FAMILIES[LOSS_SCALE].panel,)
+    return {*rates, *scales}
+
 
 HELP = (
     "Measured at the end of each epoch on the first 256 images of the set and as many generated ones. Rules of thumb, no "
@@ -25,7 +129,7 @@ HELP = (
 def show(store: Store, row: RunRow) -> None:
     """What is measured once an epoch, then what changes over the steps; numbers without a panel of their own come last."""
     asked = store.lately if row.is_live else store.once
-    health = asked(chart_rows.health, row.run_id, row.workload, row.spec)
+    health = asked(health_rows, row.run_id, row.workload, row.spec)
     if health.has_panels:
         st.header("Health", help=HELP)
         if health.per_epoch and not any(group.per_epoch for group, _ in health.drawn):

@@ -13,8 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import charts, panels, plots, rendering, step_charts, widgets, words
 from dashboard.frame import places
 from dashboard.panels import Group
-from dashboard.run import chart_rows, health_view, options_view
-from dashboard.samples import kinds, sample_images
+from dashboard.run import health_view, record_view
+from dashboard.samples import sample_images
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
 from gan_runtime.store import queries
@@ -47,7 +47,7 @@ def parts(run_id: str) -> Parts:
     figures = st.container()
     curves, samples = st.columns([2, 1], gap="medium")
     with curves:
-        plots.line(_zoomed(run_id))
+        plots.zoom_line(_zoomed(run_id))
     return Parts(figures, curves, samples, st.container())
 
 
@@ -67,7 +67,7 @@ def waiting(store: Store, row: RunRow) -> None:
     st.info(WAITING, icon=":material/hourglass_top:")
     st.page_link(places.HOME, label="Open the queue on Home", icon=":material/format_list_numbered:")
     st.header("What it will train")
-    options_view.show(row)
+    record_view.show_options(row)
 
 
 def show_newest(store: Store, row: RunRow, progress: Progress, parts: Parts, is_first_screen: bool) -> None:
@@ -83,7 +83,7 @@ def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) ->
     """Pictures; below the first screen scores, what is measured of the run, and where its time goes."""
     with parts.samples:
         key = f"run.{row.run_id}"
-        kind = kinds.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
+        kind = sample_images.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
         newest = queries.sample_epochs(store, [row.run_id], kind)
         epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), key, row.is_live)
         sample_images.show(store, row, epoch, kind)
@@ -115,8 +115,8 @@ def _zoomed(run_id: str) -> str:
 def _losses(store: Store, row: RunRow, points: int) -> None:
     zoomed = _zoomed(row.run_id)
     groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
-    asked = (row.run_id, groups, points, plots.window(zoomed))
-    drawn = shared(store, row, rendering.age_s(row.accelerator), chart_rows.curves, *asked)
+    asked = (row.run_id, groups, points, plots.zoom_window(zoomed))
+    drawn = shared(store, row, rendering.age_s(row.accelerator), health_view.curves, *asked)
     if not groups:
         st.caption(NO_LOSSES)
         return
@@ -171,8 +171,8 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = _zoomed(row.run_id)
-    asked = (row.run_id, (group,), SCORE_POINTS, plots.window(zoomed))
-    _, scores = shared(store, row, rendering.rest_age_s(row.accelerator), chart_rows.curves, *asked)[0]
+    asked = (row.run_id, (group,), SCORE_POINTS, plots.zoom_window(zoomed))
+    _, scores = shared(store, row, rendering.rest_age_s(row.accelerator), health_view.curves, *asked)[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:
@@ -180,7 +180,7 @@ def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
 
 
 def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place: int) -> None:
-    histogram = store.once(chart_rows.score_histogram, row.run_id, judged.names, epoch)
+    histogram = store.once(health_view.score_histogram, row.run_id, judged.names, epoch)
     if histogram.empty:
         _awaited(row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT)
     else:
@@ -189,7 +189,7 @@ def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place
 
 
 def _epochs(store: Store, row: RunRow) -> None:
-    epochs = store.once(chart_rows.epoch_times, row.run_id)
+    epochs = store.once(health_view.epoch_times, row.run_id)
     if epochs.empty:
         _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
     else:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, rendering, run_selection, widgets, words
+from dashboard import actions, histogram_view, rendering, run_selection, widgets, words
 from dashboard.evaluation import view as evaluation_view
 from dashboard.frame import places
-from dashboard.histograms import view as histogram_view
-from dashboard.run import buttons, log_view, options_view, overview
+from dashboard.run import buttons, overview, record_view
 from dashboard.samples import generate_view, players
 from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.catalog import declared
@@ -132,9 +131,9 @@ def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
     elif tab == EVALUATION:
         evaluation_view.draw(runtime, row)
     elif tab == "log":
-        log_view.show(runtime, row)
+        record_view.show_log(runtime, row)
     else:
-        options_view.show(row)
+        record_view.show_options(row)
 
 
 def _redrawn(

@@ -14,7 +14,8 @@ import streamlit as st
 
 from dashboard import actions, option_words, run_selection, tables, words
 from dashboard.frame import places
-from dashboard.runs import losses, marks_view
+from dashboard.runs import changes
+from dashboard.runs import columns as runs_columns
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
@@ -94,7 +95,7 @@ def columns(known: Declared, workloads: int = 1) -> dict[str, Any]:
     """The columns of the table, with those of the losses that the workloads of the runs declare."""
     place = list(COLUMNS).index(LAST_BEFORE_LOSSES) + 1
     items = list(COLUMNS.items())
-    return dict([*items[:place], *losses.columns(known, workloads).items(), *items[place:]])
+    return dict([*items[:place], *runs_columns.loss_columns(known, workloads).items(), *items[place:]])
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +115,7 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
             f"run?run={quote(one)}#{quote(name)}"
             for one, name in zip(table["run_id"], table["name"], strict=True)
         ],
-        **{losses.TOGETHER: [losses.in_words(row) for row in table.to_dict("records")]},
+        **{runs_columns.TOGETHER: [runs_columns.losses_in_words(row) for row in table.to_dict("records")]},
     )
 
 
@@ -249,11 +250,11 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
             if actions.button("Rename", icon=":material/edit:"):
                 _rename(runtime, ids[0], str(chosen["name"].iloc[0]))
             if actions.button("Tags and note", icon=":material/sell:"):
-                marks_view.edit(runtime, ids[0])
+                changes.edit(runtime, ids[0])
         if st.button("Samples", icon=":material/grid_view:"):
             page, query = places.of_runs(ids, "samples")
             st.switch_page(page, query_params=query)
-        marks_view.toggles(runtime, chosen)
+        changes.toggles(runtime, chosen)
         if actions.button("Delete", icon=":material/delete:"):
             _delete(runtime, ids)
 

@@ -1,4 +1,4 @@
-"""The pictures of a run at an epoch, described for those who cannot see them."""
+"""The pictures of a run at an epoch, described for those who cannot see them, and the kinds of pictures that runs make."""
 
 from __future__ import annotations
 
@@ -9,12 +9,39 @@ import streamlit as st
 from PIL import Image
 
 from dashboard import words
-from dashboard.samples import kinds
+from gan_runtime import catalog
 from gan_runtime.base.errors import PictureError
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, SampleGrid
 from gan_runtime.store.store import Store
+
+
+def title(kind: str, rows: list[RunRow]) -> str:
+    """What the workload of the first of the runs that has this kind calls it; of a kind that no workload has, its name."""
+    entries = [catalog.WORKLOADS[row.workload] for row in rows if row.workload in catalog.WORKLOADS]
+    titles = (picture.title for entry in entries for picture in entry.pictures if picture.name == kind)
+    return next(titles, kind.replace("_", " ").capitalize())
+
+
+def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
+    """One of the kinds, picked above the slider. Nothing is drawn where there is no choice; "" where there is no kind."""
+    if len(kinds) < 2:
+        return kinds[0] if kinds else ""
+    if st.session_state.get(f"{key}.kind") not in kinds:
+        st.session_state[f"{key}.kind"] = kinds[0]
+    return str(
+        st.segmented_control(
+            "Pictures",
+            kinds,
+            format_func=lambda kind: words.plain(title(kind, rows)),
+            key=f"{key}.kind",
+            required=True,
+            label_visibility="collapsed",
+            wrap=True,  # in a column Streamlit would let the last ones scroll out of sight
+        )
+    )
+
 
 WIDTH = 480  # pixels at most, so that a grid fits into a window 800 high with what stands above it
 BLANK_SIDE = 240
@@ -42,7 +69,7 @@ def _absent(store: Store, row: RunRow, kind: str) -> None:
     """A run may make other kinds of pictures than the one that is looked at, or none yet."""
     others = queries.sample_kinds(store, [row.run_id])
     if others and kind not in others:
-        st.caption(f"This run makes no pictures called “{kinds.title(kind, [row])}”.")
+        st.caption(f"This run makes no pictures called “{title(kind, [row])}”.")
         return
     if row.is_live:
         st.image(_blank(), width=WIDTH, alt="")
@@ -60,7 +87,7 @@ def is_picture(png: bytes) -> bool:
 
 
 def _in_words(row: RunRow, grid: SampleGrid) -> str:
-    return f"{kinds.title(grid.kind, [row])} of {row.name} after epoch {grid.epoch}."
+    return f"{title(grid.kind, [row])} of {row.name} after epoch {grid.epoch}."
 
 
 @cache

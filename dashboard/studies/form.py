@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from dashboard import actions, widgets, words
-from dashboard.frame import host_view, places
-from dashboard.studies import study_repeats
-from dashboard.studies import time as study_time
+from dashboard import actions, queue_view, widgets, words
+from dashboard.frame import places
+from dashboard.studies import estimates
 from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import host_presets
@@ -76,7 +75,7 @@ def show(runtime: Runtime) -> None:
         _what_it_takes(runtime, checked.design)
         if asked.question != "seed":
             compared = max(planned.index for planned in checked.design.runs)
-            st.caption(study_repeats.suggestion(runtime.store, asked.question, asked.share, compared))
+            st.caption(estimates.repeats_suggestion(runtime.store, asked.question, asked.share, compared))
         if actions.button("Start study", type="primary", icon=":material/play_arrow:", width="stretch"):
             _start(runtime, checked.design)
         widgets.command_line(asked.command())
@@ -167,14 +166,14 @@ def _whole(repeats: str) -> int:
 
 def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     count = len(design.runs)
-    host = host_view.known(runtime)
-    seconds = study_time.seconds(runtime, host, [design]) if host else None
+    host = queue_view.known_host(runtime)
+    seconds = estimates.seconds(runtime, host, [design]) if host else None
     columns = st.columns(2)
     columns[0].metric("Runs", words.count(count))
     columns[1].metric(
         "Training time, est.",
         f"≈ {words.duration(seconds)}" if seconds else "unknown",
-        help=study_time.HELP,
+        help=estimates.TIME_HELP,
     )
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(

@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import actions, run_selection, tables, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
-from dashboard.studies import condition_words, published, study_points
+from dashboard.studies import figures
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime.commands.runtime import Runtime
@@ -139,7 +139,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     if results["seconds"].isna().all():
         st.info("The report appears here as soon as the first run has numbers.")
         return
-    st.caption(f"{condition_words.line(queries.conditions(store, [row.run_id for row in runs]))}.")
+    st.caption(f"{study_words.conditions(queries.conditions(store, [row.run_id for row in runs]))}.")
     by_chance = study.question == "seed"
     if study.is_live and not by_chance:
         st.info(study_words.early_looks(), icon=":material/visibility:")
@@ -149,13 +149,13 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     drawn = (study_measures.TIME, _outcome(results, study.question))
     for column, measure in zip(st.columns(2, gap="medium"), drawn, strict=True):
         with column:
-            study_points.show(results, measure, "study")
+            figures.show_measure(results, measure, "study")
     st.header("Means and how sure they are")
     tables.show(study_words.table(results), hide_index=True, key="study.table", column_config=_help(results))
     st.caption(study_words.levels(results))
     if not by_chance:
         st.caption(study_words.repeats(results))
-    published.show(results, runs)
+    figures.show_published(results, runs)
     st.header("Images of the first repeat")
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 

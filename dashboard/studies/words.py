@@ -1,4 +1,4 @@
-"""What a study has measured, in words, cells and points. Every number is computed from its runs."""
+"""What a study has measured, in words, cells and points, and under what. Every number is computed from its runs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 
-from dashboard import palette
+from dashboard import palette, words
 from dashboard.studies.measures import FASTER, THREE_DIGITS, TIME, Measure, measure_of, measures
 from dashboard.words import plain, share
+from gan_runtime import catalog
 from gan_runtime.records.journal import ENDED
+from gan_runtime.store.queries import Conditions
 from gan_runtime.studies.design import MAX_REPEATS
 from gan_runtime.studies.statistics import (
     CLEAR_AT_SOME_LOOK,
@@ -217,3 +219,38 @@ def _cell(values: pd.Series, measure: Measure) -> str:
         form = f".{max(0, 2 - math.floor(math.log10(abs(found.mean))))}f" if found.mean else ".3f"
     ends = f" ({found.low:{form}} to {found.high:{form}})" if found.is_known else ""
     return f"{found.mean:{form}}{ends}".replace("-", "\u2212")
+
+
+ENGINES = {"tensorflow": "TensorFlow", "jax": "JAX", "auto": "TensorFlow"}
+IMPORTED = "imported, so the times are those of the host it came from"
+
+
+def conditions(runs: list[Conditions]) -> str:
+    """All that these runs share, and what they do not with "or" between: safe inside Markdown."""
+    if not runs:
+        return "No run."
+    parts = (
+        [images_of(run.dataset, run.images) for run in runs],
+        [processor(run.accelerator, run.cpu_model) for run in runs],
+        [ENGINES.get(run.engine, run.engine) for run in runs],
+        [f"{run.devices} device{'s' if run.devices > 1 else ''}" for run in runs],
+        [f"{run.epochs} epoch{'s' if run.epochs > 1 else ''}" for run in runs],
+        [IMPORTED for run in runs if run.imported],
+    )
+    return " · ".join(words.plain(" or ".join(dict.fromkeys(part))) for part in parts if part)
+
+
+def images_of(dataset: str, images: int | None) -> str:
+    """Such as: MNIST, 10 000 of its 60 000 images."""
+    entry = catalog.DATASETS.get(dataset)
+    name = entry.title if entry else dataset
+    if images is None:
+        return name
+    whole = entry.rows if entry else images
+    of = f" of its {words.count(whole)}" if images < whole else ""
+    return f"{name}, {words.count(images)}{of} images"
+
+
+def processor(accelerator: str, cpu_model: str) -> str:
+    """Such as: CPU (AMD EPYC 9B14)."""
+    return f"{accelerator.upper()}{f' ({cpu_model})' if cpu_model else ''}"

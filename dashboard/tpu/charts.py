@@ -1,13 +1,128 @@
-"""Charts of a TPU compile check: a frame in, an Altair chart out."""
+"""Charts of a TPU compile check and the frames behind them: numbers in, an Altair chart out."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import altair as alt
 import pandas as pd
 
-from dashboard import chart_style, palette
+from dashboard import chart_style, option_words, palette, words
 from dashboard.charts import layered, legend
-from dashboard.tpu.frames import PARTS, PREDICTED, PUBLISHED
+from gan_runtime.studies import references
+from gan_runtime.studies.estimates import OnMachine
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.report import StepEstimate
+
+PREDICTED, PUBLISHED = "Predicted here", "The paper, measured"
+PARTS = ("computing", "exchange", "host overhead")
+
+
+def batch_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
+    """Time of an epoch over the batch size on all cores, the smallest batch being 1, and the paper's two ends.
+
+    Columns: batch, relative, seconds (NaN for the paper, which prints none), who, label. Empty below two batch sizes.
+    """
+    same = [one for one in answers if one.compiled and _cores(one) == _cores_of(plan)]
+    found = {one.point.batch_size_global: _epoch_s(plan, one, overhead_s) for one in same}
+    rows: list[tuple[int, float, float | None, str, str]] = []
+    if len(found) > 1:
+        smallest = found[min(found)]
+        rows = [
+            (batch, found[batch] / smallest, found[batch], PREDICTED, words.seconds(found[batch]))
+            for batch in sorted(found)
+        ]
+    if rows and min(found) == planning.BATCHES[0]:
+        ends = ((planning.BATCHES[0], 1.0), (planning.BATCHES[-1], 1.0 - references.PAPER_TIME_SAVED))
+        rows += [(batch, share, None, PUBLISHED, words.share(share)) for batch, share in ends]
+    return pd.DataFrame(rows, columns=["batch", "relative", "seconds", "who", "label"])
+
+
+def device_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
+    """Seconds of an epoch over the number of cores that share the batch, by what they go to.
+
+    Columns: devices, part (of PARTS), seconds, total. Empty below two numbers of cores.
+    """
+    at = plan.point
+    same = [one for one in answers if one.compiled and _batch(one) == (at.batch_size_global, at.precision)]
+    rows = [
+        (one.point.devices, part, seconds, _epoch_s(plan, one, overhead_s))
+        for one in sorted(same, key=lambda one: one.point.devices)
+        for part, seconds in zip(PARTS, _parts(plan, one, overhead_s), strict=True)
+    ]
+    return pd.DataFrame(rows if len(same) > 1 else [], columns=["devices", "part", "seconds", "total"])
+
+
+def dearest(one: StepEstimate) -> pd.DataFrame:
+    """The operations with the most cycles. Columns: Layer, Kind, Cycles, Share (0 to 1)."""
+    rows = [
+        (
+            operation.layer or "not named by the compiler",
+            operation.opcode,
+            operation.cycles,
+            operation.cycles / one.cycles,
+        )
+        for operation in one.dearest
+    ]
+    return pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"])
+
+
+def how_good(found: Sequence[OnMachine]) -> pd.DataFrame:
+    """What the authors measured, the estimate of their way and of this project's step, in the words of the page: a row a machine."""
+    rows = [
+        (
+            one.machine,
+            words.count(one.measured_s),
+            _seconds(one.plain_s),
+            "–" if one.error is None else f"{100 * one.error:+.1f} %",
+            _seconds(one.own_s),
+            "–" if one.times_as_fast is None else f"{one.times_as_fast:.1f}",
+        )
+        for one in found
+    ]
+    columns = [
+        *("Machine", "Its authors measured (s/epoch)", "Their way, estimated (s/epoch)", "Error"),
+        *("This project's step, estimated (s/epoch)", "Times as fast"),
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "–" if seconds is None else words.count(seconds)
+
+
+def real_runs(rates: pd.DataFrame, images: int) -> pd.DataFrame:
+    """Measured runs on a real TPU, of `queries.rates_by_device`, in the words of the page."""
+    real = rates[rates["accelerator"] == "tpu"]
+    precision = [option_words.choice(precision) for precision in real["precision"]]
+    shown = real.assign(seconds=images / real["images_per_s"], precision=precision)[
+        ["devices", "precision", "batch_size_global", "runs", "seconds"]
+    ]
+    return shown.set_axis(["Cores", "Precision", "Batch", "Runs", "Seconds per epoch"], axis=1)
+
+
+def _cores(one: StepEstimate) -> tuple[int, str]:
+    return one.point.devices, one.point.precision
+
+
+def _cores_of(plan: Plan) -> tuple[int, str]:
+    return plan.point.devices, plan.point.precision
+
+
+def _batch(one: StepEstimate) -> tuple[int, str]:
+    return one.point.batch_size_global, one.point.precision
+
+
+def _epoch_s(plan: Plan, one: StepEstimate, overhead_s: float) -> float:
+    return one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop, overhead_s)
+
+
+def _parts(plan: Plan, one: StepEstimate, overhead_s: float) -> tuple[float, float, float]:
+    steps = plan.steps_per_epoch(one.point)
+    computing, exchange = steps * one.step_s, steps * one.exchange_s
+    return computing, exchange, _epoch_s(plan, one, overhead_s) - computing - exchange
+
 
 ROOM = 1.15  # above the highest mark, for its label
 

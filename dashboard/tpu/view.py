@@ -8,7 +8,6 @@ import streamlit as st
 
 from dashboard import actions, plots, tables, words
 from dashboard.tpu import charts as tpu_charts
-from dashboard.tpu import frames as tpu_frames
 from dashboard.tpu import words as tpu_words
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
@@ -149,7 +148,7 @@ def predictions(plan: Plan, progress: Progress) -> float:
 
 
 def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
-    frame = tpu_frames.by_batch(plan, progress.answers, overhead_s)
+    frame = tpu_charts.batch_rows(plan, progress.answers, overhead_s)
     if frame.empty:
         st.caption("The time over the batch size appears here when a second batch size is compiled.")
         return
@@ -161,7 +160,7 @@ def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
 
 
 def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
-    frame = tpu_frames.by_devices(plan, progress.answers, overhead_s)
+    frame = tpu_charts.device_rows(plan, progress.answers, overhead_s)
     if frame.empty:
         st.caption("The time over the number of cores appears here when a second number is compiled.")
         return
@@ -183,7 +182,7 @@ def dearest(one: StepEstimate) -> None:
     """The ten operations with the most cycles."""
     st.header("The ten most expensive operations of a step")
     tables.show(
-        tables.with_words(tpu_frames.dearest(one), {"Cycles": words.count, "Share": words.share}),
+        tables.with_words(tpu_charts.dearest(one), {"Cycles": words.count, "Share": words.share}),
         hide_index=True,
         key="tpu.dearest",
         column_config={
@@ -208,12 +207,12 @@ def how_good(store: Store, plan: Plan) -> None:
     """Such estimates beside published measurements, and beside runs on a real TPU where any are stored."""
     st.header("How good such estimates are")
     st.markdown(tpu_words.HOW_GOOD)
-    found = tpu_frames.how_good(estimates.by_machine(estimates.stored()))
+    found = tpu_charts.how_good(estimates.by_machine(estimates.stored()))
     if found.empty:
         st.caption(f"Nothing is stored of that comparison: `{estimates.COMMAND}` makes it.")
     else:
         tables.show(found, hide_index=True, key="tpu.how_good")
-    real = tpu_frames.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
+    real = tpu_charts.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:
         st.caption("No finished run on a real TPU is stored here; when there is one, its speed stands here.")
         return

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from dashboard.paper import descent_charts
+from dashboard.paper import charts
 
 X, Y = [-1.0, 0.0, 1.0], [0.0, 2.0]
 LOSS = np.array([[1.0, 2.0, 4.0], [2.0, 4.0, 8.0]])
 
 
 def test_each_point_of_the_grid_gets_a_rectangle_around_it() -> None:
-    cells = descent_charts.surface_cells(X, Y, LOSS)
+    cells = charts.surface_cells(X, Y, LOSS)
     last = cells.iloc[-1]
     assert len(cells) == 6
     assert (last["left"], last["right"], last["low"], last["high"], last["loss"]) == (0.5, 1.5, 1.0, 3.0, 8.0)
 
 
 def test_lines_of_equal_loss_lie_at_equal_ratios() -> None:
-    lines = descent_charts.contour_lines(X, Y, LOSS)
+    lines = charts.contour_lines(X, Y, LOSS)
     levels = np.sort(lines["loss"].unique())
     np.testing.assert_allclose(levels, np.geomspace(1.0, 8.0, 13)[1:-1])
 
 
 def test_a_line_runs_where_the_loss_has_its_level() -> None:
-    lines = descent_charts.contour_lines(X, Y, LOSS)
+    lines = charts.contour_lines(X, Y, LOSS)
     near_one = lines[np.isclose(lines["loss"], np.geomspace(1.0, 8.0, 13)[1])]
     # From 1 to 2 along the lower edge, linearly: the level is reached at level - 1 of the way from x = -1.
     edge = near_one[near_one["y"] == 0.0]
@@ -32,23 +32,21 @@ def test_a_line_runs_where_the_loss_has_its_level() -> None:
 
 
 def test_a_flat_surface_has_no_lines() -> None:
-    assert descent_charts.contour_lines(X, Y, np.ones((2, 3))).empty
+    assert charts.contour_lines(X, Y, np.ones((2, 3))).empty
 
 
 def test_a_large_surface_stays_below_fifteen_hundred_marks() -> None:
     side = list(np.linspace(-3.0, 3.0, 21))
     across, up = np.meshgrid(side, side)
     bumpy = 2.0 + np.sin(4 * across) * np.sin(4 * up)
-    lines = descent_charts.contour_lines(side, side, bumpy)
-    assert len(lines) + len(descent_charts.surface_cells(side, side, bumpy)) + 60 < 1500
+    lines = charts.contour_lines(side, side, bumpy)
+    assert len(lines) + len(charts.surface_cells(side, side, bumpy)) + 60 < 1500
 
 
 def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named() -> None:
-    path = descent_charts.named_path([0, 1], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0])
-    cells, lines = descent_charts.surface_cells(X, Y, LOSS), descent_charts.contour_lines(X, Y, LOSS)
-    drawn = descent_charts.descent(
-        cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2"
-    ).to_dict()
+    path = charts.named_path([0, 1], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0])
+    cells, lines = charts.surface_cells(X, Y, LOSS), charts.contour_lines(X, Y, LOSS)
+    drawn = charts.descent(cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2").to_dict()
     assert [layer["mark"]["type"] for layer in drawn["layer"]] == [
         "rect",
         "line",
@@ -62,6 +60,6 @@ def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named()
 
 
 def test_the_ends_of_a_path_are_named_on_the_side_that_it_leaves_free() -> None:
-    path = descent_charts.named_path([0, 1, 2], [0.0, 1.0, 2.0], [-1.0, 3.0, 1.0], [3.0, 2.0, 1.0])
+    path = charts.named_path([0, 1, 2], [0.0, 1.0, 2.0], [-1.0, 3.0, 1.0], [3.0, 2.0, 1.0])
     assert list(path["label"]) == ["start", "", "end"]
     assert list(path["side"]) == ["below", "", "below"]

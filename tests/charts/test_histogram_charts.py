@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard import palette
-from dashboard.histograms import charts
-from dashboard.histograms.words import choices, part_name, shown, whole_networks
+from dashboard import histogram_charts, palette
+from dashboard.histogram_view import choices, part_name, shown, whole_networks
 from gan_runtime.catalog import declared
 
 COLUMNS = ["run_id", "epoch", "left", "right", "share"]
@@ -37,7 +36,7 @@ def drawn(chart: Any) -> pd.DataFrame:
 
 
 def test_each_ridge_stands_on_its_epoch_and_is_as_high_as_all_others(two_epochs: pd.DataFrame) -> None:
-    rows = drawn(charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
+    rows = drawn(histogram_charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
     assert list(rows["value"]) == [0.25, 0.75] * 2
     # 2.5 epochs up at the highest bin, a third of that at the other one; up is towards the older epochs.
     assert list(rows["top"].round(4)) == [0.1667, -1.5, 1.1667, -0.5]
@@ -46,7 +45,7 @@ def test_each_ridge_stands_on_its_epoch_and_is_as_high_as_all_others(two_epochs:
 
 def test_ridges_of_a_thinned_run_are_as_far_apart_as_its_epochs(two_epochs: pd.DataFrame) -> None:
     thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 10)
-    rows = drawn(charts.ridgelines(thinned, "Scores", "Score", palette.REAL))
+    rows = drawn(histogram_charts.ridgelines(thinned, "Scores", "Score", palette.REAL))
     assert rows["top"].min() == 10 - 2.5 * 10
 
 
@@ -57,7 +56,7 @@ def test_a_ridge_ends_where_its_values_do() -> None:
         ("quick-0001", epoch, left, left + 1, share) for epoch in (1, 2) for left, share in enumerate(shares)
     ]
     drawn_rows = drawn(
-        charts.ridgelines(pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL)
+        histogram_charts.ridgelines(pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL)
     )
     assert list(drawn_rows["left"]) == [1, 2, 3, 4, 5] * 2
 
@@ -65,18 +64,22 @@ def test_a_ridge_ends_where_its_values_do() -> None:
 def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) -> None:
     (choice, *_) = choices(["score/real"], [], PAIR)
     (panel,) = choice.panels
-    spec = charts.ridgelines(two_epochs, panel.title, panel.axis, panel.color, domain=panel.domain).to_dict()
+    spec = histogram_charts.ridgelines(
+        two_epochs, panel.title, panel.axis, panel.color, domain=panel.domain
+    ).to_dict()
     assert spec["layer"][0]["encoding"]["x"]["scale"] == {"domain": [0.0, 1.0]}
 
 
 def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
-    rows = drawn(charts.ridgelines(two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL))
+    rows = drawn(
+        histogram_charts.ridgelines(two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL)
+    )
     assert list(rows["top"].round(4)) == [0.1667, -1.5]
 
 
 def test_the_heatmap_leaves_out_empty_bins_and_spans_the_epochs(two_epochs: pd.DataFrame) -> None:
     thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 4, share=[0.0, 1.0, 0.25, 0.75])
-    rows = drawn(charts.heatmap(thinned, "Scores", "Score", palette.REAL))
+    rows = drawn(histogram_charts.heatmap(thinned, "Scores", "Score", palette.REAL))
     assert rows[["begin", "end", "share"]].to_numpy().tolist() == [
         [0.5, 4.5, 1.0],
         [4.5, 8.5, 0.25],
@@ -86,7 +89,7 @@ def test_the_heatmap_leaves_out_empty_bins_and_spans_the_epochs(two_epochs: pd.D
 
 def test_several_runs_keep_their_colors(two_epochs: pd.DataFrame) -> None:
     frame = two_epochs.assign(run=["a", "a", "b", "b"])
-    chart = charts.run_overlay(frame, {"a": "#009E73", "b": "#CC79A7"}, "Scores", "Score").to_dict()
+    chart = histogram_charts.run_overlay(frame, {"a": "#009E73", "b": "#CC79A7"}, "Scores", "Score").to_dict()
     assert chart["layer"][0]["encoding"]["color"]["scale"] == {
         "domain": ["a", "b"],
         "range": ["#009E73", "#CC79A7"],
@@ -94,7 +97,7 @@ def test_several_runs_keep_their_colors(two_epochs: pd.DataFrame) -> None:
 
 
 def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> None:
-    for draw in (charts.ridgelines, charts.heatmap):
+    for draw in (histogram_charts.ridgelines, histogram_charts.heatmap):
         specs = [
             draw(frame, "Scores", "Score", palette.REAL).to_dict()
             for frame in (two_epochs, two_epochs.assign(epoch=7))

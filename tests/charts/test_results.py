@@ -7,9 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from dashboard.compare import parallel, result_charts, result_words
-from dashboard.compare.parallel import Axis
-from dashboard.compare.result_words import Result
+from dashboard.compare import charts, results
+from dashboard.compare.results import Axis, Result
 from gan_runtime.catalog import declared
 
 
@@ -29,30 +28,30 @@ HIGHER = Result("Agreement", "Agreement", ".3f", "highest")
 
 def test_on_the_front_no_run_is_both_faster_and_better() -> None:
     frame = measured("error", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05))
-    assert list(result_words.front(frame, "error", LOWER)["run_id"]) == ["b", "a", "f"]
-    assert list(result_words.front(frame, "error", HIGHER)["run_id"]) == ["e"]
+    assert list(results.front(frame, "error", LOWER)["run_id"]) == ["b", "a", "f"]
+    assert list(results.front(frame, "error", HIGHER)["run_id"]) == ["e"]
 
 
-@pytest.mark.parametrize("name", [*result_words.RESULTS, "loss_generator"])
+@pytest.mark.parametrize("name", [*results.RESULTS, "loss_generator"])
 def test_what_does_not_measure_images_has_no_front(name: str) -> None:
     """A small score gap, an accuracy of one half and many images a second are no better images."""
-    offered = result_words.results(declared.of("dcgan_mnist"))
+    offered = results.results(declared.of("dcgan_mnist"))
     frame = (
         measured(name, (1.0, 0.6), (2.0, 0.5), (3.0, 0.9))
         if name != "seconds"
         else measured("seconds", (1.0, 1.0))
     )
-    assert result_words.front(frame, name, offered[name]).empty
+    assert results.front(frame, name, offered[name]).empty
 
 
 def test_what_was_not_measured_is_on_no_front() -> None:
     frame = measured("error", (math.nan, 0.1), (5.0, math.nan), (9.0, 0.3))
-    assert list(result_words.front(frame, "error", LOWER)["run_id"]) == ["c"]
+    assert list(results.front(frame, "error", LOWER)["run_id"]) == ["c"]
 
 
 def test_results_in_words() -> None:
     found = [
-        result_words.text(name, value)
+        results.text(name, value)
         for name, value in {
             "accuracy_last": 0.5625,
             "seconds": 102.0,
@@ -61,16 +60,16 @@ def test_results_in_words() -> None:
         }.items()
     ]
     assert found == ["56.2 %", "1 m 42 s", "12\u2009345", "0.123"]
-    assert result_words.text("seconds", math.nan) == "–"
+    assert results.text("seconds", math.nan) == "–"
 
 
 def test_points_tell_whether_they_are_on_the_front_and_are_hollow_where_colours_run_out() -> None:
     frame = measured("error", (10.0, 0.4), (20.0, 0.5), (30.0, 0.1)).assign(
         run=["first", "second", "third"], series=["first", "second", "third"], text="–"
     )
-    front = result_words.front(frame, "error", LOWER)
+    front = results.front(frame, "error", LOWER)
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73"}
-    points = result_charts.scatter(frame, front, colors, LOWER, "error").data
+    points = charts.scatter(frame, front, colors, LOWER, "error").data
     assert list(points["on_front"]) == ["on it", "beaten by another run", "on it"]
     assert list(points["hollow"]) == [False, False, True]
 
@@ -85,7 +84,7 @@ def axis(*values: object, choices: tuple[str, ...] = ()) -> Axis:
 
 
 def places(of: Axis) -> list[float]:
-    return [round(place, 3) for place in parallel.crossings([of])["place"]]
+    return [round(place, 3) for place in results.crossings([of])["place"]]
 
 
 def test_numbers_stand_between_the_lowest_and_the_highest_run() -> None:
@@ -111,19 +110,19 @@ def test_choices_of_a_newer_version_stand_behind_those_that_are_known() -> None:
 
 def test_equal_values_stand_in_the_middle_and_unmeasured_ones_nowhere() -> None:
     assert places(axis(5, 5)) == [0.5, 0.5]
-    found = parallel.crossings([axis(1.0, math.nan, None, 3.0)])["place"]
+    found = results.crossings([axis(1.0, math.nan, None, 3.0)])["place"]
     assert [None if math.isnan(place) else place for place in found] == [0.0, None, None, 1.0]
 
 
 def test_ticks_are_values_that_runs_have_and_do_not_crowd() -> None:
-    few = parallel.ticks([axis(64, 256, 64)])
+    few = results.ticks([axis(64, 256, 64)])
     assert list(few.itertuples(index=False, name=None)) == [
         ("axis", 0.0, "64", "left"),
         ("axis", 1.0, "256", "right"),
     ]
-    many = parallel.ticks([axis(*(float(number) for number in range(12)))])
+    many = results.ticks([axis(*(float(number) for number in range(12)))])
     assert list(many["text"]) == ["0.0", "2.0", "4.0", "6.0", "8.0", "11.0"]
-    long = parallel.ticks(
+    long = results.ticks(
         [
             axis(
                 "mixed bfloat16",

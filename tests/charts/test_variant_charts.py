@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard.variants import charts
+from dashboard.studies import variant_charts
 from gan_runtime.catalog import declared
 from gan_runtime.studies.statistics import Cost
 
@@ -20,7 +20,7 @@ def rows(chart: Any, layer: int) -> list[list[object]]:
 
 
 def test_lines_of_seconds_meet_where_compiling_is_paid_back() -> None:
-    chart = charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=100)
+    chart = variant_charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=100)
     assert rows(chart, 0) == [
         ["XLA off", 0.0, 1.0],
         ["XLA off", 100.0, 11.0],
@@ -31,19 +31,23 @@ def test_lines_of_seconds_meet_where_compiling_is_paid_back() -> None:
 
 
 def test_the_lines_go_a_little_beyond_a_meeting_that_the_runs_did_not_reach() -> None:
-    chart = charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=20)
+    chart = variant_charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=20)
     assert rows(chart, 0)[1][1] == 50.0
-    far = charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=5)
+    far = variant_charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=5)
     assert (rows(far, 0)[1][1], rows(far, 1)) == (5.0, [])
 
 
 def test_without_a_meeting_there_is_no_dot() -> None:
-    assert rows(charts.pay_back({"XLA off": OFF, "XLA jit": Cost(3.0, 0.2)}, COLORS, steps=100), 1) == []
+    assert (
+        rows(variant_charts.pay_back({"XLA off": OFF, "XLA jit": Cost(3.0, 0.2)}, COLORS, steps=100), 1) == []
+    )
 
 
 def test_equal_curves_are_told_apart_by_dashes() -> None:
     frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
-    spec = charts.loss_curves(frame, COLORS, declared.of("dcgan_mnist").table()["loss_generator"]).to_dict()
+    spec = variant_charts.loss_curves(
+        frame, COLORS, declared.of("dcgan_mnist").table()["loss_generator"]
+    ).to_dict()
     assert spec["layer"][1]["encoding"]["strokeDash"]["scale"] == {
         "domain": list(COLORS),
         "range": [[1, 0], [6, 3]],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dashboard.tpu import frames as tpu_frames
+from dashboard.tpu import charts as tpu_frames
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -57,7 +57,7 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
     assert answer.epoch_s(plan.steps_per_epoch(point), steps_per_call=10, overhead_s=0.0) == pytest.approx(
         0.039
     ), "not 0.156"
-    rows = tpu_frames.by_devices(
+    rows = tpu_frames.device_rows(
         plan, [examples.estimate(one, exchanges=0.0) for one in plan.points], overhead_s=0.0
     )
     computing = rows[(rows["devices"] == 8) & (rows["part"] == "computing")]["seconds"]

@@ -86,7 +86,7 @@ def test_a_page_opened_by_a_hostile_address_shows_text(
 def picker_of(page: str) -> None:
     """A page that is slow to draw, as far as it reads the address."""
     from dashboard.frame import session
-    from dashboard.variants import view as variants_view
+    from dashboard.studies import variants_view
 
     runtime = session.runtime()
     variants_view.pick_set(runtime.store, page)

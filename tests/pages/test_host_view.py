@@ -52,7 +52,7 @@ def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_looked_
     monkeypatch.setattr(session, "_first_page", Lock())
     assert not show("compare").exception
     assert prepared.wait(30.0)
-    assert {"dashboard.home.view", "dashboard.run.view", "dashboard.tpu.view"} <= loaded
+    assert {"dashboard.home_view", "dashboard.run.view", "dashboard.tpu.view"} <= loaded
 
 
 def test_a_look_that_failed_is_told_and_made_again_when_asked_for_only(

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import run_selection, tables
 from dashboard.frame import session
-from dashboard.runs import bin_view
+from dashboard.runs import changes
 from dashboard.runs import view as runs_view
 from gan_runtime.base import disk
 from gan_runtime.hardware.hosts import Host
@@ -85,7 +85,7 @@ def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
 )
 def test_the_bin_tells_who_deleted_a_run_and_how_long_it_stays(days: float | None, said: str) -> None:
     moment = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
-    told = bin_view.told(
+    told = changes.told(
         BinnedRun("a-0001", "a-0001", "a-0001", "finished", moment, "dashboard", 2_000_000, days)
     )
     assert told.startswith("deleted on 2026-01-01 at 12:05 UTC from the dashboard · 2 MB · ")

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import rendering
 from dashboard.frame import session
-from dashboard.run import log_view, options_view, overview
+from dashboard.run import overview, record_view
 from dashboard.run import view as run_view
 from dashboard.samples import sample_images
 from gan_runtime.records import journal
@@ -212,7 +212,7 @@ def test_the_facts_of_a_host_are_words() -> None:
         "devices": ["CPU:0", "CPU:1"],
         "something_new": None,
     }
-    assert options_view.host_facts(facts) == [
+    assert record_view.host_facts(facts) == [
         ("Cores", "2"),
         ("Memory", "25.3 GB"),
         ("Packages", "numpy 2.4.6, ml dtypes 0.6.0"),
@@ -238,7 +238,7 @@ def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_ask
         "E0000 00:00:1795341027.7 1 gpu.cc:1] out of memory",
         "ValueError: I0000 is no number",
     ]
-    assert log_view.without_noise([*noise, *own]) == own
+    assert record_view.without_noise([*noise, *own]) == own
     run.log.write_text("\n".join([*noise, *own]), encoding="utf-8")
     app = show("run", run="quick-0001", tab="log")
     assert app.code[0].value == "\n".join(own)

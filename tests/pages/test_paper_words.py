@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.paper import comparable, loss_words, time_words
 from dashboard.paper import devices as paper_devices
+from dashboard.paper import verdicts as paper_verdicts
+from dashboard.paper import words
 from dashboard.paper.verdicts import Verdict
 from gan_runtime.store.queries import Conditions
 from gan_runtime.studies import references
@@ -19,16 +20,16 @@ def test_rates_that_rise_abruptly_are_counted() -> None:
     constant = pd.DataFrame({"variant": "a", "x": [0.0, 1.0, 2.0], "mean": [1e-4] * 3})
     cycles = pd.DataFrame({"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]})
     both = pd.concat([constant, cycles])
-    assert loss_words.rates(both) == "a: stays at 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
-    assert loss_words.rate_cycles(both, {512}).agrees is True
-    assert loss_words.rate_cycles(constant, {512}).agrees is False
-    assert "these runs have batch 64" in loss_words.rate_cycles(both, {64}).why
+    assert words.rates(both) == "a: stays at 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
+    assert words.rate_cycles(both, {512}).agrees is True
+    assert words.rate_cycles(constant, {512}).agrees is False
+    assert "these runs have batch 64" in words.rate_cycles(both, {64}).why
 
 
 def test_concentration_compares_the_first_epoch_with_the_last() -> None:
     frame = pd.DataFrame({"variant": ["a", "a", "b"], "epoch": [1, 2, 1], "width": [0.5, 0.25, 9.0]})
-    assert loss_words.concentration(frame).endswith("a: from 0.50 to 0.25.")
-    assert "no run has finished its second epoch" in loss_words.concentration(frame[frame["variant"] == "b"])
+    assert words.concentration(frame).endswith("a: from 0.50 to 0.25.")
+    assert "no run has finished its second epoch" in words.concentration(frame[frame["variant"] == "b"])
 
 
 def two_variants(
@@ -65,14 +66,14 @@ BATCHES = ("batch 64", "batch 512")
 def test_figure_5_agrees_where_the_interval_holds_the_papers_number(
     seconds: list[float], agrees: bool | None, part: str
 ) -> None:
-    verdict = time_words.time_by_batch(two_variants(BATCHES, [10.0] * len(seconds), seconds), {"gpu"})
+    verdict = words.time_by_batch(two_variants(BATCHES, [10.0] * len(seconds), seconds), {"gpu"})
     assert verdict.agrees is agrees
     assert part in verdict.why
     assert "a CPU is busy" not in verdict.why
 
 
 def test_figure_5_needs_the_papers_batches() -> None:
-    found = time_words.time_by_batch(two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"})
+    found = words.time_by_batch(two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"})
     assert (found.agrees, found.word) == (None, "Not enough runs yet")
     assert "the paper compares batch 64 with batch 512" in found.why
 
@@ -81,7 +82,7 @@ def test_figure_5_needs_the_papers_batches() -> None:
 def test_the_other_sentence_about_figure_5_says_that_time_grows(factor: float, agrees: bool | None) -> None:
     """Section 5.1 says the opposite of the conclusion: each is judged by itself."""
     results = two_variants(BATCHES, [10.0, 10.1, 9.9], [factor * seconds for seconds in (10.0, 10.0, 10.0)])
-    assert time_words.time_grows(results).agrees is agrees
+    assert words.time_grows(results).agrees is agrees
 
 
 @pytest.mark.parametrize(("large", "agrees"), [(6.0, True), (3.0, False)])
@@ -96,8 +97,8 @@ def test_figure_6_asks_for_longer_epochs_as_its_text_has_it(large: float, agrees
         ]
     )
     results = two_variants(BATCHES, [4.0, 4.1], [large, large + 0.1])
-    assert time_words.time_by_epoch(epochs, results).agrees is agrees
-    assert time_words.time_by_epoch(epochs[epochs["epoch"] < 2], results).agrees is None
+    assert words.time_by_epoch(epochs, results).agrees is agrees
+    assert words.time_by_epoch(epochs[epochs["epoch"] < 2], results).agrees is None
 
 
 def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that_grows() -> None:
@@ -106,7 +107,7 @@ def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that
     as_told = results.assign(
         loss_generator=[1.0, 1.01, 0.5, 0.505], loss_discriminator=[0.7, 0.705, 1.4, 1.41]
     )
-    verdicts = (loss_words.optimized_best, loss_words.least_at_512, loss_words.rises_in_d)
+    verdicts = (words.optimized_best, words.least_at_512, words.rises_in_d)
     assert [verdict(as_told).agrees for verdict in verdicts] == [True, True, True]
     opposite = as_told.assign(
         loss_generator=[0.5, 0.505, 1.0, 1.01], loss_discriminator=[1.4, 1.41, 0.7, 0.705]
@@ -121,11 +122,8 @@ def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that
 def test_figure_11_judges_the_path_of_the_generator_alone() -> None:
     """That D's loss falls along its path is no sentence of the paper."""
     paths = {"generator": [2.0, 1.0], "discriminator": [1.0, 2.0]}
-    assert loss_words.descends([path(network, losses) for network, losses in paths.items()]).agrees is True
-    assert (
-        loss_words.descends([path(network, losses[::-1]) for network, losses in paths.items()]).agrees
-        is False
-    )
+    assert words.descends([path(network, losses) for network, losses in paths.items()]).agrees is True
+    assert words.descends([path(network, losses[::-1]) for network, losses in paths.items()]).agrees is False
 
 
 def path(network: str, losses: list[float]) -> Any:
@@ -162,10 +160,10 @@ def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Con
 def test_only_runs_with_the_papers_data_epochs_and_enough_repeats_are_judged(
     runs: list[Conditions], repeats: int, parts: list[str]
 ) -> None:
-    found = comparable.shortfalls(runs, repeats, comparable.LEAST["batch_size"])
+    found = paper_verdicts.shortfalls(runs, repeats, paper_verdicts.LEAST["batch_size"])
     assert len(found) == len(parts)
     assert all(part in said for part, said in zip(parts, found, strict=True)), found
-    verdict = comparable.judged(Verdict(False, "× 0.9."), found)
+    verdict = paper_verdicts.judged(Verdict(False, "× 0.9."), found)
     assert (verdict.agrees, verdict.word) == (
         (None, "Not judged") if parts else (False, "Differs from the paper")
     )
@@ -194,7 +192,7 @@ def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(
     results = two_variants(("xla off", "xla jit"), [1.0, 1.0], [5.0, 5.01]).rename(
         columns={"epoch_seconds": "steady_step"}
     )
-    verdict = time_words.xla(results, [where])
+    verdict = words.xla(results, [where])
     assert verdict.agrees is agrees
     assert "with XLA a run takes 5.0 × as long per step as without" in verdict.why
     assert part in verdict.why
@@ -215,24 +213,24 @@ def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -
         for repeat in (1, 2, 3)
     ]
     whole = pd.DataFrame(rows)
-    less_time = time_words.accelerators(whole)
+    less_time = words.accelerators(whole)
     assert less_time.agrees is True
     assert "(the paper: × 0.44 if it means less time, × 0.64 if it means more speed)" in less_time.why
-    assert time_words.accelerators(whole.assign(epoch_seconds=whole["epoch_seconds"] ** 2)).agrees is False
+    assert words.accelerators(whole.assign(epoch_seconds=whole["epoch_seconds"] ** 2)).agrees is False
     speeds = whole["variant"].map({"cpu x1": 1.562, "gpu x1": 1.197, "tpu x1": 1.246, "tpu x8": 1.0})
     more_speed = whole.assign(epoch_seconds=speeds * (1 + 0.001 * whole["repeat"] * whole["variant_index"]))
-    assert time_words.accelerators(more_speed).agrees is True
+    assert words.accelerators(more_speed).agrees is True
     mixed = more_speed.assign(epoch_seconds=speeds.where(whole["variant"] != "cpu x1", 1 / (1 - 0.562)))
     mixed["epoch_seconds"] *= 1 + 0.001 * whole["repeat"] * whole["variant_index"]
-    assert time_words.accelerators(mixed).agrees is False, "one reading for all numbers of the sentence"
-    some = time_words.accelerators(whole[whole["variant"].isin(["cpu x1", "gpu x1"])])
+    assert words.accelerators(mixed).agrees is False, "one reading for all numbers of the sentence"
+    some = words.accelerators(whole[whole["variant"].isin(["cpu x1", "gpu x1"])])
     assert (some.agrees, some.why.endswith("missing here: tpu x8, tpu x1.")) == (None, True)
 
 
 def test_a_study_without_a_second_variant_says_nothing() -> None:
     rows = [{"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}]
-    assert time_words.time_by_batch(pd.DataFrame(rows), {"cpu"}).agrees is None
-    assert time_words.xla(pd.DataFrame(rows), []).agrees is None
+    assert words.time_by_batch(pd.DataFrame(rows), {"cpu"}).agrees is None
+    assert words.xla(pd.DataFrame(rows), []).agrees is None
 
 
 ONE, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "unknown": 1}'

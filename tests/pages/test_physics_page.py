@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.domains.showers import any_energy, literature, side_by_side
+from dashboard.domains.showers import any_energy, page, side_by_side
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers.page import METRICS
 from dashboard.evaluation import charts as evaluation_charts
@@ -314,7 +314,7 @@ def test_the_speed_of_a_run_is_beside_its_own_epoch_and_score_whatever_it_is_cal
     run = trained("quick-0002", seconds=10, name="quick-0001")
     record = measurement(2, 0.15)
     journal.append(run.earlier_journal("physics"), 1, record)
-    without = [score for score in record.scores if score.name != literature.BEST]
+    without = [score for score in record.scores if score.name != page.BEST]
     other = trained("quick-0003")
     journal.append(other.earlier_journal("physics"), 1, record.model_copy(update={"scores": without}))
     view = {"view": "Speed and literature"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.samples import kinds
+from dashboard.samples import sample_images
 from gan_runtime import pictures
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
@@ -89,5 +89,5 @@ def test_home_shows_the_first_kind(show: Show, trained: Make) -> None:
 
 
 def test_a_kind_has_the_title_of_the_workload_or_its_own_name() -> None:
-    assert kinds.title("samples", []) == "Samples"
-    assert kinds.title("by_class", []) == "By class"
+    assert sample_images.title("samples", []) == "Samples"
+    assert sample_images.title("by_class", []) == "By class"

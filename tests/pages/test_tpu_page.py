@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.tpu import frames as tpu_frames
+from dashboard.tpu import charts as tpu_charts
 from gan_runtime.records.home import Home
 from gan_runtime.studies import estimates
 from gan_runtime.tpu import check as checks
@@ -66,7 +66,7 @@ def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Plan
         "Time of an epoch by batch size, as predicted and as published",
         "Predicted seconds per epoch by number of cores",
     ]
-    rows = tpu_frames.by_batch(kept, [estimate(point) for point in kept.points], overhead_s=0.0)
+    rows = tpu_charts.batch_rows(kept, [estimate(point) for point in kept.points], overhead_s=0.0)
     paper, ours = rows[rows["who"] == "The paper, measured"], rows[rows["who"] == "Predicted here"]
     assert dict(zip(paper["batch"], paper["relative"].round(2), strict=True)) == {64: 1.0, 512: 0.21}
     # As long a step whatever the batch: 937, 468, 234 and 117 steps.
@@ -79,7 +79,7 @@ def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Plan
 
 
 def test_the_parts_of_an_epoch_add_up(kept: Plan) -> None:
-    rows = tpu_frames.by_devices(kept, [estimate(point) for point in kept.points], overhead_s=1e-3)
+    rows = tpu_charts.device_rows(kept, [estimate(point) for point in kept.points], overhead_s=1e-3)
     assert list(rows["devices"].unique()) == [1, 2, 4, 8]
     assert (
         rows.groupby("devices")["seconds"].sum().round(9).to_dict()
@@ -175,7 +175,7 @@ def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
         [("cpu", 8, "float32", 512, 1, 500.0), ("tpu", 8, "mixed_bfloat16", 512, 2, 300_000.0)],
         columns=["accelerator", "devices", "precision", "batch_size_global", "runs", "images_per_s"],
     )
-    assert tpu_frames.real_runs(rates, 60_000).to_dict("records") == [
+    assert tpu_charts.real_runs(rates, 60_000).to_dict("records") == [
         {"Cores": 8, "Precision": "mixed bfloat16", "Batch": 512, "Runs": 2, "Seconds per epoch": 0.2}
     ]
 

@@ -41,7 +41,7 @@ def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() ->
         *(imported(Path(path)) for path in ("app.py", "dashboard/navigation.py", "pages/home.py"))
     )
     ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
-    assert "dashboard.home.view" in ours
+    assert "dashboard.home_view" in ours
     command = [sys.executable, "-c", LOAD_HOME, *sorted(ours), "dashboard.widgets"]
     child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert child.returncode == 0, child.stderr

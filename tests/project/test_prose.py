@@ -47,9 +47,11 @@ EXTERNAL = {
     },
     "gan_runtime/engines/tf/profile.py": {"XLA Ops": "a line of a device in TensorFlow's profile"},
     "dashboard/tpu/words.py": {"out of memory": "the compiler of the TPU"},
-    "dashboard/run/log_view.py": {"^(?:[IW]0000": "TensorFlow, XLA and CUDA in a log, which is only shown"},
+    "dashboard/run/record_view.py": {
+        "^(?:[IW]0000": "TensorFlow, XLA and CUDA in a log, which is only shown"
+    },
     # Names, not sentences: they are all that older runs and the form have.
-    "dashboard/paper/time_words.py": {"xla jit": "the name of a variant in the studies of 0.2.0"},
+    "dashboard/paper/words.py": {"xla jit": "the name of a variant in the studies of 0.2.0"},
     "dashboard/compare/grouping.py": {"Model and data": GROUP, "Moving average": GROUP},
     "dashboard/launch/form.py": {"Model and data": GROUP, "Moving average": GROUP},
     "gan_runtime/base/options.py": {"Model and data": GROUP, "Moving average": GROUP},

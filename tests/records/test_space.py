@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dashboard.runs import space_view
+from dashboard.runs import columns
 from gan_runtime.base import disk
 from gan_runtime.cli.app import app
 from gan_runtime.records import journal
@@ -95,7 +95,7 @@ def test_a_disk_of_its_own_for_runs_is_looked_at_too(home: Home, monkeypatch: py
     assert not space.is_low
     assert space.runs_disk is not None
     assert space.runs_disk.is_low
-    assert "42 MB free on the disk of runs" in space_view.in_words(space)
+    assert "42 MB free on the disk of runs" in columns.space_in_words(space)
 
 
 def test_a_disk_is_another_one_by_its_device(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.compare import result_words
+from dashboard.compare import results
 from gan_runtime import catalog
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
@@ -131,7 +131,7 @@ def test_a_number_with_a_better_way_has_a_best_epoch(
     [found] = queries.results(store, ["known-0001"]).to_dict("records")
     assert [found[f"mode_count_{part}"] for part in ("best", "best_epoch", "last")] == [9.0, 2.0, 8.0]
     known = queries.declared_of(store, ["known-0001"])
-    assert result_words.results(known)["mode_count_best"].best == "highest"
+    assert results.results(known)["mode_count_best"].best == "highest"
     assert [metric.name for metric in known.compared] == [
         "loss_generator",
         "loss_discriminator",

@@ -1,17 +1,164 @@
-"""What showers add to the page of their evaluation: tabs, the scores that say most, words."""
+"""What showers add to the page of their evaluation: tabs, the scores that say most, words; and the tab Speed and literature.
+
+That tab shows training speed next to published speeds, what others reach, and what a large batch costs.
+"""
 
 from __future__ import annotations
 
 import math
 
-from dashboard import words
-from dashboard.domains.showers import any_energy, distributions, literature, side_by_side
+import pandas as pd
+import streamlit as st
+
+from dashboard import tables, words
+from dashboard.domains.showers import any_energy, distributions, side_by_side
 from dashboard.domains.showers import words as shower_words
-from dashboard.evaluation.shown import DomainPage, DomainTab, number
+from dashboard.evaluation.shown import DomainPage, DomainTab, Shown, number
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
+from gan_runtime.catalog import declared
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.domains.showers.published import CONVERGENCE, PUBLISHED, SUBMISSIONS
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features
 from gan_runtime.records.answer import Score
-from gan_runtime.store.queries import EvaluationRow
+from gan_runtime.store import queries
+from gan_runtime.store.queries import EvaluationRow, RunRow
+from gan_runtime.store.store import Store
+
+SCALING_WORDS = (
+    f"Source: {PUBLISHED.source}; the errors are of the authors' networks on held-out showers. Another machine, another size of the "
+    "networks or of the grid: compare how the time falls with the devices, and the error that comes with it."
+)
+BEST = "sampling_fraction"  # the score next to the speed
+
+
+def draw(runtime: Runtime, shown: Shown) -> None:
+    """The tab."""
+    st.markdown("**Training speed, and the error that comes with it**")
+    tables.show(speed(runtime.store, shown), hide_index=True, key="showers.speed")
+    st.markdown("**What others reach**")
+    tables.show(published(), hide_index=True, key="showers.published")
+    st.caption(shower_words.OTHER_DATA)
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Published: seconds of an epoch of 124,987 showers**")
+        tables.show(published_scaling(), hide_index=True, key="showers.published_scaling", height="content")
+    with right:
+        st.markdown("**Published: what a large batch costs**")
+        tables.show(convergence(), hide_index=True, key="showers.convergence")
+        st.caption(SCALING_WORDS)
+
+
+def speed(store: Store, shown: Shown) -> pd.DataFrame:
+    """Training speed of each run, and its losses and its first score at the epoch that is shown."""
+    metric = shown.metric(BEST)
+    speeds = queries.epoch_times(store, list(shown.runs)).groupby("run_id")["images_per_s"].median()
+    found = []
+    for name, answer in shown.answers.items():
+        row, score = shown.run_of(name), shown.scores_of(name).get(BEST)
+        per_s = speeds.get(row.run_id)
+        found.append(
+            (
+                name,
+                row.accelerator.upper(),
+                row.replicas,
+                row.batch_size_global,
+                "–" if pd.isna(per_s) else words.count(per_s),
+                answer.epoch,
+                _losses(store, row, answer.epoch),
+                "–" if score is None else number(metric, score.value, score.error),
+            )
+        )
+    columns = (
+        "Run",
+        "Device",
+        "Replicas",
+        "Global batch",
+        "Showers/s in training",
+        "Epoch",
+        "Losses",
+        metric.title,
+    )
+    return pd.DataFrame(found, columns=list(columns))
+
+
+def _losses(store: Store, row: RunRow, epoch: int) -> str:
+    """What the workload calls its losses, and their means over an epoch: "G 7.801, D 3.129"; a dash where none is stored."""
+    known = declared.of(row.workload).losses
+    means = queries.means_of_epoch(store, row.run_id, epoch, [loss.name for loss in known])
+    named = [(loss.legend, means.get(loss.name)) for loss in known]
+    return ", ".join(f"{name} {words.loss(value)}" for name, value in named if value is not None) or "–"
+
+
+def published() -> pd.DataFrame:
+    """The CaloChallenge's results on data set 2."""
+    rows = [
+        (
+            one.name,
+            one.kind,
+            "–" if one.parameters is None else f"{one.parameters / 1e6:.3g} M",
+            f"{one.fpd:,.1f} ± {one.fpd_error:.1f}".replace(",", "\u2009"),
+            f"{one.kpd:.2f}",
+            _ms(one.cpu_single_ms),
+            _ms(one.cpu_batch_ms),
+            _ms(one.gpu_batch_ms),
+        )
+        for one in SUBMISSIONS
+    ]
+    return pd.DataFrame(
+        rows,
+        columns=[
+            *("Model", "Kind", "Parameters", "FPD × 10³", "KPD × 10³"),
+            *("CPU, one at a time (ms)", "CPU, 100 at a time (ms)", "GPU, 100 at a time (ms)"),
+        ],
+    )
+
+
+def _ms(milliseconds: float | None) -> str:
+    return (
+        "–"
+        if milliseconds is None
+        else words.count(milliseconds)
+        if milliseconds > 100
+        else f"{milliseconds:.3g}"
+    )
+
+
+def published_scaling() -> pd.DataFrame:
+    """The authors' times on GPUs and TPUs, and how much faster each is than the fewest of its kind."""
+    fewest = {one.system: one for one in reversed(PUBLISHED.speeds)}
+    rows = [
+        (
+            one.system,
+            one.devices,
+            one.batch_size_per_replica,
+            f"{one.seconds:,.1f}".replace(",", "\u2009"),
+            words.count(PUBLISHED.images_per_s(one)),
+            f"{fewest[one.system].seconds / one.seconds:.1f} of {one.devices / fewest[one.system].devices:.0f}",
+        )
+        for one in PUBLISHED.speeds
+    ]
+    return pd.DataFrame(
+        rows, columns=["System", "Devices", "Batch each", "Epoch (s)", "Showers/s", "Speed-up"]
+    )
+
+
+def convergence() -> pd.DataFrame:
+    """The authors' errors with a small and with a large global batch."""
+    rows = [
+        (
+            one.run,
+            words.count(one.batch_size_global),
+            one.epoch,
+            f"{one.energy_percent:.3g} %",
+            f"{one.angle_rad:.3f}",
+            f"{one.deposit_percent:.3g} %",
+        )
+        for one in CONVERGENCE
+    ]
+    return pd.DataFrame(
+        rows,
+        columns=["Run", "Global batch", "Epoch", "Energy", "Angle (rad)", "Deposit"],
+    )
 
 
 def _subject(row: EvaluationRow) -> str:
@@ -53,7 +200,7 @@ PAGE = DomainPage(
     subject=_subject,
     texts={score.name: score.text for score in SCORES},
     value_words=_value,
-    literature=literature.draw,
+    literature=draw,
     no_answer=shower_words.NOTHING_YET,
     best_rule=shower_words.BEST_EPOCH,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.histograms import words as histogram_words
+from dashboard import histogram_view
 from gan_runtime.catalog import declared
 from gan_runtime.workloads import dcgan_mnist
 from tests.support.engines.small_engines import MakeEngine, trained
@@ -11,7 +11,7 @@ from tests.support.engines.small_engines import MakeEngine, trained
 def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
     """Histograms that the Histograms page does not show, and numbers that the workload and the engine do not declare."""
     known = declared.of("dcgan_mnist")
-    return {*histograms} - histogram_words.shown(histograms, metrics, known) | {*metrics} - {*known.table()}
+    return {*histograms} - histogram_view.shown(histograms, metrics, known) | {*metrics} - {*known.table()}
 
 
 def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:

@@ -20,7 +20,7 @@ from dashboard import (
     words,
 )
 from dashboard.frame import places
-from dashboard.variants import charts as variant_charts
+from dashboard.studies import variant_charts
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import command_line
@@ -218,7 +218,7 @@ def losses(store: Store, chosen: ComparableSet) -> None:
     names = {row.run_id: value_name(chosen.option, value) for value, row in pairs.items()}
     all_colors = _colors(chosen)
     colors = {name: all_colors[name] for name in names.values()}
-    plots.line(chosen.option)
+    plots.zoom_line(chosen.option)
     known = queries.declared_of(store, list(names)).losses
     for begin in range(0, len(known), ACROSS):
         beside = known[begin : begin + ACROSS]
@@ -232,7 +232,7 @@ def losses(store: Store, chosen: ComparableSet) -> None:
 def _loss_curves(
     store: Store, option: str, names: dict[str, str], colors: dict[str, str], loss: Metric
 ) -> None:
-    frame = queries.curves(store, list(names), (loss.name,), window=plots.window(option))
+    frame = queries.curves(store, list(names), (loss.name,), window=plots.zoom_window(option))
     place = plots.place_of(loss.name, option)
     plots.chart(
         variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, loss),

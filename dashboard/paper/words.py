@@ -1,4 +1,4 @@
-"""What stored runs say to the paper's figures of time: batch sizes, epochs, XLA, accelerators."""
+"""What stored runs say to the paper's figures: of losses, learning rates and the descent on the loss surface, and of time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,148 @@ import pandas as pd
 
 from dashboard.paper.verdicts import NO_EPOCHS, Verdict, by_repeat, of_ratio
 from dashboard.studies.words import against_first, amount, effects, evidence
-from dashboard.words import plain
-from gan_runtime.store.queries import Conditions
+from dashboard.words import plain, share
+from gan_runtime.store.queries import Conditions, SurfaceRow
 from gan_runtime.studies import references
 from gan_runtime.studies.statistics import difference
+
+ABRUPT = 0.2  # of the highest rate: what a rate has to rise by between two points to rise abruptly
+
+
+def losses(results: pd.DataFrame) -> str:
+    """Fig. 7: mean losses of the last epoch of each variant."""
+    known = results.dropna(subset=["loss_generator", "loss_discriminator"])
+    means = known.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
+    parts = [
+        f"{plain(str(variant))}: G {row.loss_generator:.2f}, D {row.loss_discriminator:.2f}"
+        for variant, row in means.iterrows()
+    ]
+    return f"Mean losses of the last epoch in nats. {'; '.join(parts)}. Where D can only guess, both are 0.69 and 1.39."
+
+
+def concentration(quartiles: pd.DataFrame) -> str:
+    """Fig. 8: whether D's losses gather as training goes on. `quartiles`: variant, epoch, width (of the middle half, nats)."""
+    parts = []
+    for variant, rows in quartiles.groupby("variant", sort=False):
+        widths = rows.groupby("epoch")["width"].mean()
+        if len(widths) > 1:
+            parts.append(f"{plain(str(variant))}: from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}")
+    listed = "; ".join(parts) or "no run has finished its second epoch"
+    return f"Width of the middle half of D's losses in the first and in the last epoch, in nats. {listed}."
+
+
+def rates(curves: pd.DataFrame) -> str:
+    """Fig. 9: what the learning rate did. `curves`: variant, x, mean."""
+    parts = []
+    for variant, rows in curves.sort_values("x").groupby("variant", sort=False):
+        low, high, rises = rows["mean"].min(), rows["mean"].max(), _abrupt_rises(rows["mean"])
+        moves = (
+            f"stays at {high:.2g}"
+            if low == high
+            else f"{low:.2g} to {high:.2g} with {rises} abrupt rise{'s' if rises != 1 else ''}"
+        )
+        parts.append(f"{plain(str(variant))}: {moves}")
+    return f"{'; '.join(parts)}."
+
+
+def rate_cycles(curves: pd.DataFrame, batches: set[int]) -> Verdict:
+    """Fig. 9: dips and abrupt rises at the paper's batch. `curves` as above, of runs with these global batches."""
+    if batches != {references.PAPER_RESTARTS_BATCH}:
+        listed = ", ".join(str(batch) for batch in sorted(batches)) or "none"
+        return Verdict(
+            None, f"the paper shows batch {references.PAPER_RESTARTS_BATCH}; these runs have batch {listed}."
+        )
+    rises = max(
+        (_abrupt_rises(rows["mean"]) for _, rows in curves.sort_values("x").groupby("variant")), default=0
+    )
+    return Verdict(
+        rises > 0,
+        f"the rate that falls along a cosine and restarts has {rises} abrupt rise{'s' if rises != 1 else ''}: by its definition, so this "
+        "shows that such a schedule fits the sentence, not that the authors used it. Table 1's constant rate does not fit it.",
+    )
+
+
+def _abrupt_rises(rate: pd.Series) -> int:
+    return int((rate.diff() > ABRUPT * rate.max()).sum())
+
+
+def lowest(results: pd.DataFrame) -> str:
+    """Fig. 10: which variant ends with the lowest losses."""
+    means = _last_losses(results)
+    if means.empty:
+        return "No loss is stored yet."
+    best_g, best_d = means["loss_generator"].idxmin(), means["loss_discriminator"].idxmin()
+    return (
+        f"In the last epoch {plain(str(best_g))} has the lowest loss of G ({means['loss_generator'].min():.2f}) and "
+        f"{plain(str(best_d))} the lowest of D ({means['loss_discriminator'].min():.2f}). A low loss of one network mostly means that "
+        "the other one is weak."
+    )
+
+
+def optimized_best(results: pd.DataFrame) -> Verdict:
+    """Fig. 10: G's loss is lowest at the paper's best batches: the lowest of these against the lowest of the others. "The loss" is read as
+    G's, since of D's the text says under Fig. 11 that it grows with the batch."""
+    return _lowest_at([f"batch {batch}" for batch in references.PAPER_BEST_BATCHES], results)
+
+
+def least_at_512(results: pd.DataFrame) -> Verdict:
+    """Fig. 11: G's loss is lowest at the largest batch."""
+    return _lowest_at([f"batch {references.PAPER_BATCHES[-1]}"], results)
+
+
+def _lowest_at(named: list[str], results: pd.DataFrame) -> Verdict:
+    means = _last_losses(results)
+    inside, outside = means[means.index.isin(named)], means[~means.index.isin(named)]
+    if inside.empty or outside.empty:
+        return Verdict(None, f"it takes {' or '.join(named)} and another batch size.")
+    best, other = str(inside["loss_generator"].idxmin()), str(outside["loss_generator"].idxmin())
+    found = difference(
+        by_repeat(results, best, "loss_generator"),
+        by_repeat(results, other, "loss_generator"),
+        len(inside) * len(outside),
+    )
+    if found is None:
+        return Verdict(None, "no two batch sizes have positive losses in the same repeat.")
+    why = f"G's loss in the last epoch, {plain(best)} over {plain(other)}, the lowest of the others: {evidence(found)}."
+    return Verdict(found.ratio.mean < 1.0 if found.is_clear else None, why)
+
+
+def rises_in_d(results: pd.DataFrame) -> Verdict:
+    """Fig. 11: D's loss grows with the batch, from the smallest to the largest."""
+    first, last = str(results["variant"].iloc[0]), str(results["variant"].iloc[-1])
+    found = against_first(results, "loss_discriminator", last)
+    if found is None or first == last:
+        return Verdict(None, "no two batch sizes have positive losses in the same repeat.")
+    why = f"D's loss in the last epoch, {plain(last)} over {plain(first)}: {evidence(found)}."
+    return Verdict(found.ratio.mean > 1.0 if found.is_clear else None, why)
+
+
+def _last_losses(results: pd.DataFrame) -> pd.DataFrame:
+    known = results.dropna(subset=["loss_generator", "loss_discriminator"])
+    return known.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
+
+
+def descent(surfaces: list[SurfaceRow]) -> str:
+    """Fig. 11: how much of the movement the picture shows."""
+    parts = [
+        f"{surface.network.capitalize()}: the map holds {share(surface.share_x + surface.share_y)} of its movement"
+        for surface in surfaces
+    ]
+    return f"From before the first epoch to after epoch {surfaces[0].path_epoch[-1]}. {'; '.join(parts)}."
+
+
+def descends(surfaces: list[SurfaceRow]) -> Verdict:
+    """Fig. 11: the loss is reduced as training goes on. Of D's the text says no such thing, so it is shown, not judged."""
+    parts = [
+        f"{surface.network.capitalize()} from {surface.path_loss[0]:.2f} to {surface.path_loss[-1]:.2f} nats"
+        for surface in surfaces
+    ]
+    generator = [surface for surface in surfaces if surface.network == "generator"]
+    falls = all(surface.path_loss[-1] < surface.path_loss[0] for surface in generator) if generator else None
+    return Verdict(
+        falls,
+        f"loss along each path: {'; '.join(parts)}. Only of the generator's the text says that it falls.",
+    )
 
 
 def time_by_batch(results: pd.DataFrame, accelerators: Iterable[str]) -> Verdict:

@@ -1,13 +1,40 @@
-"""The space of the Runs page: of each run in the table, and of all else in a line below it."""
+"""Columns of the table of Runs: the losses, and the space of each run, with all else that takes space in a line below."""
 
 from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import words
+from gan_runtime.catalog import declared
+from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision.maintenance import Space
+
+TOGETHER = "losses"
+
+
+def loss_columns(known: Declared, workloads: int) -> dict[str, Any]:
+    """By the name of the number. Losses of several workloads take one column: beside those of others each would be mostly empty."""
+    if workloads > 1:
+        return {TOGETHER: st.column_config.TextColumn("Losses", width="medium", help="At the last step.")}
+    return {
+        loss.name: st.column_config.NumberColumn(
+            known.loss_title(loss),
+            help=f"At the last step, in {loss.unit}." if loss.unit else "At the last step.",
+        )
+        for loss in known.losses
+    }
+
+
+def losses_in_words(row: Mapping[Hashable, Any]) -> str:
+    """G 0.942 · D 1.082; "–" before the first step. `row`: of the table of runs."""
+    known = declared.of(row["workload"])
+    values = [(known.loss_name(loss), row[loss.name]) for loss in known.losses]
+    return " · ".join(f"{name} {words.loss(value)}" for name, value in values if not pd.isna(value)) or "–"
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
@@ -18,14 +45,14 @@ def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
     )
 
 
-def show(runtime: Runtime) -> None:
+def show_space(runtime: Runtime) -> None:
     """What takes space beside each other, the largest first; nothing until it was measured."""
     space = runtime.housekeeping.space
     if space is not None:
-        st.caption(in_words(space))
+        st.caption(space_in_words(space))
 
 
-def in_words(space: Space) -> str:
+def space_in_words(space: Space) -> str:
     """Runs 1.2 GB · database 90 MB · … · 41 GB free on the disk."""
     parts = {
         "runs": space.all_runs,

@@ -1,19 +1,86 @@
-"""A study of more devices beside the speeds that the authors of its workload have published: a frame for the chart, a table, the part of the page."""
+"""The figures of a study's report: its measures by variant, and its speed beside what the authors of its workload have published."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
+import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import plots, step_charts, tables, words
+from dashboard import palette, plots, step_charts, tables, words
+from dashboard.charts import layered
 from dashboard.studies import measures as study_measures
+from dashboard.studies import words as study_words
 from gan_runtime import catalog
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.published import PublishedSpeeds
 from gan_runtime.store.queries import RunRow
+
+
+def variant_points(
+    frame: pd.DataFrame, unit: str, title: str, mean_word: str, height: int = 260
+) -> alt.LayerChart:
+    """One measure of every run as a dot, and each variant's mean with its interval as a bar, as far as it is drawn.
+
+    `frame`: variant, variant_index, repeat, run_id, value, color (hex), mean, low, high, drawn_low, drawn_high. Values in
+    `unit`; `mean_word`: which mean it is. Without an interval its ends are NaN, and no bar is drawn.
+    """
+    x = alt.X(
+        "variant:N",
+        title=None,
+        sort=list(frame.sort_values("variant_index")["variant"].unique()),
+        axis=alt.Axis(labelAngle=0, labelLimit=140, labelFlush=False, labelOverlap=False, grid=False),
+        scale=alt.Scale(type="point", padding=0.5),
+    )
+    layers = (*_means(x, f"{mean_word}, {unit}" if unit else mean_word), _runs(x, unit))
+    return layered(frame, *layers, title=f"{title} ({unit})" if unit else title, height=height)
+
+
+def _runs(x: alt.X, unit: str) -> alt.Chart:
+    """A dot of each run."""
+    dots = alt.Chart().mark_circle(size=70, opacity=0.85)
+    return dots.encode(
+        x=x,
+        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, nice=True)),
+        color=alt.Color("color:N", scale=None),
+        tooltip=[
+            alt.Tooltip("variant:N", title="Variant"),
+            alt.Tooltip("repeat:Q", title="Repeat"),
+            alt.Tooltip("run_id:N", title="Run"),
+            alt.Tooltip("value:Q", title=unit, format=".4~g"),
+        ],
+    )
+
+
+def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
+    """Of each variant once: a wide bar for the interval, and a tick for the mean."""
+    tooltip = [
+        alt.Tooltip("mean:Q", title=title, format=".4~g"),
+        alt.Tooltip("low:Q", title="95 % interval from", format=".4~g"),
+        alt.Tooltip("high:Q", title="to", format=".4~g"),
+    ]
+    firsts = alt.Chart().transform_joinaggregate(first="min(repeat)", groupby=["variant"])
+    once = firsts.transform_filter("datum.repeat == datum.first")
+    interval = once.mark_rule(strokeWidth=8, opacity=0.25, color=palette.NEUTRAL, strokeCap="round")
+    mean = once.mark_tick(thickness=3, size=34, color=palette.NEUTRAL)
+    return (
+        interval.encode(x=x, y=alt.Y("drawn_low:Q"), y2=alt.Y2("drawn_high:Q"), tooltip=tooltip),
+        mean.encode(x=x, y=alt.Y("mean:Q"), tooltip=tooltip),
+    )
+
+
+def show_measure(results: pd.DataFrame, measure: str, page: str) -> None:
+    """`measure`: a column of `queries.study_results`; `results` as `queries.study_results` gives them."""
+    shown, frame = study_measures.measure_of(measure, results), study_words.points(results, measure)
+    if frame.empty:
+        st.caption(study_words.missing(results, measure))
+        return
+    draw = partial(variant_points, unit=shown.unit, title=shown.title, mean_word=shown.mean_word)
+    plots.steady_chart(draw, frame, f"{page}.{measure}")
+
 
 HERE = "This study"
 PLACE = ["System", "Devices", "Batch each", "Images/s", "Speed-up"]
@@ -23,9 +90,9 @@ WORDS = (
 )
 
 
-def show(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
+def show_published(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
     """Nothing where the devices of the runs do not differ, where several workloads train, or where one has no published speeds."""
-    published = of(runs)
+    published = published_speeds(runs)
     lines = speed_ups(results, runs, published) if published else pd.DataFrame()
     if published is None or lines.empty:
         return
@@ -34,12 +101,12 @@ def show(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
     with chart:
         plots.steady_chart(step_charts.speed_up, lines, "study.published_speed_up")
     with beside:
-        shown = table(results, runs, published)
+        shown = published_table(results, runs, published)
         tables.show(shown, hide_index=True, key="study.published", height="content")
     st.caption(f"Dashed: {published.source}. {published.setting} {WORDS}")
 
 
-def of(runs: Sequence[RunRow]) -> PublishedSpeeds | None:
+def published_speeds(runs: Sequence[RunRow]) -> PublishedSpeeds | None:
     """Those of the one workload that these runs train; None where there are none."""
     names = {row.workload for row in runs}
     entry = catalog.WORKLOADS.get(names.pop()) if len(names) == 1 else None
@@ -69,7 +136,9 @@ def speed_ups(results: pd.DataFrame, runs: Sequence[RunRow], published: Publishe
     return frame.assign(speed_up=frame["rate"] / frame.groupby("system")["rate"].transform("first"))
 
 
-def table(results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds) -> pd.DataFrame:
+def published_table(
+    results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds
+) -> pd.DataFrame:
     """A row a variant of the study with its quality and its losses, and a row a published speed."""
     own = _rates(results, runs)
     known = [name for name in _judging(runs) if name in results and results[name].notna().any()]

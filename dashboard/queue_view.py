@@ -1,0 +1,214 @@
+"""The queue and its host: what waits in which order, what starts after what, what occupies each device and for how long.
+
+People change the order by hand. Pages do not wait for the host: they draw without it, and again as soon as it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from functools import partial
+
+import streamlit as st
+
+from dashboard import actions, run_selection, widgets, words
+from dashboard.frame import places
+from gan_runtime import device_locks
+from gan_runtime.base.errors import DeviceLockError, GanRuntimeError, UnknownRunError
+from gan_runtime.commands.queue import Way
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.device_locks import Occupancy
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.reasons import WAITS_FOR_A_RUN
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow, StudyRow
+from gan_runtime.supervision.dependencies import After
+
+HELP = "A device has one training at a time, whichever dashboard of this host started it; the others wait here in this order."
+WAYS: tuple[tuple[Way, str, str, str], ...] = (
+    ("up", "Up", ":material/arrow_upward:", "Before the one above it."),
+    ("down", "Down", ":material/arrow_downward:", "Behind the one below it."),
+    ("next", "Next", ":material/vertical_align_top:", "To the front: it is the next one."),
+)
+
+
+def show(runtime: Runtime) -> None:
+    """What waits, with the buttons that change it; nothing while nothing waits and no other home has a device."""
+    items = queries.queue_items(runtime.store)
+    if not items:
+        of_other_homes(runtime)
+        return
+    st.header(f"Queue ({len(items)})", help=HELP)
+    show_devices(runtime)
+    titles = {study.study_id: study for study in queries.studies(runtime.store)}
+    for place, item in enumerate(items):
+        _item(runtime, place, item, len(items), titles.get(item[0].study_id or ""))
+
+
+def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: StudyRow | None) -> None:
+    first = item[0]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        told = _study_line(study, item) if study else f"{first.name} · {run_selection.settings(first)}"
+        widgets.state("queued", f"{place + 1}. {told}")
+        for way, label, icon, told_of in WAYS:
+            at_the_end = place == count - 1 if way == "down" else place == 0
+            actions.button(
+                label,
+                key=f"{way}.{first.run_id}",
+                icon=icon,
+                type="tertiary",
+                help=told_of,
+                disabled=at_the_end,
+                on_click=_move,
+                args=(runtime, first.run_id, way),
+            )
+        change(runtime, item)
+        if actions.button("Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"):
+            actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in item]))
+        if first.reason_code in WAITS_FOR_A_RUN:
+            st.caption(words.plain(words.capitalized(first.note)))
+        if study:
+            st.page_link(places.STUDIES, label="Open study", query_params={"study": study.study_id})
+
+
+def _move(runtime: Runtime, run_id: str, way: Way) -> None:
+    """Before the page is drawn again, so that it shows the new order at once."""
+    try:
+        items = queries.queue_items(runtime.store)
+        runtime.commands.move_in_queue(run_id, way, [[row.run_id for row in item] for item in items])
+    except GanRuntimeError as error:  # it has started meanwhile
+        st.toast(words.plain(str(error)), icon=":material/error:")
+
+
+def _study_line(study: StudyRow, waiting: list[RunRow]) -> str:
+    return f"Study: {study.title} · {len(waiting)} of its {study.runs} runs wait · next {waiting[0].name}"
+
+
+IN_ITS_TURN = ""
+LAUNCH = "launch"  # the key of the choice there
+AFTER_HELP = (
+    "The run keeps its place in the queue and starts in its turn, but not before that other run has ended: finished, stopped, failed, lost or "
+    "deleted. A lost run that is resumed by itself has not ended."
+)
+ONLY_HELP = "If that other run is stopped, failed, lost or deleted, this one keeps waiting until somebody resumes that one or lets this one go."
+
+
+def choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> After | None:
+    """What a run is to wait for; nothing is asked while no other run waits or trains. `without`: runs that cannot be waited for."""
+    live = {
+        row.run_id: row for row in queries.runs(runtime.store) if row.is_live and row.run_id not in without
+    }
+    if not live:
+        return None
+    chosen = st.selectbox(
+        "Start after",
+        [IN_ITS_TURN, *live],
+        format_func=lambda run_id: _option(live.get(run_id)),
+        key=f"after.{key}",
+        help=AFTER_HELP,
+    )
+    if chosen == IN_ITS_TURN:
+        return None
+    only = st.checkbox("Only if it finishes", key=f"after.only.{key}", help=ONLY_HELP)
+    return After(str(chosen), "finished" if only else "ended")
+
+
+def fill(runtime: Runtime, key: str, after: After | None) -> None:
+    """Lets `choice` begin with that, unless the run before has ended by now: then there is nothing to wait for."""
+    is_open = after is not None and any(
+        row.is_live and row.run_id == after.run_id for row in queries.runs(runtime.store)
+    )
+    st.session_state[f"after.{key}"] = after.run_id if after and is_open else IN_ITS_TURN
+    st.session_state[f"after.only.{key}"] = bool(after and is_open and after.condition == "finished")
+
+
+def change(runtime: Runtime, item: list[RunRow]) -> None:
+    """For what waits: behind a button, so that the queue stays short."""
+    first, run_ids = item[0], [row.run_id for row in item]
+    with st.popover("After", icon=":material/hourglass_top:", type="tertiary"):
+        after = choice(runtime, first.run_id, run_ids)
+        if actions.button("Set", key=f"set_after.{first.run_id}"):
+            actions.succeeded(lambda: runtime.commands.start_after(run_ids, after))
+        st.caption(words.plain(words.capitalized(first.note)))
+
+
+def _option(row: RunRow | None) -> str:
+    if row is None:
+        return "no other run: in its turn"
+    return (
+        f"{row.name} ({row.run_id}), {row.status}" if row.name != row.run_id else f"{row.name}, {row.status}"
+    )
+
+
+def show_devices(runtime: Runtime) -> None:
+    """A line for all devices."""
+    found = _looks()
+    if found:
+        st.caption(" · ".join(occupancy(runtime, look) for look in found))
+
+
+def taken(runtime: Runtime) -> None:
+    """Only what has a device."""
+    for look in _looks():
+        if look.holder:
+            st.caption(f":material/lock: {occupancy(runtime, look)}")
+
+
+def of_other_homes(runtime: Runtime) -> None:
+    """Only what has a device and is not seen elsewhere on the page."""
+    others = [look for look in _looks() if look.holder and not look.is_of(runtime.home.path.resolve())]
+    if others:
+        st.caption(" · ".join(occupancy(runtime, look) for look in others))
+
+
+def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None) -> str:
+    """Such as "CPU: run quick-0007 trains on it for 12 m 04 s", as Markdown."""
+    label = words.plain(look.device.label)
+    if look.holder is None:
+        return f"{label}: free"
+    whose = device_locks.whose(look.holder, runtime.home.path.resolve())
+    return f"{label}: taken by {words.plain(whose)}{_since(look.holder.since, moment)}{_left(runtime, look)}"
+
+
+def _since(since: datetime | None, moment: datetime | None) -> str:
+    if since is None:
+        return ""
+    return f" for {words.duration(max(0.0, ((moment or datetime.now(UTC)) - since).total_seconds()))}"
+
+
+def _left(runtime: Runtime, look: Occupancy) -> str:
+    """How long a run of this home goes on, as far as that is known."""
+    if look.holder is None or not look.is_of(runtime.home.path.resolve()):
+        return ""
+    try:
+        seconds = queries.progress(runtime.store, look.holder.run_id).seconds_left
+    except UnknownRunError:  # deleted while its last process ends, or its journals are still to be read
+        return ""
+    return "" if seconds is None else f", {words.duration(seconds)} left"
+
+
+def _looks() -> list[Occupancy]:
+    try:
+        return device_locks.occupancies()
+    except DeviceLockError as error:
+        st.warning(words.plain(str(error)), icon=":material/lock:")
+        return []
+
+
+PATIENCE_S = 0.1  # so that a page whose answer is a moment away is drawn once and not twice
+LOOK_AGAIN_S = 0.5
+
+
+def known_host(runtime: Runtime) -> Host | None:
+    """The host. None while it is being looked at, of which the page then tells, or after a sentence on why that failed."""
+    if runtime.host_look.has_ended(PATIENCE_S):
+        return actions.attempt(runtime.host)
+    _redraw_when_known(runtime)
+    return None
+
+
+@st.fragment(run_every=LOOK_AGAIN_S)
+def _redraw_when_known(runtime: Runtime) -> None:
+    if runtime.host_look.has_ended(0.0):
+        st.rerun()
+    st.caption(":material/hourglass: Detecting hardware …")

@@ -1,0 +1,77 @@
+"""What a study takes before it begins: how many repeats make a difference clear, and how long it will train.
+
+Repeats follow from the newest stored study of the same question that shows how far they scatter; time from the speed of runs
+like its own that trained on this host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from dashboard import actions, words
+from dashboard.studies import words as study_words
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
+from gan_runtime.studies.design import StudyDesign
+from gan_runtime.studies.statistics import pooled_spread
+from gan_runtime.supervision.admission import admit
+from gan_runtime.training import memory_estimate
+
+LOOKED_AT = 3  # so many newest studies of a question are asked
+
+
+def known_spread(store: Store, question: str) -> tuple[str, float] | None:
+    """The study and the standard deviation of its log ratios of time per epoch; None where no study has two repeats."""
+    asked = [row for row in queries.studies(store) if row.question == question and row.finished > 1]
+    for row in asked[:LOOKED_AT]:
+        effects = study_words.effects(queries.study_results(store, row.study_id))
+        spread = pooled_spread(list(effects.values()))
+        if spread is not None:
+            return row.study_id, spread
+    return None
+
+
+def repeats_suggestion(store: Store, question: str, size: float, comparisons: int) -> str:
+    """The repeats that make a true difference of `size` (0.05: 5 %) in time per epoch clear."""
+    known = known_spread(store, question)
+    if known is None:
+        return (
+            f"How many repeats make a difference of {words.share(size)} clear depends on how far they scatter, and no stored study "
+            "of this question has two repeats to show it. Three show it, and large differences as well; ask again with more."
+        )
+    study_id, spread = known
+    return (
+        f"To make a true difference of {words.share(size)} in the time per epoch clear in 8 of 10 such studies takes "
+        f"{study_words.repeats_in_words(spread, size, comparisons)} repeats, if they scatter as in {words.plain(study_id)} "
+        f"({words.share(spread, 1)})."
+    )
+
+
+TIME_HELP = "From the speed of runs like these that trained on this host. Unknown before there are any."
+
+
+def seconds(runtime: Runtime, host: Host, designs: Iterable[StudyDesign]) -> float | None:
+    """Pure training of all their runs one after another; None while a run is unlike all that this host has trained."""
+    known: dict[RunSpec, float | None] = {}
+    total = 0.0
+    for planned in (run for design in designs for run in design.runs):
+        alike = planned.spec.model_copy(update={"seed": 0, "name": ""})  # repeats differ in these
+        if alike not in known:
+            known[alike] = _seconds(runtime, host, alike)
+        one = known[alike]
+        if one is None:
+            return None
+        total += one
+    return total
+
+
+def _seconds(runtime: Runtime, host: Host, spec: RunSpec) -> float | None:
+    admission = actions.attempt(partial(admit, spec, host, runtime.home))
+    if admission is None or admission.data is None:
+        return None
+    rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
+    return memory_estimate.training_seconds(spec, admission.data.images, rate) if rate else None

@@ -1,1 +1,0 @@
-"""XLA and Precision."""
