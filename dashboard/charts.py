@@ -2,6 +2,10 @@
 
 The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps the place. The
 wheel is left to the page: a drag across a chart is a zoom, which the page answers with the rows of that part (`plots.py`).
+
+Words can be read in the light and in the dark theme. Smoothed curves are computed here and not in the browser, where that would stand in a
+chart's specification and take a second copy of the rows: a specification is the same then for few points and for many, so that a chart
+which gets more of them stays where it is.
 """
 
 from __future__ import annotations
@@ -14,8 +18,46 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.panels import Group
+from dashboard.chart_panels import Group
 from gan_runtime.base.metrics import Panel
+
+# Streamlit gives axis labels a gray of contrast 3.7 in the light theme. Vega knows the background it draws on, so one
+# expression serves both themes; nothing in a chart's specification depends on the viewer.
+READABLE = f"luminance(background) > 0.5 ? '{palette.WORDS_ON_LIGHT}' : '{palette.WORDS_ON_DARK}'"
+
+
+def ink() -> alt.ExprRef:
+    """The color of words beside marks."""
+    return alt.ExprRef(READABLE)
+
+
+# Of every chart's specification: labels, titles and legend in that color; what a chart says itself stays. A chart is described as a
+# whole: a sentence for each of its marks took a browser half of the time that it draws the chart in.
+CONFIG = alt.Config(
+    mark=alt.MarkConfig(aria=False),
+    axis=alt.AxisConfig(labelColor=ink(), titleColor=ink()),
+    legend=alt.LegendConfig(labelColor=ink(), titleColor=ink()),
+    header=alt.HeaderConfig(labelColor=ink(), titleColor=ink()),
+    title=alt.TitleConfig(subtitleColor=ink()),
+).to_dict(validate=False)
+
+
+LIVE_SHARE = 0.03  # of a curve's points that a smoothed one is the mean of, on Live
+
+
+def with_smoothed(frame: pd.DataFrame, points: int, curve: str) -> pd.DataFrame:
+    """The rows, and a column `smoothed`: the mean of the last `points` values of `mean`, or of all where fewer came before.
+
+    `curve`: the column that tells the curves apart; the rows of each come in the order of x.
+    """
+    means = frame.groupby(curve, sort=False, observed=True)["mean"]
+    return frame.assign(smoothed=means.transform(lambda values: values.rolling(points, min_periods=1).mean()))
+
+
+def smoothed_points(share: float, points: int) -> int:
+    """How many points a smoothed one is the mean of, where a curve has at most so many."""
+    return max(1, round(share * points))
+
 
 SOLID, DASHED = [1, 0], [5, 3]
 ZOOM, WHOLE = (
@@ -110,72 +152,6 @@ def ground() -> alt.Chart:
     return rectangle.add_params(alt.selection_point(name=WHOLE, fields=["x"], on="dblclick", clear=False))
 
 
-def epoch_bars(rows: Rows, height: int = 260) -> alt.Chart:
-    """Training seconds of each epoch of one run. `rows` as `queries.epoch_times` gives it."""
-    return (
-        alt.Chart(rows)
-        .transform_calculate(begin="datum.epoch - 0.4", end="datum.epoch + 0.4")
-        .mark_bar(color=palette.NEUTRAL)
-        .encode(
-            x=alt.X(
-                "begin:Q",
-                title="Epoch",
-                axis=alt.Axis(tickMinStep=1, grid=False, format="d"),
-                scale=alt.Scale(zero=False),
-            ),
-            x2=alt.X2("end:Q"),
-            y=alt.Y("seconds:Q", title="Training time (s)"),
-            y2=alt.Y2Datum(0),
-            tooltip=[
-                alt.Tooltip("epoch:Q", title="Epoch", format="d"),
-                alt.Tooltip("seconds:Q", title="Seconds", format=".2f"),
-                alt.Tooltip("images_per_s:Q", title="Images/s", format=",.0f"),
-            ],
-        )
-        .properties(
-            title="How long does an epoch take?",
-            description="Bars: training seconds of each epoch.",
-            height=height,
-        )
-    )
-
-
-def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
-    """Own work and waiting of each worker in a step. `frame` as `queries.worker_times` gives it."""
-    parts = {"compute_s": "Own work", "wait_s": "Waiting for others and transfer"}
-    long = frame.melt(["rank", "wait_share"], list(parts), "part", "seconds").assign(
-        worker=lambda rows: "Worker " + rows["rank"].astype(str),
-        milliseconds=lambda rows: rows["seconds"] * 1000,
-        part=lambda rows: rows["part"].map(parts),
-    )
-    return (
-        alt.Chart(long)
-        .mark_bar()
-        .encode(
-            x=alt.X("milliseconds:Q", title="Time per step (ms)", axis=alt.Axis(grid=False)),
-            y=alt.Y("worker:N", title=None, sort=alt.SortField("rank")),
-            color=alt.Color(
-                "part:N",
-                title=None,
-                legend=legend(),
-                scale=scale_of(dict(zip(parts.values(), (palette.NEUTRAL, palette.WAITING), strict=True))),
-            ),
-            order=alt.Order("part:N"),
-            tooltip=[
-                alt.Tooltip("worker:N", title="Worker"),
-                alt.Tooltip("part:N", title="Part"),
-                alt.Tooltip("milliseconds:Q", title="Milliseconds", format=".1f"),
-                alt.Tooltip("wait_share:Q", title="Share waited", format=".0%"),
-            ],
-        )
-        .properties(
-            title="Who waits for whom?",
-            description="A bar for each worker: milliseconds of a step that it computes, and that it waits for others.",
-            height=height,
-        )
-    )
-
-
 def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
     """What the judging network made of the probed rows at one epoch. `rows` as `queries.histogram` gives it."""
     return (
@@ -204,31 +180,6 @@ def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
 
 def _share(series: str) -> str:
     return "Share" if series == Panel.series else f"Share of {series.lower()}"
-
-
-def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
-    """Weights or gradients of one network at one epoch, counts on a log scale that begins at 0, so that tails show."""
-    counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
-    return (
-        alt.Chart(rows)
-        .mark_bar(color=color, binSpacing=0)
-        .encode(
-            x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g")),
-            x2=alt.X2("right:Q"),
-            y=alt.Y("count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts),
-            y2=alt.Y2Datum(0),
-            tooltip=[
-                alt.Tooltip("left:Q", title="From", format=".3g"),
-                alt.Tooltip("right:Q", title="To", format=".3g"),
-                alt.Tooltip("count:Q", title="Count", format=","),
-            ],
-        )
-        .properties(
-            title=title,
-            description=f"Histogram after one epoch, counts on a log scale: {title}.",
-            height=height,
-        )
-    )
 
 
 def heading(text: str, subtitle: str | list[str] = "") -> alt.Title:

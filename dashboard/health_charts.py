@@ -12,8 +12,8 @@ import altair as alt
 import pandas as pd
 
 from dashboard import charts
+from dashboard.chart_panels import Group
 from dashboard.charts import Rows
-from dashboard.panels import Group
 from gan_runtime.base.metrics import FAMILIES, LOSS_SCALE
 
 # Equal values lie on each other: the dashes of a second line let the first one through.

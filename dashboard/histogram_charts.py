@@ -10,7 +10,7 @@ from typing import Any, cast
 import altair as alt
 import pandas as pd
 
-from dashboard.charts import heading, layered, legend
+from dashboard.charts import Rows, heading, layered, legend
 
 Domain = tuple[float, float] | None  # all that the values can be, where that is known
 OVERLAP = 2.5  # how many epochs high the highest point of a ridge is
@@ -149,3 +149,28 @@ def _titled(title: str, subtitle: str, height: int) -> dict[str, Any]:
     """Properties of a chart."""
     what = f"{title}. {subtitle}".strip()
     return {"title": heading(title, subtitle), "description": what, "height": height, "usermeta": CANVAS}
+
+
+def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
+    """Weights or gradients of one network at one epoch, counts on a log scale that begins at 0, so that tails show."""
+    counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
+    return (
+        alt.Chart(rows)
+        .mark_bar(color=color, binSpacing=0)
+        .encode(
+            x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g")),
+            x2=alt.X2("right:Q"),
+            y=alt.Y("count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts),
+            y2=alt.Y2Datum(0),
+            tooltip=[
+                alt.Tooltip("left:Q", title="From", format=".3g"),
+                alt.Tooltip("right:Q", title="To", format=".3g"),
+                alt.Tooltip("count:Q", title="Count", format=","),
+            ],
+        )
+        .properties(
+            title=title,
+            description=f"Histogram after one epoch, counts on a log scale: {title}.",
+            height=height,
+        )
+    )

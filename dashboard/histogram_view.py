@@ -14,7 +14,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, histogram_charts, panels, plots, run_selection, widgets, words
+from dashboard import chart_panels, histogram_charts, plots, run_selection, widgets, words
 from gan_runtime.base.metrics import GRADIENT, OF_PHASE, WEIGHT, histogram
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
@@ -54,7 +54,8 @@ def choices(histograms: list[str], metrics: list[str], known: Declared) -> list[
         Choice(
             "Losses of the steps",
             tuple(
-                Panel(loss.name, loss.title, loss.axis, panels.color(known, loss), True) for loss in losses
+                Panel(loss.name, loss.title, loss.axis, chart_panels.color(known, loss), True)
+                for loss in losses
             ),
         )
     )
@@ -90,15 +91,15 @@ def part_name(part: str, known: Declared) -> str:
 
 
 def _scores(histograms: list[str], known: Declared) -> tuple[Panel, ...]:
-    lines = [line for group in panels.judged(known, histograms) for line in group.lines]
+    lines = [line for group in chart_panels.judged(known, histograms) for line in group.lines]
     return tuple(
         _score_panel(line, known.histograms.get(line.name)) for line in lines if line.name in histograms
     )
 
 
-def _score_panel(line: panels.Line, judged: Judgement | None) -> Panel:
+def _score_panel(line: chart_panels.Line, judged: Judgement | None) -> Panel:
     if judged is None:
-        return Panel(line.name, line.label, panels.UNDECLARED_SCORE, line.color)
+        return Panel(line.name, line.label, chart_panels.UNDECLARED_SCORE, line.color)
     return Panel(line.name, judged.title, judged.axis, line.color, domain=judged.bounds)
 
 
@@ -118,7 +119,7 @@ def _values(part: str, histograms: list[str], known: Declared) -> tuple[Panel, .
 
 def _value_panel(name: str, title: str, known: Declared) -> Panel:
     network = _part(name).partition("/")[0]
-    return Panel(name, title, KINDS[_kind(name)[0]][1], panels.network_color(known, network))
+    return Panel(name, title, KINDS[_kind(name)[0]][1], chart_panels.network_color(known, network))
 
 
 def _kind(name: str) -> tuple[str, str]:
@@ -216,7 +217,7 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
                     st.caption(f"{panel.title}: not recorded up to epoch {epoch}.")
                 else:
                     key, named = f"{panel.series}.{row.run_id}", (panel.title, panel.axis, panel.color)
-                    plots.kept_chart(charts.value_histogram, frame, key, *named)
+                    plots.kept_chart(histogram_charts.value_histogram, frame, key, *named)
 
 
 def _picked(offered: list[Choice]) -> Choice:

@@ -19,8 +19,8 @@ import pandas as pd
 import streamlit as st
 from altair.utils import schemapi
 
-from dashboard import chart_style, charts, tables, words
-from dashboard.panels import Group
+from dashboard import charts, tables, words
+from dashboard.chart_panels import Group
 from dashboard.tables import Table
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
@@ -46,7 +46,7 @@ def specification(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(json.dumps(drawn.to_dict(validate=False)))
     has_ground = any(layer.get("data", {}).get("name") == charts.GROUND for layer in made.get("layer", ()))
     datasets = {"datasets": {charts.GROUND: _ground_row()}} if has_ground else {}
-    return {**made, **datasets, "config": chart_style.CONFIG}
+    return {**made, **datasets, "config": charts.CONFIG}
 
 
 @cache

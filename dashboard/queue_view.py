@@ -36,7 +36,7 @@ def show(runtime: Runtime) -> None:
     """What waits, with the buttons that change it; nothing while nothing waits and no other home has a device."""
     items = queries.queue_items(runtime.store)
     if not items:
-        of_other_homes(runtime)
+        show_other_homes(runtime)
         return
     st.header(f"Queue ({len(items)})", help=HELP)
     show_devices(runtime)
@@ -62,7 +62,7 @@ def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: S
                 on_click=_move,
                 args=(runtime, first.run_id, way),
             )
-        change(runtime, item)
+        change_after(runtime, item)
         if actions.button("Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"):
             actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in item]))
         if first.reason_code in WAITS_FOR_A_RUN:
@@ -85,7 +85,7 @@ def _study_line(study: StudyRow, waiting: list[RunRow]) -> str:
 
 
 IN_ITS_TURN = ""
-LAUNCH = "launch"  # the key of the choice there
+AFTER_AT_LAUNCH = "launch"  # the key of the choice there
 AFTER_HELP = (
     "The run keeps its place in the queue and starts in its turn, but not before that other run has ended: finished, stopped, failed, lost or "
     "deleted. A lost run that is resumed by itself has not ended."
@@ -93,7 +93,7 @@ AFTER_HELP = (
 ONLY_HELP = "If that other run is stopped, failed, lost or deleted, this one keeps waiting until somebody resumes that one or lets this one go."
 
 
-def choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> After | None:
+def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> After | None:
     """What a run is to wait for; nothing is asked while no other run waits or trains. `without`: runs that cannot be waited for."""
     live = {
         row.run_id: row for row in queries.runs(runtime.store) if row.is_live and row.run_id not in without
@@ -113,8 +113,8 @@ def choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> After |
     return After(str(chosen), "finished" if only else "ended")
 
 
-def fill(runtime: Runtime, key: str, after: After | None) -> None:
-    """Lets `choice` begin with that, unless the run before has ended by now: then there is nothing to wait for."""
+def fill_after(runtime: Runtime, key: str, after: After | None) -> None:
+    """Lets `after_choice` begin with that, unless the run before has ended by now: then there is nothing to wait for."""
     is_open = after is not None and any(
         row.is_live and row.run_id == after.run_id for row in queries.runs(runtime.store)
     )
@@ -122,11 +122,11 @@ def fill(runtime: Runtime, key: str, after: After | None) -> None:
     st.session_state[f"after.only.{key}"] = bool(after and is_open and after.condition == "finished")
 
 
-def change(runtime: Runtime, item: list[RunRow]) -> None:
+def change_after(runtime: Runtime, item: list[RunRow]) -> None:
     """For what waits: behind a button, so that the queue stays short."""
     first, run_ids = item[0], [row.run_id for row in item]
     with st.popover("After", icon=":material/hourglass_top:", type="tertiary"):
-        after = choice(runtime, first.run_id, run_ids)
+        after = after_choice(runtime, first.run_id, run_ids)
         if actions.button("Set", key=f"set_after.{first.run_id}"):
             actions.succeeded(lambda: runtime.commands.start_after(run_ids, after))
         st.caption(words.plain(words.capitalized(first.note)))
@@ -147,14 +147,14 @@ def show_devices(runtime: Runtime) -> None:
         st.caption(" · ".join(occupancy(runtime, look) for look in found))
 
 
-def taken(runtime: Runtime) -> None:
+def show_taken(runtime: Runtime) -> None:
     """Only what has a device."""
     for look in _looks():
         if look.holder:
             st.caption(f":material/lock: {occupancy(runtime, look)}")
 
 
-def of_other_homes(runtime: Runtime) -> None:
+def show_other_homes(runtime: Runtime) -> None:
     """Only what has a device and is not seen elsewhere on the page."""
     others = [look for look in _looks() if look.holder and not look.is_of(runtime.home.path.resolve())]
     if others:

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.charts import layered, legend
+from dashboard.charts import Rows, layered, legend, scale_of
 
 NEITHER = "Neither"  # work of no network, or of no phase
 WORK_NAMES = {
@@ -120,3 +120,69 @@ def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
         ]
     )
     return layered(frame, lines, points, title="How does it scale?", height=height)
+
+
+def epoch_bars(rows: Rows, height: int = 260) -> alt.Chart:
+    """Training seconds of each epoch of one run. `rows` as `queries.epoch_times` gives it."""
+    return (
+        alt.Chart(rows)
+        .transform_calculate(begin="datum.epoch - 0.4", end="datum.epoch + 0.4")
+        .mark_bar(color=palette.NEUTRAL)
+        .encode(
+            x=alt.X(
+                "begin:Q",
+                title="Epoch",
+                axis=alt.Axis(tickMinStep=1, grid=False, format="d"),
+                scale=alt.Scale(zero=False),
+            ),
+            x2=alt.X2("end:Q"),
+            y=alt.Y("seconds:Q", title="Training time (s)"),
+            y2=alt.Y2Datum(0),
+            tooltip=[
+                alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+                alt.Tooltip("seconds:Q", title="Seconds", format=".2f"),
+                alt.Tooltip("images_per_s:Q", title="Images/s", format=",.0f"),
+            ],
+        )
+        .properties(
+            title="How long does an epoch take?",
+            description="Bars: training seconds of each epoch.",
+            height=height,
+        )
+    )
+
+
+def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
+    """Own work and waiting of each worker in a step. `frame` as `queries.worker_times` gives it."""
+    parts = {"compute_s": "Own work", "wait_s": "Waiting for others and transfer"}
+    long = frame.melt(["rank", "wait_share"], list(parts), "part", "seconds").assign(
+        worker=lambda rows: "Worker " + rows["rank"].astype(str),
+        milliseconds=lambda rows: rows["seconds"] * 1000,
+        part=lambda rows: rows["part"].map(parts),
+    )
+    return (
+        alt.Chart(long)
+        .mark_bar()
+        .encode(
+            x=alt.X("milliseconds:Q", title="Time per step (ms)", axis=alt.Axis(grid=False)),
+            y=alt.Y("worker:N", title=None, sort=alt.SortField("rank")),
+            color=alt.Color(
+                "part:N",
+                title=None,
+                legend=legend(),
+                scale=scale_of(dict(zip(parts.values(), (palette.NEUTRAL, palette.WAITING), strict=True))),
+            ),
+            order=alt.Order("part:N"),
+            tooltip=[
+                alt.Tooltip("worker:N", title="Worker"),
+                alt.Tooltip("part:N", title="Part"),
+                alt.Tooltip("milliseconds:Q", title="Milliseconds", format=".1f"),
+                alt.Tooltip("wait_share:Q", title="Share waited", format=".0%"),
+            ],
+        )
+        .properties(
+            title="Who waits for whom?",
+            description="A bar for each worker: milliseconds of a step that it computes, and that it waits for others.",
+            height=height,
+        )
+    )

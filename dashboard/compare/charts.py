@@ -11,7 +11,7 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from dashboard import chart_style, charts, palette, smoothing
+from dashboard import charts, palette
 from dashboard.compare import results as compare_results
 from dashboard.compare.results import Result
 from gan_runtime.base.metrics import Metric
@@ -115,7 +115,7 @@ def _overlaid(
     what = f"{metric.title} of several runs as lines along {X_TITLES[x]}."
     layers = (charts.ground(), band, raw, bold, reader)
     shown = drawable(frame, metric, look.y)
-    rows = smoothing.with_smoothed(shown, smoothing.points_of(share, _longest(shown)), "run")
+    rows = charts.with_smoothed(shown, charts.smoothed_points(share, _longest(shown)), "run")
     return finished(rows, *layers, title=metric.title, description=what, height=height)
 
 
@@ -230,12 +230,10 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
     ends = pd.DataFrame([{"axis": name, "place": 0.0, "end": 1.0} for name in order])
     rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, x2=alt.X2("end:Q"))
-    names = alt.Chart(ends).mark_text(
-        align="left", dy=-14, fontSize=12, fontWeight=600, color=chart_style.ink()
-    )
+    names = alt.Chart(ends).mark_text(align="left", dy=-14, fontSize=12, fontWeight=600, color=charts.ink())
     values = [
         alt.Chart(ticks[ticks["align"] == side])
-        .mark_text(align=side, dy=15, color=chart_style.ink(), fontSize=12)
+        .mark_text(align=side, dy=15, color=charts.ink(), fontSize=12)
         .encode(x=x, y=y, text=alt.Text("text:N"))
         for side in compare_results.SIDES
     ]

@@ -8,8 +8,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.chart_style import ink
-from dashboard.charts import fitted_legend, heading, layered, legend, legend_rows, scale_of
+from dashboard.charts import fitted_legend, heading, ink, layered, legend, legend_rows, scale_of
 from gan_runtime.base.metrics import Metric
 
 NAMES = (2, 130)  # in the legend of a chart of a third of the page: columns, pixels of the longest

@@ -6,18 +6,21 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, data_summary, option_words, words
+from dashboard import actions, chart_panels, data_summary, health_charts, option_words, plots, words
 from dashboard.frame import places
-from dashboard.launch import fields, rate_preview
+from dashboard.launch import fields
 from dashboard.option_words import has_effect, needed
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import GROUPS, Option
+from gan_runtime.catalog import declared
 from gan_runtime.data import loading
 from gan_runtime.data.loading import KnownSet
+from gan_runtime.engines.rates import planned, rate_plan
 from gan_runtime.hardware import host_presets
 from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.records.home import Home
@@ -87,7 +90,7 @@ def show(preset: str, host: Host | None, look_again: Callable[[], None], filled:
             _group(preset, shown, filled)
             _not_in_use([option for option in options if option not in shown])
             if group == "Optimizer" and filled.spec is not None:
-                rate_preview.show(filled.spec, filled.known[filled.spec.dataset].rows)
+                _learning_rates(filled.spec, filled.known[filled.spec.dataset].rows)
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:
@@ -277,3 +280,20 @@ def _slow_here(option: Option, spec: RunSpec | None) -> None:
     st.button(
         "Use float32", icon=":material/build:", on_click=fields.put, args=(dict(host_presets.IN_FLOAT32),)
     )
+
+
+def _learning_rates(spec: RunSpec, rows: int) -> None:
+    """The rates of all networks over the epochs, on a data set of so many rows.
+
+    Nothing for constant rates, and none can be drawn for a run without a step.
+    """
+    steps_per_epoch = spec.steps_per_epoch(rows)
+    known = declared.of(spec.workload)
+    # Warm-up and schedule are the same for all networks.
+    if not steps_per_epoch or rate_plan(spec, known.networks[0].name, steps_per_epoch).is_constant:
+        return
+    titles = {network.name: network.title for network in known.networks}
+    colors = {title: chart_panels.network_color(known, name) for name, title in titles.items()}
+    wide = pd.DataFrame(planned(spec, steps_per_epoch)).rename(columns=titles)
+    frame = wide.melt("epoch", var_name="series", value_name="rate")
+    plots.chart(health_charts.planned_rates(frame, colors), key="launch.rates")

@@ -49,8 +49,8 @@ def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> 
         return
     admission = what_it_takes(runtime, spec, host)
     waits = accelerator_is_busy(runtime.store, spec, admission)
-    queue_view.taken(runtime)
-    after = queue_view.choice(runtime, queue_view.LAUNCH)
+    queue_view.show_taken(runtime)
+    after = queue_view.after_choice(runtime, queue_view.AFTER_AT_LAUNCH)
     if start_button("Add to the queue" if waits or after else "Start run"):
         actions.start(runtime, spec, preset, after)
     widgets.command_line(fields.command(preset, spec))

@@ -10,7 +10,7 @@ import pandas as pd
 from contourpy import contour_generator
 from numpy.typing import NDArray
 
-from dashboard import chart_style, palette
+from dashboard import charts, palette
 from dashboard.charts import heading, layered, legend
 
 SMOOTHED = 9
@@ -87,7 +87,7 @@ def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) ->
     bars = base.mark_bar(height=16).encode(
         color=who, tooltip=["label:N", alt.Tooltip("value:Q", title=axis, format=".3~g")]
     )
-    text = base.mark_text(align="left", dx=5, color=chart_style.ink()).encode(
+    text = base.mark_text(align="left", dx=5, color=charts.ink()).encode(
         text=alt.Text("value:Q", format=".2~f")
     )
     return layered(frame, bars, text, title=title, height=height)
@@ -192,7 +192,7 @@ def _walk(path: pd.DataFrame, color: str) -> tuple[alt.Chart, ...]:
     ]
     ends = (
         way.transform_filter(f"datum.side == '{side}'")
-        .mark_text(dy=dy, fontSize=12, fontWeight="bold", color=chart_style.ink())
+        .mark_text(dy=dy, fontSize=12, fontWeight="bold", color=charts.ink())
         .encode(text=alt.Text("label:N"))
         for side, dy in (("above", -13), ("below", 15))
     )

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, panels, plots, run_selection, widgets, words
+from dashboard import actions, chart_panels, plots, run_selection, widgets, words
 from dashboard.paper import charts, verdicts
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import words as paper_words
@@ -67,7 +67,7 @@ def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart
         path,
         title=known.network(one.network).title,
         subtitle=f"Loss from {one.loss.min():.2g} to {one.loss.max():.2g} nats",
-        color=panels.network_color(known, one.network),
+        color=chart_panels.network_color(known, one.network),
     )
 
 

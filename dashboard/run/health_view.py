@@ -15,8 +15,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import health_charts, panels, plots, smoothing, tables
-from dashboard.panels import Group
+from dashboard import chart_panels, charts, health_charts, plots, tables
+from dashboard.chart_panels import Group
 from dashboard.tables import Table
 from gan_runtime.base.metrics import FAMILIES, LEARNING_RATE, LOSS_SCALE, LOSSES, OTHERS, PANELS, SCORES
 from gan_runtime.catalog import declared
@@ -46,8 +46,8 @@ def curves(
     """Each group with the curves of its numbers within the window, and smoothed."""
     names = tuple(name for group in groups for name in group.names)
     frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
-    points = smoothing.points_of(smoothing.LIVE_SHARE, max_points)
-    rows = smoothing.with_smoothed(frame.drop(columns="run_id"), points, "metric")
+    points = charts.smoothed_points(charts.LIVE_SHARE, max_points)
+    rows = charts.with_smoothed(frame.drop(columns="run_id"), points, "metric")
     return [(group, tables.of_curves(rows[rows["metric"].isin(group.names)])) for group in groups]
 
 
@@ -70,7 +70,7 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
         if metric.panel not in (LOSSES, SCORES)
     ]
     groups = sorted(
-        panels.groups(declared.of(workload), table),
+        chart_panels.groups(declared.of(workload), table),
         key=lambda group: (not group.per_epoch, not group.per_epoch and group.panel.name not in usual),
     )
     named = [group for group in groups if group.panel.name != OTHERS]

@@ -10,9 +10,9 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import charts, panels, plots, rendering, step_charts, widgets, words
+from dashboard import chart_panels, charts, plots, rendering, step_charts, widgets, words
+from dashboard.chart_panels import Group
 from dashboard.frame import places
-from dashboard.panels import Group
 from dashboard.run import health_view, record_view
 from dashboard.samples import sample_images
 from gan_runtime.base.metrics import LOSSES, SCORES
@@ -21,7 +21,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
 
-LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
+LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as where they are drawn
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
 Made = TypeVar("Made")
@@ -114,7 +114,7 @@ def _zoomed(run_id: str) -> str:
 
 def _losses(store: Store, row: RunRow, points: int) -> None:
     zoomed = _zoomed(row.run_id)
-    groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
+    groups = tuple(chart_panels.of_panel(declared.of(row.workload), LOSSES))
     asked = (row.run_id, groups, points, plots.zoom_window(zoomed))
     drawn = shared(store, row, rendering.age_s(row.accelerator), health_view.curves, *asked)
     if not groups:
@@ -155,11 +155,11 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
     known = declared.of(row.workload)
     parts: list[Callable[[], None]] = [
         partial(_scores, store, row, group, place)
-        for place, group in enumerate(panels.of_panel(known, SCORES))
+        for place, group in enumerate(chart_panels.of_panel(known, SCORES))
     ]
     parts += [
         partial(_score_histogram, store, row, group, epoch, place)
-        for place, group in enumerate(panels.judged(known))
+        for place, group in enumerate(chart_panels.judged(known))
     ]
     parts.append(partial(_epochs, store, row))
     for begin in range(0, len(parts), ACROSS):
@@ -193,7 +193,7 @@ def _epochs(store: Store, row: RunRow) -> None:
     if epochs.empty:
         _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
     else:
-        plots.kept_chart(charts.epoch_bars, epochs.arrow, f"epochs.{row.run_id}")
+        plots.kept_chart(step_charts.epoch_bars, epochs.arrow, f"epochs.{row.run_id}")
 
 
 def _workers(store: Store, row: RunRow) -> None:
@@ -210,7 +210,7 @@ def _workers(store: Store, row: RunRow) -> None:
         )
         return
     st.caption(words.waiting(list(times["compute_s"]), float(times["wait_share"].max())))
-    plots.chart(charts.worker_bars(times), key=f"workers.{row.run_id}")
+    plots.chart(step_charts.worker_bars(times), key=f"workers.{row.run_id}")
 
 
 def _phases_line(store: Store, row: RunRow) -> None:

@@ -9,8 +9,8 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, panels, plots, run_selection, widgets, words
-from dashboard.panels import Group
+from dashboard import chart_panels, charts, plots, run_selection, widgets, words
+from dashboard.chart_panels import Group
 from dashboard.samples import sample_images, timelapse
 from dashboard.samples.timelapse import Strip
 from gan_runtime.catalog import declared
@@ -102,7 +102,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
         st.caption(SAME_INPUTS if queries.same_inputs(store, run_ids) else OTHER_INPUTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
-        st.html(_scores_line(panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))
+        st.html(_scores_line(chart_panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))
     colors = run_selection.colors(rows)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(
@@ -146,7 +146,7 @@ def _one_run(
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
-    judged = panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else []
+    judged = chart_panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else []
     for place, group in enumerate(judged):
         scores = own[own["name"].isin(group.names)]
         if len(scores):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from dashboard import chart_style, option_words, palette, words
+from dashboard import charts, option_words, palette, words
 from dashboard.charts import layered, legend
 from gan_runtime.studies import references
 from gan_runtime.studies.estimates import OnMachine
@@ -158,7 +158,7 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
             alt.Tooltip("seconds:Q", title="Seconds per epoch", format=".3~g"),
         ]
     )
-    words = alt.value(chart_style.ink())
+    words = alt.value(charts.ink())
     # The paper's labels stand below its line and ours above, and an unseen point above all keeps both off the legend.
     below = (
         base.transform_filter(alt.datum.who == PUBLISHED)
@@ -205,7 +205,7 @@ def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     )
     text = (
         alt.Chart()
-        .mark_text(dy=-8, color=chart_style.ink())
+        .mark_text(dy=-8, color=charts.ink())
         .encode(x=alt.X("devices:O"), y=alt.Y("max(total):Q"), text=alt.Text("max(total):Q", format=".3~g"))
     )
     room = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dashboard import charts, words
+from dashboard import step_charts, words
 
 
 def test_the_bars_of_workers_are_their_own_work_and_their_waiting() -> None:
@@ -17,7 +17,7 @@ def test_the_bars_of_workers_are_their_own_work_and_their_waiting() -> None:
             "wait_share": [0.75, 0.25],
         }
     )
-    rows = charts.worker_bars(times).data
+    rows = step_charts.worker_bars(times).data
     assert rows.groupby("worker")["milliseconds"].sum().round(6).to_dict() == {
         "Worker 0": 400.0,
         "Worker 1": 400.0,

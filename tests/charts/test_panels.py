@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import charts, health_charts, palette, panels, words
+from dashboard import chart_panels, charts, health_charts, palette, words
 from gan_runtime import catalog
 from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, OTHERS, SCORES, Metric, Network, Panel
 from gan_runtime.catalog import declared
@@ -51,14 +51,14 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> Declared:
 
 def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(stranger: Declared) -> None:
     names = ("painter", "critic", "encoder", "unheard_of")
-    colors = [panels.network_color(stranger, name) for name in names]
+    colors = [chart_panels.network_color(stranger, name) for name in names]
     assert colors == [palette.GENERATOR, palette.DISCRIMINATOR, palette.NETWORKS[2], palette.NEUTRAL]
-    assert [panels.network_color(PAIR, network.name) for network in PAIR.networks] == colors[:2]
+    assert [chart_panels.network_color(PAIR, network.name) for network in PAIR.networks] == colors[:2]
 
 
 def test_losses_of_one_network_have_names_of_their_own() -> None:
     known = declared.of("shower_3dgan")
-    (losses,) = panels.of_panel(known, LOSSES)
+    (losses,) = chart_panels.of_panel(known, LOSSES)
     assert list(losses.colors) == ["G, first", "G, second", "D, real", "D, generated"]
     assert [known.loss_title(loss) for loss in known.losses] == [
         *("Loss G, first", "Loss G, second"),
@@ -70,7 +70,7 @@ def test_losses_of_one_network_have_names_of_their_own() -> None:
 def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their_own(
     stranger: Declared,
 ) -> None:
-    groups = panels.groups(stranger, stranger.table(["slope", "cell_energy"]).values())
+    groups = chart_panels.groups(stranger, stranger.table(["slope", "cell_energy"]).values())
     drawn = {group.panel.heading: group.names for group in groups}
     assert drawn[LOSSES] == ("loss_critic",)
     assert drawn[SCORES] == ("c_real", "c_painted")
@@ -84,17 +84,18 @@ def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their
 def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Declared) -> None:
     table = stranger.table(["cell_energy"])
     colors = [
-        panels.color(stranger, table[name]) for name in ("c_real", "c_painted", "loss_critic", "cell_energy")
+        chart_panels.color(stranger, table[name])
+        for name in ("c_real", "c_painted", "loss_critic", "cell_energy")
     ]
     assert colors == [palette.REAL, palette.GENERATOR, palette.DISCRIMINATOR, palette.NEUTRAL]
 
 
 def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(stranger: Declared) -> None:
-    [judged] = panels.judged(stranger)
+    [judged] = chart_panels.judged(stranger)
     frame = pd.DataFrame({"name": ["score/real"], "left": [-3.0], "right": [4.0], "share": [1.0]})
     x = charts.score_histogram(frame, judged).to_dict()["encoding"]["x"]
     assert (x["title"], x["scale"]) == ("Critic's value", {"zero": False})
-    [pair] = panels.judged(PAIR)
+    [pair] = chart_panels.judged(PAIR)
     assert pair.panel.domain == (0.0, 1.0)
     assert pair.names == ("score/real", "score/fake")
 
@@ -102,30 +103,30 @@ def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(stranger
 def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
     energy = Judgement("energy", "Energy of a shower", "Energy (GeV)", 0.0, 500.0)
     width, height = (Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height"))
-    groups = panels.judged(Declared(judgements=(energy, width, height)), ["score/width", "score/edge"])
+    groups = chart_panels.judged(Declared(judgements=(energy, width, height)), ["score/width", "score/edge"])
     assert [(group.axis, group.names, group.panel.domain) for group in groups] == [
         ("Energy (GeV)", ("score/energy",), (0.0, 500.0)),
         ("Length (mm)", ("score/width", "score/height"), None),
         ("Score", ("score/edge",), None),
     ]
-    assert panels.judged(Declared()) == []
+    assert chart_panels.judged(Declared()) == []
 
 
 def test_equal_colors_are_told_apart_by_dashes() -> None:
     names = ["gradient_norm_generator@g_1", "gradient_norm_generator@g_2"]
     table = PAIR.table(names)
-    [group] = panels.groups(PAIR, [table[name] for name in names])
+    [group] = chart_panels.groups(PAIR, [table[name] for name in names])
     assert list(group.colors) == ["G, g_1", "G, g_2"]
     frame = pd.DataFrame({"metric": names, "epoch": 1, "step": 4, "value": [0.5, 0.25]})
     line = health_charts.over_epochs(frame, group).to_dict()["layer"][0]
     assert line["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [6, 4]]
 
 
-def by_class(names: list[str]) -> list[panels.Group]:
+def by_class(names: list[str]) -> list[chart_panels.Group]:
     """The charts of scores of real and of generated images of these classes."""
     stored = [f"score/{side}/{name}" for name in names for side in ("fake", "real")]
     table = PAIR.table(stored)
-    return panels.groups(PAIR, [metric for name, metric in table.items() if name in stored])
+    return chart_panels.groups(PAIR, [metric for name, metric in table.items() if name in stored])
 
 
 def test_judged_classes_are_drawn_together_under_their_names() -> None:
@@ -142,7 +143,7 @@ def test_judged_classes_are_drawn_together_under_their_names() -> None:
 
 def test_a_number_of_a_class_that_nobody_has_declared_is_called_by_its_parts() -> None:
     table = declared.of("removed_gan").table(["score/margin/cat", "score/margin/dog"])
-    [group] = panels.groups(declared.of("removed_gan"), table.values())
+    [group] = chart_panels.groups(declared.of("removed_gan"), table.values())
     assert (group.panel.heading, list(group.colors)) == ("Margin, by class", ["cat", "dog"])
 
 
@@ -168,7 +169,7 @@ def test_no_name_of_a_legend_is_cut(stranger: Declared, draw: Callable[..., alt.
     """Long names stand in columns that are as wide as they are, on the narrowest chart too."""
     names = [f"update_ratio_critic@phase_with_a_long_name_{number}" for number in range(5)]
     table = stranger.table(names)
-    [group] = panels.groups(stranger, [table[name] for name in names])
+    [group] = chart_panels.groups(stranger, [table[name] for name in names])
     [drawn, *others] = legends(draw(alt.NamedData("rows"), group).to_dict())
     longest = charts.LETTER * max(map(len, group.colors))
     assert all(other == drawn for other in others)
@@ -177,7 +178,7 @@ def test_no_name_of_a_legend_is_cut(stranger: Declared, draw: Callable[..., alt.
 
 
 def test_few_short_names_stand_in_one_row() -> None:
-    [group] = panels.of_panel(PAIR, LOSSES)
+    [group] = chart_panels.of_panel(PAIR, LOSSES)
     assert legends(charts.step_curves(alt.NamedData("rows"), group).to_dict())[0]["columns"] == 0
     assert charts.legend_rows(dict.fromkeys("0123456789", "")) == 2
 
@@ -198,7 +199,7 @@ def test_what_is_usual_of_a_panel_is_drawn_behind_its_numbers(
 ) -> None:
     metrics = (Metric("slope", "Slope", "Slope", "Slopes", per_epoch=per_epoch),)
     known = Declared(metrics=metrics, panels=(Panel("Slopes", usual=usual),))
-    [group] = panels.groups(known, known.table().values())
+    [group] = chart_panels.groups(known, known.table().values())
     draws = [health_charts.over_epochs] if per_epoch else [health_charts.over_steps, charts.step_curves]
     for draw in draws:
         spec = draw(alt.NamedData("rows"), group).to_dict()
@@ -216,7 +217,7 @@ def values(layer: dict[str, Any], spec: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("workload", ["shower_3dgan", "pix2pix"])
 def test_weighted_losses_which_fall_by_decades_have_a_logarithmic_axis(workload: str) -> None:
-    [group] = panels.of_panel(declared.of(workload), LOSSES)
+    [group] = chart_panels.of_panel(declared.of(workload), LOSSES)
     layers = charts.step_curves(alt.NamedData("rows"), group).to_dict()["layer"]
     [y, *_] = [
         layer["encoding"]["y"] for layer in layers if "field" in layer.get("encoding", {}).get("y", {})
@@ -267,7 +268,7 @@ def test_workloads_that_are_shown_together_keep_their_order(stranger: Declared) 
 
 
 def test_a_second_loss_of_a_network_is_dashed_and_the_legend_tells_it() -> None:
-    losses = panels.of_panel(declared.of("shower_3dgan"), LOSSES)[0]
+    losses = chart_panels.of_panel(declared.of("shower_3dgan"), LOSSES)[0]
     layers = charts.step_curves(alt.NamedData("rows"), losses).to_dict()["layer"]
     dashes = [
         layer["encoding"]["strokeDash"] for layer in layers if "strokeDash" in layer.get("encoding", {})
@@ -280,6 +281,6 @@ def test_a_second_loss_of_a_network_is_dashed_and_the_legend_tells_it() -> None:
 
 
 def test_lines_of_colors_of_their_own_are_not_dashed() -> None:
-    losses = panels.of_panel(PAIR, LOSSES)[0]
+    losses = chart_panels.of_panel(PAIR, LOSSES)[0]
     spec = charts.step_curves(alt.NamedData("rows"), losses).to_dict()
     assert all("strokeDash" not in layer.get("encoding", {}) for layer in spec["layer"])

@@ -7,8 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.chart_style import ink
-from dashboard.charts import heading, layered, legend, scale_of
+from dashboard.charts import heading, ink, layered, legend, scale_of
 
 NAMES, NARROW = (
     (2, 190),
