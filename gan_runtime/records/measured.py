@@ -226,7 +226,7 @@ class Profile(Record):
     tables = (
         RowTable(
             "profiles",
-            ("attempt", "step", "steps", "phase", "network", "category", "seconds", "share"),
+            ("attempt", "step", "steps", "network", "category", "seconds", "share", "phase"),
             each="shares",
             series=Series(),
             is_public=True,
