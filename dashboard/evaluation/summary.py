@@ -65,7 +65,9 @@ def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
     for name, wins in _wins(shown, scores).items():
         share = sum(wins) / len(wins)
         grade = "better than" if share >= MOST else "worse than" if share <= 1.0 - MOST else "level with"
-        graded.setdefault(grade, []).append(f"the {name} ({sum(wins)} of {words.things(len(wins), 'score')})")
+        graded.setdefault(grade, []).append(
+            f"the {name} (better in {sum(wins)} of {words.things(len(wins), 'score')})"
+        )
     parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if graded.get(grade)]
     metric, score = shown.metric(main), scores[main]
     others = [f"{name} {number(metric, value)}" for name, value in _baselines(shown, score).items()]

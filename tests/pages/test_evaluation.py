@@ -63,7 +63,7 @@ def test_scores_are_held_against_their_baselines_first() -> None:
     beaten = {"copy": 2.0, "replay": 0.5}
     scores = [Score(name=name, value=1.0, floor=1.0, baselines=beaten) for name in "abc"]
     assert summary.verdict(shown(*scores, replay="replay", copy="copied row"), "r") == (
-        "**Better than the copied row (3 of 3 scores), worse than the replay (0 of 3 scores).** "
+        "**Better than the copied row (better in 3 of 3 scores), worse than the replay (better in 0 of 3 scores).** "
         "a: 1.00, replay 0.50, copied row 2.00."
     )
 
