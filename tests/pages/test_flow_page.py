@@ -63,7 +63,7 @@ def test_the_summary_compares_with_replay_copied_frame_and_solver(show: Show, tr
     }
     assert app.metric[0].label == "RMSE over a period", "what is read first"
     assert rollouts.HORIZON_HELP in app.metric[1].help
-    better = "**Better than the copied frame (5 of 5 scores), level with the replay (1 of 2 scores).**"
+    better = "**Better than the copied frame (better in 5 of 5 scores), level with the replay (better in 1 of 2 scores).**"
     assert f"{better} RMSE over a period: 0.0500, replay 0.1500, copied frame 0.2500." in texts(app)
     assert charts(app) == ["How far is each score from the replay?"], "only the open tab draws"
     assert not app.get("bidi_component")
