@@ -10,7 +10,7 @@ from typing import Any, cast
 import altair as alt
 import pandas as pd
 
-from dashboard.charts import Rows, heading, layered, legend
+from dashboard.charts import Rows, fitted_legend, heading, layered
 
 Domain = tuple[float, float] | None  # all that the values can be, where that is known
 OVERLAP = 2.5  # how many epochs high the highest point of a ridge is
@@ -91,7 +91,7 @@ def run_overlay(
     base = alt.Chart().encode(
         x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
         y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="~%"), stack=None),
-        color=alt.Color("run:N", title=None, legend=legend(), scale=scale),
+        color=alt.Color("run:N", title=None, legend=fitted_legend(colors), scale=scale),
     )
     area = base.mark_area(interpolate="monotone", opacity=0.12)
     line = base.mark_line(interpolate="monotone", strokeWidth=2)
