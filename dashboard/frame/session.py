@@ -42,9 +42,9 @@ def prepare_other_pages() -> None:
 
 def _prepare() -> None:
     importlib.import_module("streamlit.emojis")  # which a page else waits for when it first draws buttons
-    rooms = Path(__file__).resolve().parent.parent
-    for path in sorted(rooms.glob("*/*view.py")):
-        importlib.import_module(f"dashboard.{path.parent.name}.{path.stem}")
+    dashboard = Path(__file__).resolve().parent.parent
+    for path in sorted((*dashboard.glob("*view.py"), *dashboard.glob("*/*view.py"))):
+        importlib.import_module(".".join(path.relative_to(dashboard.parent).with_suffix("").parts))
     # What was loaded stays until the process ends. A look at all of it takes 0.1 s of a core, and there are many in an hour.
     gc.collect()
     gc.freeze()
