@@ -19,7 +19,7 @@ import pytest
 
 from gan_runtime.base import processor
 from gan_runtime.device_locks.locks import FOLDER_VARIABLE
-from gan_runtime.engines.tf import flags as tf_flags
+from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
@@ -31,7 +31,7 @@ from tests.support.engines.jax_process import JaxProcess
 from tests.support.hosts import CORES, stated_host
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-tf_flags.keep_jax_out()  # tests of JAX have processes of their own
+tf_process.keep_jax_out()  # tests of JAX have processes of their own
 
 POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
 # Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone

@@ -19,7 +19,7 @@ from dashboard.data import sets_view
 from dashboard.frame import access
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
-from gan_runtime.catalog.preparation import Preparation
+from gan_runtime.catalog.domain import Preparation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import preparations, prepared, previews, uploads
 from gan_runtime.data.preparations import PREPARATIONS, Asked

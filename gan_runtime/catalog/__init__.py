@@ -107,17 +107,17 @@ ENGINES: dict[str, EngineEntry] = {
         title="TensorFlow",
         summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
         module="gan_runtime.engines.tf.distribute",
-        flags="gan_runtime.engines.tf.flags",
+        flags="gan_runtime.engines.tf.process",
         tiles="gan_runtime.engines.tf.tiles",
-        cluster="gan_runtime.engines.tf.cluster",
+        cluster="gan_runtime.engines.tf.process",
     ),
     "jax": EngineEntry(
         title="JAX",
         summary="One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU cores.",
         module="gan_runtime.engines.jax.spmd",
-        flags="gan_runtime.engines.jax.flags",
+        flags="gan_runtime.engines.jax.process",
         tiles="gan_runtime.engines.jax.tiles",
-        cluster="gan_runtime.engines.jax.cluster",
+        cluster="gan_runtime.engines.jax.process",
     ),
 }
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError, quoted
-from gan_runtime.catalog.preparation import HDF5_SUFFIXES
+from gan_runtime.catalog.domain import HDF5_SUFFIXES
 from gan_runtime.data import hdf5_problems
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_files import readable

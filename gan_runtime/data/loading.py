@@ -19,7 +19,7 @@ from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, GanRuntimeError, HomeError, quoted
 from gan_runtime.base.fields import Fields
 from gan_runtime.catalog import WorkloadEntry
-from gan_runtime.catalog.preparation import Promised
+from gan_runtime.catalog.domain import Promised
 from gan_runtime.data import mnist, prepared
 from gan_runtime.data.contract import Availability, DataSet
 from gan_runtime.data.preparations import PREPARATIONS

@@ -21,8 +21,8 @@ from typing import Any, Protocol, cast
 from gan_runtime.base import disk, options
 from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.base.options import Option, OptionRecord
+from gan_runtime.catalog.domain import Preparation
 from gan_runtime.catalog.domains import DOMAINS
-from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.data import keras_sets, picture_files, prepared, previews
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_options import PairOptions, PictureOptions

@@ -21,7 +21,7 @@ from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.errors import SurfaceError
 from gan_runtime.data import loading
 from gan_runtime.engines.task import read_by_workload, workload_of
-from gan_runtime.engines.tf import flags as tf_flags
+from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.evaluation.surface_options import NAME
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.answer import Answer, Curve, Series
@@ -127,7 +127,7 @@ def compute(subject: Subject) -> Evaluated:
         DatasetError: the run's data set is gone.
         SurfaceError: its weights have not moved in two directions.
     """
-    tf_flags.keep_jax_out()
+    tf_process.keep_jax_out()
     keep_scikit_learn_out()
     run, size = subject.run, subject.options.size
     states, spec = snapshots.load(run.snapshots), run.spec()

@@ -21,7 +21,7 @@ from gan_runtime.base import processor
 from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.base.tpu_advice import advice
-from gan_runtime.engines.tf import flags as tf_flags
+from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.hardware import framework_settings, jax_devices
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.engine_rules import NO_KERAS_LOOP_ON_A_TPU
@@ -203,7 +203,7 @@ def has_tpu() -> bool:
 
 def _tensorflow() -> Any | None:
     """None where it is not installed and JAX is, as on hosts that it is no longer built for."""
-    tf_flags.keep_jax_out()
+    tf_process.keep_jax_out()
     try:
         import tensorflow as tf
     except ImportError:

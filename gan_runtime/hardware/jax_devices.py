@@ -31,7 +31,7 @@ def is_installed() -> bool:
     """Whether there is a JAX at all; without one only TensorFlow trains."""
     return (
         importlib.util.find_spec("jaxlib") is not None
-    )  # `jax` itself may be kept out of this process (tf_flags)
+    )  # `jax` itself may be kept out of this process (tf_process)
 
 
 def ask(accelerator: str) -> Reached | None:

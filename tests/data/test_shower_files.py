@@ -61,7 +61,7 @@ def test_a_last_part_of_empty_events_is_no_wrong_unit(
 ) -> None:
     columns = authors_columns()
     columns["ECAL"][-1] = 0.0
-    monkeypatch.setattr("gan_runtime.domains.showers.hdf5_preparation.AT_ONCE", len(columns["ECAL"]) - 1)
+    monkeypatch.setattr("gan_runtime.domains.showers.file_conversion.AT_ONCE", len(columns["ECAL"]) - 1)
     assert prepare(home, AUTHORS, written(tmp_path / "Ele.h5", columns)).rows >= 4
 
 

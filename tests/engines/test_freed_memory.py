@@ -12,7 +12,7 @@ PAGES = 20_000_000 // os.sysconf("SC_PAGE_SIZE")  # of one array
 # A thread takes, fills and frees 20 MB five times; prints the pages that the system had to give it for the last four.
 STEPS = """
 import ctypes, resource, sys, threading
-from gan_runtime.engines.tf.flags import keep_freed_memory
+from gan_runtime.engines.tf.process import keep_freed_memory
 if sys.argv[1] == "keep":
     print(keep_freed_memory())
 libc = ctypes.CDLL(None)

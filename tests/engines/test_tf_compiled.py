@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from gan_runtime.engines.tf import flags as tf_flags
+from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.spec import RunSpec
 from tests.support.engines.small_engines import MakeEngine
 
@@ -50,7 +50,7 @@ def test_flags_are_set_for_autocluster_alone(
 ) -> None:
     # A copy: what the function sets must not reach the processes that later tests start.
     monkeypatch.setattr(os, "environ", {"TF_XLA_FLAGS": given} if given else {})
-    tf_flags.set_flags(RunSpec.parse({"xla": xla}), "cpu")
+    tf_process.set_flags(RunSpec.parse({"xla": xla}), "cpu")
     assert os.environ.get("TF_XLA_FLAGS") == flags
 
 
@@ -72,7 +72,7 @@ def test_as_many_replicas_as_cores_get_one_thread_an_operation(
 ) -> None:
     monkeypatch.setattr(os, "environ", {})
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    tf_flags.set_flags(RunSpec.parse(options), accelerator)
+    tf_process.set_flags(RunSpec.parse(options), accelerator)
     assert (os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("TF_NUM_INTEROP_THREADS")) == threads
 
 
@@ -96,11 +96,11 @@ def test_small_layers_on_two_cores_get_one_thread_an_operation_while_they_train(
     monkeypatch.setattr(os, "environ", {})
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     spec = RunSpec.parse({"workload": "pix2pix", "dataset": "karman", **options})
-    tf_flags.set_flags(spec, "cpu", trains=trains)
+    tf_process.set_flags(spec, "cpu", trains=trains)
     assert (os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("TF_NUM_INTEROP_THREADS")) == threads
 
 
 def test_threads_that_a_person_has_set_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"TF_NUM_INTRAOP_THREADS": "3"})
-    tf_flags.set_flags(RunSpec.parse({"replicas": 256}), "cpu")
+    tf_process.set_flags(RunSpec.parse({"replicas": 256}), "cpu")
     assert os.environ["TF_NUM_INTRAOP_THREADS"] == "3"

@@ -13,7 +13,7 @@ import pytest
 
 from gan_runtime import worker
 from gan_runtime.base.cluster import Members, Place, tf_config, without_cluster
-from gan_runtime.engines.tf import cluster as tf_cluster
+from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY
 from gan_runtime.spec import RunSpec
@@ -22,7 +22,7 @@ from tests.support.worker_places import answer
 
 FIND = """
 import json, os, sys
-from gan_runtime.engines.jax.cluster import place
+from gan_runtime.engines.jax.process import place
 from tests.support.worker_places import answer
 for case in sys.stdin.read().splitlines():
     print(json.dumps(answer(place, *json.loads(case))))
@@ -48,7 +48,7 @@ def of_jax(cases: list[Case]) -> list[Any]:
 
 def of_tensorflow(cases: list[Case]) -> list[Any]:
     """In this process, which has TensorFlow."""
-    return [answer(tf_cluster.place, *case) for case in cases]
+    return [answer(tf_process.place, *case) for case in cases]
 
 
 class InternalError(Exception):

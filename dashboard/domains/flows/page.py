@@ -20,8 +20,8 @@ from dashboard.evaluation.shown import DomainPage, DomainTab, OptionChoices, Sco
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.domains.flows import domain as published_times
 from gan_runtime.domains.flows import evaluation
-from gan_runtime.domains.flows import published as published_times
 from gan_runtime.domains.flows.score_metrics import BY_NAME, SCORES
 from gan_runtime.engines.tiling.stopwatch import WAYS
 from gan_runtime.records.answer import Score

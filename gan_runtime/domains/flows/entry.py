@@ -9,8 +9,15 @@ from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Size, WorkloadEntry
-from gan_runtime.domains.flows.declared_metrics import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
 from gan_runtime.domains.flows.fields import LEAST_TILE, MOST_TILE, fitted, reads
+from gan_runtime.domains.flows.score_metrics import (
+    JUDGEMENTS,
+    NETWORKS,
+    PANELS,
+    PICTURES,
+    WORKLOAD_METRICS,
+    G,
+)
 
 NetworkSize = Literal["small", "full"]
 Flip = Literal["none", "vertical", "horizontal"]
@@ -245,7 +252,7 @@ ENTRY = WorkloadEntry(
     module="gan_runtime.domains.flows.workload",
     options=Pix2pixOptions,
     networks=NETWORKS,
-    metrics=METRICS,
+    metrics=WORKLOAD_METRICS,
     judgements=JUDGEMENTS,
     pictures=PICTURES,
     averaged=G,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.domains.flows import unet
-from gan_runtime.domains.flows.declared_metrics import GENERATED
 from gan_runtime.domains.flows.entry import Pix2pixOptions
 from gan_runtime.domains.flows.fields import LATER
+from gan_runtime.domains.flows.score_metrics import GENERATED
 from gan_runtime.domains.flows.unet import discriminator, generator
 from gan_runtime.workloads.contract import (
     Arrays,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gan_runtime.catalog.domain import Domain
+from gan_runtime.catalog.domain import HDF5_SUFFIXES, Domain, Preparation
 from gan_runtime.catalog.entries import Preset, Renderer
-from gan_runtime.catalog.preparation import HDF5_SUFFIXES, Preparation
 from gan_runtime.domains.showers import entry, published
 from gan_runtime.domains.showers.preparation_options import (
     AuthorsOptions,
@@ -39,7 +38,7 @@ PREPARATIONS = {
         "Showers of the 3DGAN's authors",
         "Their HDF5 files: cells of 51 × 51 × 25, energy, measured angle.",
         AuthorsOptions,
-        maker="gan_runtime.domains.showers.hdf5_preparation",
+        maker="gan_runtime.domains.showers.file_conversion",
         source="an HDF5 file, or a folder of them",
         suffixes=HDF5_SUFFIXES,
         name="showers_hdf5",

@@ -9,10 +9,17 @@ from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import Fields, needed
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Size, WorkloadEntry
-from gan_runtime.domains.showers.declared_metrics import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
 from gan_runtime.domains.showers.fields import ANGLE, AUTHORS_GRID, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.domains.showers.layer_tables import LayerPlan, plan
 from gan_runtime.domains.showers.published import PUBLISHED
+from gan_runtime.domains.showers.score_metrics import (
+    JUDGEMENTS,
+    NETWORKS,
+    PANELS,
+    PICTURES,
+    WORKLOAD_METRICS,
+    G,
+)
 
 NetworkSize = Literal["full", "tiny"]
 # Grids that the full networks are for: the authors', and data sets 2 and 3 of the CaloChallenge (alpha, r, layer).
@@ -213,7 +220,7 @@ ENTRY = WorkloadEntry(
     module="gan_runtime.domains.showers.workload",
     options=ShowerGanOptions,
     networks=NETWORKS,
-    metrics=METRICS,
+    metrics=WORKLOAD_METRICS,
     judgements=JUDGEMENTS,
     pictures=PICTURES,
     averaged=G,

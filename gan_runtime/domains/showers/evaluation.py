@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
-from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
@@ -12,10 +13,13 @@ from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
 from gan_runtime.domains.showers import published
 from gan_runtime.domains.showers.fields import ENERGY, SHOWERS
-from gan_runtime.domains.showers.score_metrics import METRICS
+from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
+from gan_runtime.evaluation.catalog import Grid, Report
 from gan_runtime.jobs.job import ON_THE_CPU
+from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_state import answers_of
 from gan_runtime.training import checkpoints
 
 NAME = "physics"
@@ -106,9 +110,37 @@ PHYSICS = Evaluation(
     published=published.SCORES,
     work="gan_runtime.domains.showers.measurement:measure",
     aliases=("physics",),
-    report="gan_runtime.domains.showers.report:report",
+    report="gan_runtime.domains.showers.evaluation:report",
     files={"submission": SUBMISSION_FILE},
     earlier_jobs=("measure_physics",),
     busy="the showers of run {run_id} are being measured",
     environment=ON_THE_CPU,
 )
+
+
+# ---- report ---------------------------------------------------------------------------------------
+
+COLUMNS = ("Score", "Generated", "Real ones among themselves")
+
+
+def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
+    """Of the last checkpoint, where several were measured. Raises JobError when nothing was measured."""
+    measured = answers_of(run, NAME)
+    if not measured:
+        raise JobError(f"the job has written no measurement of run {run.run_id}: look into its log.")
+    last = measured[-1]
+    known = {score.name: score for score in SCORES}
+    rows = [_row(known[score.name], score, last) for score in last.scores if score.name in known]
+    sentence = (
+        f"{run.run_id} after epoch {last.epoch} ({last.checkpoint}), {last.facts['showers']:,} showers:"
+    )
+    fields = {"name", "value", "error", "floor", "floor_error"}
+    scores = [score.model_dump(include=fields) for score in last.scores]
+    return Report({"run_id": run.run_id, **result, "scores": scores}, [sentence, Grid(COLUMNS, rows)])
+
+
+def _row(score: ShowerScore, value: Score, measured: Answer) -> tuple[str, str, str]:
+    sides = ((value.value, value.error), (value.floor, value.floor_error))
+    showers, layers = measured.facts["showers"], measured.facts["grid"][2]
+    generated, real = (value_words(score, *side, showers, layers) for side in sides)
+    return score.title, generated, real

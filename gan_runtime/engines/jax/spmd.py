@@ -24,7 +24,7 @@ from gan_runtime.engines.contract import (
 )
 from gan_runtime.engines.hlo_counts import counted
 from gan_runtime.engines.image_order import RowOrder
-from gan_runtime.engines.jax import cluster as jax_cluster
+from gan_runtime.engines.jax import process as jax_process
 from gan_runtime.engines.jax.call import most_steps, training_call
 from gan_runtime.engines.jax.devices import Poll, fullest, make_mesh, on_first_device, placed
 from gan_runtime.engines.jax.model import State
@@ -45,7 +45,7 @@ class JaxEngine:
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
         self.spec = spec
-        jax_cluster.join(spec, accelerator)
+        jax_process.join(spec, accelerator)
         self.task = task_of(spec, workload, data.fields, data.rows)
         self.mesh = make_mesh(spec, accelerator)
         self._call = training_call(self.task, self.mesh, streamed=data.resident is None)

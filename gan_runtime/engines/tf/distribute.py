@@ -27,11 +27,11 @@ from gan_runtime.engines.optimizers import StepRate
 from gan_runtime.engines.rates import rate_plan
 from gan_runtime.engines.task import check_networks, task_of
 from gan_runtime.engines.tf.devices import fullest, make_strategy
-from gan_runtime.engines.tf.flags import keep_freed_memory
 from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.engines.tf.loops import KerasLoop, Loop, OwnLoop, WholeStep
 from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.engines.tf.probes import TfProbes
+from gan_runtime.engines.tf.process import keep_freed_memory
 from gan_runtime.engines.tf.profile import profiled, step_kernels
 from gan_runtime.engines.tf.sampler import TfSampler
 from gan_runtime.engines.tf.state import Average, NetworkState

@@ -1,11 +1,17 @@
-"""Flags that TensorFlow reads once, when it starts its devices, so a trainer sets them first of all. Flags of a person's own that are let through stay."""
+"""The process of a TensorFlow trainer: flags that are read once, memory that is kept, and its place in a cluster.
+
+The place is TF_CONFIG as it stands, or made from Slurm's variables by TensorFlow's resolver. Flags of a person's own that are let
+through stay.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
 
+from gan_runtime.base import cluster
 from gan_runtime.base.blocked_imports import keep_out
+from gan_runtime.base.cluster import Members, Place
 from gan_runtime.spec import RunSpec
 
 # Level 2 makes clusters of everything that XLA can compile; without the second flag it leaves the CPU out.
@@ -60,3 +66,36 @@ def keep_freed_memory() -> bool:
         return False
     option = getattr(ctypes.CDLL(None), "mallopt", None)
     return option is not None and all(option(name, value) for name, value in KEPT.items())
+
+
+# ---- place in a cluster ---------------------------------------------------------------------------
+
+FIRST_PORT = 18_900  # of the workers on one Slurm node; worker n listens on FIRST_PORT + n
+
+
+def place(workers: int) -> Place:
+    """This process among `workers`. Under Slurm it also sets TF_CONFIG, from which the strategy learns the addresses.
+
+    Raises AcceleratorError as `Members.found`.
+    """
+    members = Members.found(workers, _in_slurm)
+    os.environ.setdefault("TF_CONFIG", cluster.tf_config(list(members.addresses), members.rank))
+    return members.place
+
+
+def leave() -> None:
+    """Nothing to do: TensorFlow's workers part without a word."""
+
+
+def _in_slurm() -> Members:
+    keep_jax_out()
+    import tensorflow as tf
+
+    # Which GPUs a task may see is Slurm's own business (--gpus-per-task). The resolver would deal them out itself and
+    # cannot without any, so it is told of one per task and to leave CUDA_VISIBLE_DEVICES alone.
+    tasks = int(os.environ["SLURM_STEP_NUM_TASKS"])
+    resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+        port_base=FIRST_PORT, gpus_per_node=tasks, gpus_per_task=1, auto_set_gpu=False
+    )
+    addresses = tuple(resolver.cluster_spec().as_dict()["worker"])  # first: only then it knows the task
+    return Members(int(resolver.task_id), addresses)

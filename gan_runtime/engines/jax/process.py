@@ -1,4 +1,4 @@
-"""Several processes that run one JAX program: which one this is, how they meet, and how they part.
+"""The process of a JAX trainer: flags that are read once, which of several workers it is, how they meet, and how they part.
 
 Under TF_CONFIG (our launcher sets it, and so do Kubernetes and people) they meet at the first worker's address; under Slurm
 JAX finds a meeting place itself. No TensorFlow here: it never shares a process with JAX. And no JAX until a worker joins: a
@@ -13,6 +13,20 @@ from contextlib import suppress
 from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members, Place
 from gan_runtime.spec import RunSpec
+
+PLATFORMS = {"cpu": "cpu", "gpu": "cuda,cpu", "tpu": "tpu,cpu"}  # the CPU beside it makes the first weights
+
+
+def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:  # noqa: ARG001 (as every engine is asked)
+    """Keras on JAX, JAX on the accelerator; on the CPU as many simulated cores as there are replicas."""
+    os.environ["KERAS_BACKEND"] = "jax"
+    os.environ["JAX_PLATFORMS"] = PLATFORMS[accelerator]
+    if accelerator == "cpu":
+        given = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{given} --xla_force_host_platform_device_count={spec.replicas}".strip()
+
+
+# ---- workers --------------------------------------------------------------------------------------
 
 HEARTBEAT_SECONDS = 10  # after which JAX gives a silent worker up, and ends the others
 FOUND_BY_JAX = ""  # in the place of an address
