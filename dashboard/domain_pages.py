@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from dashboard.domains.flows.page import PAGE as FLOWS
 from dashboard.domains.showers.page import PAGE as SHOWERS
-from dashboard.evaluation.shown import DomainPage
+from dashboard.evaluation.answers import DomainPage
 
 PAGES: dict[str, DomainPage] = {"physics": SHOWERS, "rollout": FLOWS}

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import actions, plots, widgets, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.shown import Shown, identity, number
+from dashboard.evaluation.answers import Shown, identity, number
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared

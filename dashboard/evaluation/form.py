@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import actions, widgets, words
-from dashboard.evaluation.shown import DomainPage, OptionChoices
+from dashboard.evaluation.answers import DomainPage, OptionChoices
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.evaluation import Evaluation

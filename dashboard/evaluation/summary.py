@@ -14,7 +14,7 @@ import streamlit as st
 
 from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.shown import Scores, Shown, number
+from dashboard.evaluation.answers import Scores, Shown, number
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score

@@ -12,7 +12,7 @@ from dashboard import plots, run_selection, widgets
 from dashboard.domain_pages import PAGES
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation import epochs, form, summary
-from dashboard.evaluation.shown import (
+from dashboard.evaluation.answers import (
     MOST_ANSWERS,
     DomainPage,
     DomainTab,

@@ -18,7 +18,7 @@ from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import curves as flow_curves
 from dashboard.domains.flows import film as flow_film
 from dashboard.domains.flows import movie, panels, rollouts
-from dashboard.evaluation.shown import told_apart
+from dashboard.evaluation.answers import told_apart
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows import lattice as of_flow
 from gan_runtime.engines.tiling.stopwatch import STAGES

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.evaluation import summary
-from dashboard.evaluation.shown import DomainPage, Shown, plain
+from dashboard.evaluation.answers import DomainPage, Shown, plain
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.evaluation.catalog import evaluations

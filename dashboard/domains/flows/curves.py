@@ -22,7 +22,7 @@ from dashboard.domains.flows.rollouts import (
     steps_of,
     whole_times,
 )
-from dashboard.evaluation.shown import Shown, identity, names_of, number, told_apart
+from dashboard.evaluation.answers import Shown, identity, names_of, number, told_apart
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.score_metrics import BY_NAME

@@ -18,7 +18,7 @@ from dashboard.domains.flows import panels as flow_panels
 from dashboard.domains.flows.curves import beat
 from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, FilmPanel, FlowQuantity
 from dashboard.domains.flows.rollouts import film_file, rollout
-from dashboard.evaluation.shown import Shown
+from dashboard.evaluation.answers import Shown
 from gan_runtime.base.errors import PictureError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import FLOW_CHANNELS

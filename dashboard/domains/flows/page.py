@@ -16,7 +16,7 @@ from dashboard import plots, run_selection, tables, words
 from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import curves, film, rollouts
 from dashboard.domains.flows.rollouts import rollout
-from dashboard.evaluation.shown import DomainPage, DomainTab, OptionChoices, Scores, Shown, number
+from dashboard.evaluation.answers import DomainPage, DomainTab, OptionChoices, Scores, Shown, number
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.commands.runtime import Runtime

@@ -15,7 +15,7 @@ from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import side_by_side
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.distributions import bins_of
-from dashboard.evaluation.shown import Shown
+from dashboard.evaluation.answers import Shown
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import single_energy

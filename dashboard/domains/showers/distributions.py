@@ -13,7 +13,7 @@ from dashboard import palette, plots
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.words import Bounds
-from dashboard.evaluation.shown import Shown
+from dashboard.evaluation.answers import Shown
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers.score_metrics import CURVES, CurveWords
 from gan_runtime.store import queries

@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard import tables, words
 from dashboard.domains.showers import any_energy, distributions, side_by_side
 from dashboard.domains.showers import words as shower_words
-from dashboard.evaluation.shown import DomainPage, DomainTab, Shown, number
+from dashboard.evaluation.answers import DomainPage, DomainTab, Shown, number
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.catalog import declared
 from gan_runtime.commands.runtime import Runtime

@@ -26,7 +26,7 @@ from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.distributions import bins_of
 from dashboard.domains.showers.words import Bounds
-from dashboard.evaluation.shown import Shown
+from dashboard.evaluation.answers import Shown
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers.pictures import VIEWS
 from gan_runtime.records.answer import ArrayFile
