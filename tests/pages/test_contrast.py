@@ -84,7 +84,7 @@ def test_words_in_charts_have_no_color_of_a_network_or_a_run() -> None:
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "mark_text"
         for color in (word.value for word in call.keywords if word.arg == "color")
-        if ast.unparse(color) not in ("ink()", "chart_style.ink()")
+        if ast.unparse(color) not in ("ink()", "charts.ink()")
     ]
     assert own == []
 
