@@ -28,7 +28,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.run_spec import read_values
 from gan_runtime.store import ingest, queries
-from tests.data.hdf5_showers import challenge_columns
+from tests.domains.showers.hdf5_showers import challenge_columns
 from tests.hostile import cases
 from tests.hostile.cases import CUTS, TURNS, mutations
 from tests.support import command_line

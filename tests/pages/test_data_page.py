@@ -26,7 +26,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
-from tests.data.hdf5_showers import challenge_columns, written
+from tests.domains.showers.hdf5_showers import challenge_columns, written
 from tests.pages.launch_fields import filled_in
 from tests.support.own_pictures import encoded, picture, zipped
 from tests.support.plain_user import without_rights

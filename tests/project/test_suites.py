@@ -83,7 +83,7 @@ def test_each_folder_of_full_is_named_after_a_part() -> None:
     tests = REPOSITORY / "tests"
     parts = {path.parent.relative_to(tests / "full").parts[0] for path in (tests / "full").rglob("test_*.py")}
     assert len(parts) > 5, "this rule looks in the wrong place"
-    assert [part for part in sorted(parts) if not any((tests / part).glob("test_*.py"))] == []
+    assert [part for part in sorted(parts) if not any((tests / part).rglob("test_*.py"))] == []
 
 
 def _text(path: Path) -> str:

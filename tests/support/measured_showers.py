@@ -15,7 +15,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve
 from gan_runtime.records.earlier_kinds import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.run_folder import RunDir
-from tests.calorimeter.toy_showers import SHAPE, toy_showers
+from tests.domains.showers.toy_showers import SHAPE, toy_showers
 
 STEPS_PER_EPOCH = 10
 

@@ -154,7 +154,7 @@ def _reason(
 # electron of a thousandth of the energy reaches its maximum ln 1,000 = 6.9 radiation lengths earlier.
 
 # How far the mean of N showers may be from what is expected: LIMIT + LIMIT_OF_ONE / √N. Showers that `simulation` makes are up to 0.28 off where
-# there is one, and up to 0.07 where they are 32. Those of tests/data/hdf5_showers.py, of 1 to 1,000 GeV after another formula, are 0.09 off, with
+# there is one, and up to 0.07 where they are 32. Those of tests/domains/showers/hdf5_showers.py, of 1 to 1,000 GeV after another formula, are 0.09 off, with
 # energies a thousand times off 0.42, and in another order of the cells 0.50 to 0.64.
 LIMIT, LIMIT_OF_ONE = 0.22, 0.30
 

@@ -16,7 +16,7 @@ from gan_runtime.domains.showers.pictures import cells_in_gev
 from gan_runtime.domains.showers.scores import ShowerSample, sample
 from gan_runtime.engines.inputs import drawn_inputs
 from gan_runtime.spec.presets import PRESETS
-from tests.calorimeter.toy_showers import toy_showers
+from tests.domains.showers.toy_showers import toy_showers
 from tests.support.engines.small_engines import tf_engine
 
 pytestmark = pytest.mark.usefixtures("cores")

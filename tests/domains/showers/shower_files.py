@@ -13,7 +13,7 @@ from gan_runtime.data import preparations, prepared
 from gan_runtime.data.preparations import Asked
 from gan_runtime.data.summary import Summary
 from gan_runtime.records.home import Home
-from tests.data.hdf5_showers import authors_columns, challenge_columns, written
+from tests.domains.showers.hdf5_showers import authors_columns, challenge_columns, written
 
 KEYS = {"calochallenge": ("incident_energies", "showers"), "showers_hdf5": ("energy", "ECAL")}
 ALL = np.arange(5)

@@ -12,7 +12,7 @@ from gan_runtime.domains.showers.features import (
     measured,
     places_across,
 )
-from tests.calorimeter.toy_showers import toy_showers
+from tests.domains.showers.toy_showers import toy_showers
 
 
 def two_cells() -> np.ndarray:

@@ -13,8 +13,8 @@ from gan_runtime.data import prepared
 from gan_runtime.domains.showers import file_units
 from gan_runtime.domains.showers.fields import DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
-from tests.data.hdf5_showers import authors_columns, challenge_columns
-from tests.data.shower_files import KEYS, columns_of, prepare, refusal, rows
+from tests.domains.showers.hdf5_showers import authors_columns, challenge_columns
+from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusal, rows
 
 
 @pytest.mark.parametrize(

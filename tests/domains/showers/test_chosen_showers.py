@@ -23,7 +23,7 @@ from gan_runtime.jobs.task import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
-from tests.jobs.test_physics_work import Networks, rows_of
+from tests.domains.showers.test_physics_work import Networks, rows_of
 from tests.support.asking import ask
 
 NewRun = Callable[..., RunDir]

@@ -10,9 +10,9 @@ import pytest
 from gan_runtime.domains.showers import distances
 from gan_runtime.domains.showers.distances import THRESHOLD_GEV, challenge_fpd, challenge_kpd
 from gan_runtime.domains.showers.features import measured
-from tests.calorimeter import jetnet_reference
-from tests.calorimeter.jetnet_reference import FIGURES, LAYERS, challenge_arrays, showers
-from tests.calorimeter.toy_showers import beam_showers, toy_showers
+from tests.domains.showers import jetnet_reference
+from tests.domains.showers.jetnet_reference import FIGURES, LAYERS, challenge_arrays, showers
+from tests.domains.showers.toy_showers import beam_showers, toy_showers
 
 
 def features(name: str) -> np.ndarray:

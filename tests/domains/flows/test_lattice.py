@@ -14,7 +14,7 @@ from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows import measures
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.lattice import INFLOW, OBSTACLES, Lattice, Shape, Walls, square
-from tests.flow.wakes import EVERY, swing
+from tests.domains.flows.wakes import EVERY, swing
 
 # Of a square at Re 100, as this program found it: no published value for these walls is known.
 FREE_SLIP_PERIOD = 602.0

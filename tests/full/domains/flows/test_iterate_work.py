@@ -1,4 +1,4 @@
-"""The job that feeds a model with its own pictures, with networks of TensorFlow; with a toy: tests/jobs/test_iterate_work.py."""
+"""The job that feeds a model with its own pictures, with networks of TensorFlow; with a toy: tests/domains/flows/test_iterate_work.py."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from gan_runtime.records.run_state import answers_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots, trained
 from gan_runtime.training.checkpoints import Checkpoint
-from tests.calorimeter.toy_showers import SHAPE, toy_showers
+from tests.domains.showers.toy_showers import SHAPE, toy_showers
 from tests.support import measured_showers
 from tests.support.asking import ask
 

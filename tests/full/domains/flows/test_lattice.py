@@ -1,8 +1,8 @@
-"""The levels that a small kick reaches in 8,000 steps, against the independent program of tests/flow/test_lattice.py."""
+"""The levels that a small kick reaches in 8,000 steps, against the independent program of tests/domains/flows/test_lattice.py."""
 
 from __future__ import annotations
 
-from tests.flow.wakes import swing
+from tests.domains.flows.wakes import swing
 
 
 def test_a_small_kick_dies_to_nearly_nothing_below_the_critical_reynolds_number_and_grows_tenfold_above_it() -> (

@@ -19,7 +19,7 @@ from gan_runtime.data.prepared import Manifest
 from gan_runtime.domains.showers.cells import cells_of, measured_angle
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
-from tests.data.hdf5_showers import authors_columns, challenge_columns, simulated, written
+from tests.domains.showers.hdf5_showers import authors_columns, challenge_columns, simulated, written
 
 HELD_NOTHING = {"held_out_percent": 0}
 

@@ -11,8 +11,8 @@ import pytest
 from gan_runtime.data import prepared
 from gan_runtime.domains.showers.fields import DEPOSIT, SHOWERS
 from gan_runtime.records.home import Home
-from tests.data.hdf5_showers import challenge_columns
-from tests.data.shower_files import KEYS, columns_of, prepare, refusal, rows
+from tests.domains.showers.hdf5_showers import challenge_columns
+from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusal, rows
 
 
 @pytest.mark.parametrize("preparation", KEYS)

@@ -1,7 +1,7 @@
 """Makes jetnet_reference.json, what test_challenge_distances.py holds FPD and KPD to: the figures of the package jetnet for two samples.
 
     python -m venv /tmp/jetnet && /tmp/jetnet/bin/pip install --no-deps jetnet==0.2.5 numba llvmlite numpy scipy
-    /tmp/jetnet/bin/python -m tests.calorimeter.jetnet_reference
+    /tmp/jetnet/bin/python -m tests.domains.showers.jetnet_reference
 
 Features are written down here a second time, in the units and in the order of voxels of the CaloChallenge's files: MeV, mm / 100, angles
 from -π. Torch and energyflow, which jetnet loads for other scores, are left out.
@@ -18,7 +18,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.calorimeter.toy_showers import ANGLES, RADII, beam_showers
+from tests.domains.showers.toy_showers import ANGLES, RADII, beam_showers
 
 FIGURES = Path(__file__).with_name("jetnet_reference.json")
 THRESHOLD_MEV, RADIUS_MM = 0.5e-3 / 0.033, 4.65  # of a cell; its width on data set 2

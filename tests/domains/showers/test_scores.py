@@ -13,7 +13,7 @@ from gan_runtime.domains.showers.curves import bounds, curves
 from gan_runtime.domains.showers.features import high_level, measured
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features, value_words
 from gan_runtime.domains.showers.scores import ShowerSample, auc, compared, sample, with_reading
-from tests.calorimeter.toy_showers import beam_showers, toy_showers
+from tests.domains.showers.toy_showers import beam_showers, toy_showers
 
 COUNT = 250
 
