@@ -1,4 +1,5 @@
-"""The dashboard: `make run`, or `streamlit run app.py`. Opens the runtime when the process starts, closes it at the end.
+"""The dashboard: `make run`, or `streamlit run app.py`. Opens the runtime when the process starts,
+closes it at the end.
 
 The pages are framed by dashboard/navigation.py.
 """
@@ -20,9 +21,11 @@ from dashboard.frame.web_guard import WebGuard
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Runs that trained on while no dashboard was up are taken over at once, not at the first page view.
+    """Runs that trained on while no dashboard was up are taken over at once, not at the first page
+    view.
 
-    In a thread, its libraries with it, so that a browser can load its own part of the page meanwhile.
+    In a thread, its libraries with it, so that a browser can load its own part of the page
+    meanwhile.
     """
     freed_memory.give_back()
     opening = threading.Thread(target=open_dashboard, name="open-dashboard", daemon=True)
@@ -35,7 +38,10 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 def open_dashboard() -> None:
-    """With its libraries. Nothing that is loaded here is garbage: to look for some while it is took a quarter of the time."""
+    """With its libraries.
+
+    Nothing that is loaded here is garbage: to look for some while it is took a quarter of the time.
+    """
     gc.disable()
     try:
         from dashboard.frame import session

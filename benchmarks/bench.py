@@ -1,10 +1,13 @@
 """Everything that is measured here. `make bench` runs it, `make bench ONLY=training` a part.
 
-Each row waits for an idle machine first (conditions.py). Prints JSON lines and keeps them: benchmarks/results/<date>-<row>.jsonl,
-latest.jsonl, and the tables of docs/benchmarks.md (report.py). All on the CPU; `cycles` and `pair_cycles` are what a compiler reckons for a TPU.
-ROWS below says what there is and how long it takes on 2 cores; docs/benchmarks.md says how long each took.
+Each row waits for an idle machine first (conditions.py). Prints JSON lines and keeps them:
+benchmarks/results/<date>-<row>.jsonl, latest.jsonl, and the tables of docs/benchmarks.md
+(report.py). All on the CPU; `cycles` and `pair_cycles` are what a compiler reckons for a TPU. ROWS
+below says what there is and how long it takes on 2 cores; docs/benchmarks.md says how long each
+took.
 
-python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N] [--referee SCRIPT] [--try]
+python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N]
+[--referee SCRIPT] [--try]
 """
 
 from __future__ import annotations
@@ -50,8 +53,8 @@ BATCH = 256
 class Row:
     """How much is measured, unless the command line says otherwise.
 
-    `rounds` and `steps`: how often and how long each side is asked; `batch`: images per step; `images`: in the
-    set of a run; `minutes`: how long it takes on 2 cores.
+    `rounds` and `steps`: how often and how long each side is asked; `batch`: images per step;
+    `images`: in the set of a run; `minutes`: how long it takes on 2 cores.
     """
 
     measure: Callable[[Report, Effort], None]
@@ -63,7 +66,9 @@ class Row:
 
 
 ROWS = {
-    "training": Row(training.measure, rounds=24, steps=10, minutes=11),  # 24 · 10 steps: one epoch of MNIST
+    "training": Row(
+        training.measure, rounds=24, steps=10, minutes=11
+    ),  # 24 · 10 steps: one epoch of MNIST
     "conditional": Row(
         conditional.measure, rounds=24, steps=10, minutes=11, batch=64, images=15_360
     ),  # one epoch too
@@ -73,9 +78,13 @@ ROWS = {
     "overhead": Row(overhead.measure, rounds=3, steps=20, minutes=9),  # rounds: epochs
     "input": Row(input.measure, rounds=1, steps=10, minutes=1),
     "streaming": Row(streaming.measure, rounds=24, steps=10, minutes=4, batch=64, images=20_480),
-    "preprocessing": Row(preprocessing.measure, rounds=12, steps=4, minutes=6, batch=64, images=1_024),
+    "preprocessing": Row(
+        preprocessing.measure, rounds=12, steps=4, minutes=6, batch=64, images=1_024
+    ),
     "showers": Row(showers.measure, rounds=6, steps=4, minutes=8, batch=32, images=1_280),
-    "pix2pix": Row(pix2pix.measure, rounds=72, steps=10, minutes=5, batch=16, images=3_840),  # three epochs
+    "pix2pix": Row(
+        pix2pix.measure, rounds=72, steps=10, minutes=5, batch=16, images=3_840
+    ),  # three epochs
     "iterate": Row(iterate.measure, rounds=24, steps=40, minutes=2),  # steps: frames
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
@@ -95,7 +104,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="turns of each side; of overhead: epochs")
     parser.add_argument("--steps", type=int, help="steps per turn")
     parser.add_argument("--batch", type=int, help="images per step")
-    parser.add_argument("--images", type=int, help="images in the set of a run: the length of an epoch")
+    parser.add_argument(
+        "--images", type=int, help="images in the set of a run: the length of an epoch"
+    )
     parser.add_argument(
         "--try",
         action="store_true",
@@ -105,7 +116,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--referee",
         type=Path,
-        help="peer of the row `referee`: called with --engine tf|torch --precision float32|bf16 --batch N --steps N",
+        help=(
+            "peer of the row `referee`: called with --engine tf|torch --precision float32|bf16"
+            " --batch N --steps N"
+        ),
     )
     given = parser.parse_args()
     given.only = given.only or [name for name in ROWS if name != "referee" or given.referee]

@@ -1,4 +1,6 @@
-"""The command of a module that reads what example runs reached out of their bundle: prints a table, draws a picture."""
+"""The command of a module that reads what example runs reached out of their bundle: prints a
+table, draws a picture.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ def run(
     table: Callable[[list[RunDir]], str],
     picture: Callable[[RunDir], Image.Image],
 ) -> None:
-    """Prints the table of all runs; draws the picture of the first where one is wanted. Runs are ordered by their seed."""
+    """Prints the table of all runs; draws the picture of the first where one is wanted.
+
+    Runs are ordered by their seed.
+    """
     arguments = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,4 +1,6 @@
-"""Under which conditions a row is measured: whether others were at work, and whether the commit tells what ran."""
+"""Under which conditions a row is measured: whether others were at work, and whether the
+commit tells what ran.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from typing import Any
 from gan_runtime.records.home import REPOSITORY
 
 IDLE_LOAD = 0.5  # processes that want to run, on average over the last minute
-PATIENCE_S = 600.0  # after a row that used two cores, the average needs a minute and a half to fall so far
+PATIENCE_S = (
+    600.0  # after a row that used two cores, the average needs a minute and a half to fall so far
+)
 LOOK_AGAIN_S = 5.0
 OUTPUTS = (
     "benchmarks/results",
@@ -26,8 +30,12 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
-def wait_until_idle(now: Callable[[], float] = load, sleep: Callable[[float], None] = time.sleep) -> float:
-    """Waits until the load is at most IDLE_LOAD, for PATIENCE_S at most; the load at the end, which the page tells."""
+def wait_until_idle(
+    now: Callable[[], float] = load, sleep: Callable[[float], None] = time.sleep
+) -> float:
+    """Waits until the load is at most IDLE_LOAD, for PATIENCE_S at most; the load at the end,
+    which the page tells.
+    """
     waited, busy = 0.0, now()
     if busy > IDLE_LOAD:
         print(
@@ -41,7 +49,9 @@ def wait_until_idle(now: Callable[[], float] = load, sleep: Callable[[float], No
 
 
 def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
-    """Whether tracked files other than the benchmarks' own results differ from the commit; None outside a repository."""
+    """Whether tracked files other than the benchmarks' own results differ from the commit;
+    None outside a repository.
+    """
     others = [".", *(f":(exclude){path}" for path in OUTPUTS)]
     command = [
         "git",
@@ -58,7 +68,9 @@ def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
 
 
 def in_words(machine: dict[str, Any]) -> str:
-    """How far a row can be trusted, from its machine record: "idle", or what was not as it should be."""
+    """How far a row can be trusted, from its machine record: "idle", or what was not as it
+    should be.
+    """
     troubles = [f"load {machine['load_before']:.2f}"] if machine["load_before"] > IDLE_LOAD else []
     if machine.get("uncommitted_changes"):
         troubles.append("files changed since the commit")

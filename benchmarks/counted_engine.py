@@ -1,4 +1,6 @@
-"""The TensorFlow engine with a step counter, for a trainer that is stopped and let go between its host calls."""
+"""The TensorFlow engine with a step counter, for a trainer that is stopped and let go between
+its host calls.
+"""
 
 from __future__ import annotations
 

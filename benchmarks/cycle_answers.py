@@ -1,8 +1,10 @@
-"""What the TPU's compiler answers about one program of the rows of cycles, and answers of programs put together to a step.
+"""What the TPU's compiler answers about one program of the rows of cycles, and answers of programs
+put together to a step.
 
-An answer that took the compiler minutes is kept in benchmarks/kept/ (not part of the repository) as it comes, under a name made of what the program
-is made of: its arguments, the versions of the compiler and of what feeds it, and the code behind it. A row that was interrupted
-goes on where it was. Cycles do not depend on the machine, so a kept answer is as good as a new one.
+An answer that took the compiler minutes is kept in benchmarks/kept/ (not part of the repository) as
+it comes, under a name made of what the program is made of: its arguments, the versions of the
+compiler and of what feeds it, and the code behind it. A row that was interrupted goes on where it
+was. Cycles do not depend on the machine, so a kept answer is as good as a new one.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Answers:
     folder: Path = FOLDER
     asked: Callable[[list[str]], dict[str, Any]] = from_child
 
-    def of(self, program: str, side: str, topology: str, batch: int, precision: str) -> StepEstimate:
+    def of(
+        self, program: str, side: str, topology: str, batch: int, precision: str
+    ) -> StepEstimate:
         """See cycles_side.py for what these may be. Raises NotMeasuredError."""
         arguments = [program, side, topology, str(batch), precision]
         path = self.folder / f"{'-'.join(arguments).replace(':', '.')}-{_made_of(side)}.json"
@@ -74,7 +78,10 @@ def _made_of(side: str) -> str:
 
 
 def together(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
-    """A step that runs programs one after another, each so often. Its memory is that of the largest."""
+    """A step that runs programs one after another, each so often.
+
+    Its memory is that of the largest.
+    """
     first = programs[0][0]
     flops = [None if one.flops is None else one.flops * times for one, times in programs]
     dearest = [
@@ -94,7 +101,9 @@ def together(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
         host_transfers=tuple(name for one, _ in programs for name in one.host_transfers),
         exchanges=sum(one.exchanges * times for one, times in programs),
         exchange_bytes=sum(one.exchange_bytes * times for one, times in programs),
-        without_estimate=tuple(sorted({name for one, _ in programs for name in one.without_estimate})),
+        without_estimate=tuple(
+            sorted({name for one, _ in programs for name in one.without_estimate})
+        ),
         dearest=tuple(sorted(dearest, key=_cheapness)[:DEAREST]),
     )
 
@@ -119,4 +128,6 @@ def numbers(one: StepEstimate) -> dict[str, float | None]:
 def add_dearest(report: Report, kind: str, side: str, one: StepEstimate) -> None:
     """A record of each of the program's dearest operations."""
     for operation in one.dearest:
-        report.add(kind, side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles)
+        report.add(
+            kind, side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
+        )

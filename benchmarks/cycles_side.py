@@ -1,4 +1,5 @@
-"""One program of the cycle tables, compiled for a TPU that is not there; prints its estimate as JSON.
+"""One program of the cycle tables, compiled for a TPU that is not there; prints its estimate as
+JSON.
 
 python -m benchmarks.cycles_side pictures ours|keras TOPOLOGY BATCH PRECISION
 python -m benchmarks.cycles_side showers ours|judge|generate|make TOPOLOGY BATCH PRECISION
@@ -28,7 +29,8 @@ from gan_runtime.tpu.report import Point, StepEstimate
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
 GRID = (51, 51, 25, 1)
-# The peer's batch norm goes over the whole batch: jit over a shared batch gives what one device would give.
+# The peer's batch norm goes over the whole batch: jit over a shared batch gives what one device
+# would give.
 PAIRS = {
     "batch_norm": "synchronised",
     "workload": "pix2pix",
@@ -45,17 +47,23 @@ def pictures(topology: str, batch: dict[str, Any]) -> Plan:
 
 
 def showers(topology: str, batch: dict[str, Any]) -> Plan:
-    """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit into a core."""
+    """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit
+    into a core.
+    """
     return _streamed({**SHOWERS, **batch}, topology, shower_fields(GRID), EPOCH.published.images)
 
 
 def pairs(topology: str, batch: dict[str, Any]) -> Plan:
-    """The step of Pix2Pix at full size, on pairs of RGB pictures of 256 pixels that are streamed."""
+    """The step of Pix2Pix at full size, on pairs of RGB pictures of 256 pixels that are
+    streamed.
+    """
     return _streamed({**PAIRS, **batch}, topology, pair_fields(PIXELS, PIXELS), PAIRS_IN_A_SET)
 
 
 def pairs_per_replica(topology: str, batch: dict[str, Any]) -> Plan:
-    """The same by the default: a core normalises its own share, which is other mathematics than the peer's."""
+    """The same by the default: a core normalises its own share, which is other mathematics
+    than the peer's.
+    """
     return pairs(topology, {**batch, "batch_norm": "per_replica"})
 
 
@@ -66,7 +74,12 @@ def _streamed(options: dict[str, Any], topology: str, fields: Fields, rows: int)
     return Plan(spec, Reading(fields, rows, streamed=True), (point,))
 
 
-PLANS = {"pictures": pictures, "showers": showers, "pairs": pairs, "pairs_per_replica": pairs_per_replica}
+PLANS = {
+    "pictures": pictures,
+    "showers": showers,
+    "pairs": pairs,
+    "pairs_per_replica": pairs_per_replica,
+}
 # Of each side, the programs that a step of `showers` runs, and how often.
 PARTS = {"ours": {"ours": 1}, "keras": {"judge": 2, "generate": 1, "make": 2}}
 
@@ -83,7 +96,9 @@ def estimate(
 
 def plan_of(program: str, topology: str, batch_size_global: int, precision: str) -> Plan:
     """What both sides train."""
-    return PLANS[program](topology, {"batch_size_global": batch_size_global, "precision": precision})
+    return PLANS[program](
+        topology, {"batch_size_global": batch_size_global, "precision": precision}
+    )
 
 
 def _compiled(program: str, side: str, plan: Plan) -> tuple[Any, RunSpec]:
@@ -96,7 +111,9 @@ def _compiled(program: str, side: str, plan: Plan) -> tuple[Any, RunSpec]:
     if program == "showers":
         from benchmarks.keras_showers_on_jax import ShowerPeer
 
-        compiled = ShowerPeer(point.precision).compiled(side, point.topology, point.batch_size_global)
+        compiled = ShowerPeer(point.precision).compiled(
+            side, point.topology, point.batch_size_global
+        )
         return compiled, spec.model_copy(update={"steps_per_loop": 1})
     if program == "pairs":
         from benchmarks.keras_pix2pix_on_jax import PairPeer
@@ -108,7 +125,10 @@ def _compiled(program: str, side: str, plan: Plan) -> tuple[Any, RunSpec]:
     from benchmarks import keras_on_jax
 
     assert spec.steps_per_loop == keras_on_jax.STEPS
-    return keras_on_jax.Peer(point.precision).compiled(point.topology, point.batch_size_global), spec
+    return (
+        keras_on_jax.Peer(point.precision).compiled(point.topology, point.batch_size_global),
+        spec,
+    )
 
 
 def _read(compiled: Any, spec: RunSpec, plan: Plan, seconds: float) -> StepEstimate:

@@ -1,9 +1,12 @@
 """How fast and how light the dashboard is: the real one, in a real Chromium, on an empty home.
 
 first_page_s       from the start of the process until Home is drawn (the browser is open already)
-first_point_s      from the click on "Start a quick run", at once after that, until the Live page draws the loss chart
-memory_mb          resident memory of the Streamlit process after every page was visited with one stored run, 10⁶ bytes
-import_s           importing everything that the dashboard imports, in a fresh interpreter; median of three
+first_point_s      from the click on "Start a quick run", at once after that, until the Live page
+draws the loss chart
+memory_mb          resident memory of the Streamlit process after every page was visited with one
+stored run, 10⁶ bytes
+import_s           importing everything that the dashboard imports, in a fresh interpreter; median
+of three
 frameworks_loaded  which of tensorflow, keras, jax that interpreter then holds; must be none
 
 python -m benchmarks.dashboard        prints one JSON line
@@ -30,9 +33,12 @@ from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 60.0
-TRAIN_MS = 180_000.0  # TensorFlow is loaded twice before the first step: to look at the host, and to train
+TRAIN_MS = (
+    180_000.0  # TensorFlow is loaded twice before the first step: to look at the host, and to train
+)
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-# Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the others as well.
+# Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the
+# others as well.
 MODULES = sorted(
     ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
     for path in (REPOSITORY / "dashboard").rglob("*.py")
@@ -45,7 +51,7 @@ for name in sys.argv[1:]:
     __import__(name)
 seconds = time.perf_counter() - begin
 print(json.dumps([seconds, [name for name in ("tensorflow", "keras", "jax") if name in sys.modules]]))
-"""
+"""  # noqa: E501
 
 
 def measure() -> dict[str, Any]:
@@ -66,7 +72,9 @@ def measure() -> dict[str, Any]:
 
         begin = time.perf_counter()
         start.click()
-        page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg)").first.wait_for(timeout=TRAIN_MS)
+        page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg)").first.wait_for(
+            timeout=TRAIN_MS
+        )
         first_point_s = time.perf_counter() - begin
 
         page.get_by_test_id("stImage").first.wait_for(
@@ -91,7 +99,9 @@ def measure() -> dict[str, Any]:
 
 
 def serve(home: Home, script: str = "app.py") -> tuple[subprocess.Popen[bytes], str]:
-    """Starts the dashboard, or another script of Streamlit, on a free port; its process and address, as soon as it answers there."""
+    """Starts the dashboard, or another script of Streamlit, on a free port; its process and
+    address, as soon as it answers there.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -108,12 +118,16 @@ def serve(home: Home, script: str = "app.py") -> tuple[subprocess.Popen[bytes], 
         except OSError:
             time.sleep(0.02)
     sys.exit(
-        f"the dashboard did not answer on {address} within {START_SECONDS:.0f} s (exit code {server.poll()})."
+        f"the dashboard did not answer on {address} within {START_SECONDS:.0f} s (exit code"
+        f" {server.poll()})."
     )
 
 
 def wait_until_drawn(page: Page) -> None:
-    """Waits for the end of the page's script. A page that shows an exception counts as broken, however fast it was."""
+    """Waits for the end of the page's script.
+
+    A page that shows an exception counts as broken, however fast it was.
+    """
     page.locator(IDLE).wait_for()
     if page.get_by_test_id("stException").count():
         sys.exit(f"{page.url} shows an exception: its traceback is in the output of the dashboard.")
@@ -142,7 +156,9 @@ def imports() -> tuple[float, list[str]]:
         *MODULES,
     ]
     answers = [
-        json.loads(subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True).stdout)
+        json.loads(
+            subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True).stdout
+        )
         for _ in range(3)
     ]
     return statistics.median(seconds for seconds, _ in answers), answers[0][1]

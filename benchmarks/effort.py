@@ -12,13 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.run_options import MNIST
-from benchmarks.turns import QUIET_CPU, WARM_UP_STEPS, NotMeasuredError, Side, Turn, alternate, child_sides
+from benchmarks.turns import (
+    QUIET_CPU,
+    WARM_UP_STEPS,
+    NotMeasuredError,
+    Side,
+    Turn,
+    alternate,
+    child_sides,
+)
 from gan_runtime.records.home import REPOSITORY
 
 
 @dataclass(frozen=True)
 class Effort:
-    """`rounds` turns of each side, `steps` steps each, on `batch` images of a set of `images`. `referee`: a further peer."""
+    """`rounds` turns of each side, `steps` steps each, on `batch` images of a set of `images`.
+
+    `referee`: a further peer.
+    """
 
     rounds: int
     steps: int
@@ -40,7 +51,9 @@ class Effort:
         ]
 
     def run(self, module: str, precision: str, *settings: str, data: str = MNIST) -> list[str]:
-        """The same for a run of ours; `settings` such as replicas=8; `data`: one of run_options.py."""
+        """The same for a run of ours; `settings` such as replicas=8; `data`: one of
+        run_options.py.
+        """
         chosen = [part for setting in settings for part in ("--set", setting)]
         return self.loop(module, precision, "--images", str(self.images), "--data", data, *chosen)
 
@@ -49,11 +62,14 @@ class Effort:
     ) -> dict[str, list[Turn]]:
         """The turns of each side by name, after its warm-up.
 
-        `commands`: what follows `python` to start a side; `further`: sides of another kind, asked after those;
+        `commands`: what follows `python` to start a side; `further`: sides of another kind, asked
+        after those;
         `seen`: as in `alternate`. Raises NotMeasuredError.
         """
         with child_sides(commands) as sides:
-            return alternate([*sides.values(), *further], self.rounds, self.steps, WARM_UP_STEPS, seen)
+            return alternate(
+                [*sides.values(), *further], self.rounds, self.steps, WARM_UP_STEPS, seen
+            )
 
 
 def answer_of(arguments: list[str], longest_s: float | None = None) -> dict[str, Any]:
@@ -83,5 +99,6 @@ def answer_of(arguments: list[str], longest_s: float | None = None) -> dict[str,
         print(child.stdout, file=sys.stderr)
     print(child.stderr, file=sys.stderr)
     raise NotMeasuredError(
-        f"`python {' '.join(arguments)}` gave no measurement (exit code {child.returncode}): its messages are above"
+        f"`python {' '.join(arguments)}` gave no measurement (exit code {child.returncode}): its"
+        " messages are above"
     )

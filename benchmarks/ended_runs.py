@@ -1,9 +1,10 @@
-"""What a home of many ended runs costs: opening it, owning it while nothing happens, and listing it.
+"""What a home of many ended runs costs: opening it, owning it while nothing happens, and listing
+it.
 
     python -m benchmarks.ended_runs [RUNS]
 
-The runs are small and written by hand, two epochs of fifty steps each; nothing is trained. Seconds are those of the processor
-(user and system), so that other work on the machine does not count.
+The runs are small and written by hand, two epochs of fifty steps each; nothing is trained. Seconds
+are those of the processor (user and system), so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def write(home: Home, runs: int) -> None:
 def _write_run(run: RunDir, at: datetime, spec: dict[str, object]) -> None:
     run.path.mkdir()
     write_json(run.spec_path, spec)
-    queued = journal.StatusChange(at=at, status="queued", reason="waiting", queue_rank=at.timestamp())
+    queued = journal.StatusChange(
+        at=at, status="queued", reason="waiting", queue_rank=at.timestamp()
+    )
     starting = journal.StatusChange(at=at, status="starting", reason="starting a trainer on cpu")
     journal.append(
         run.supervisor_journal,
@@ -53,12 +56,18 @@ def _write_run(run: RunDir, at: datetime, spec: dict[str, object]) -> None:
         first, last = (epoch - 1) * STEPS + 1, epoch * STEPS
         wall_s = [0.01 * step for step in range(first, last + 1)]
         values = {metric: [1.0] * STEPS for metric in ("loss_generator", "loss_discriminator")}
-        records.append(journal.Scalars(at=at, epoch=epoch, first_step=first, wall_s=wall_s, values=values))
         records.append(
-            journal.EpochDone(at=at, epoch=epoch, step=last, seconds=0.5, images=3200, images_per_s=6400.0)
+            journal.Scalars(at=at, epoch=epoch, first_step=first, wall_s=wall_s, values=values)
+        )
+        records.append(
+            journal.EpochDone(
+                at=at, epoch=epoch, step=last, seconds=0.5, images=3200, images_per_s=6400.0
+            )
         )
     records.append(
-        journal.StatusChange(at=at + timedelta(seconds=1), status="finished", reason="all 2 epochs done")
+        journal.StatusChange(
+            at=at + timedelta(seconds=1), status="finished", reason="all 2 epochs done"
+        )
     )
     journal.append(run.trainer_journal(), 1, *records)
 
@@ -69,7 +78,9 @@ def _spent(who: int = resource.RUSAGE_SELF) -> float:
 
 
 def measure(home: Home) -> dict[str, float]:
-    """Seconds of processor time for the first opening, a later one and `runs`; idle: its share of one core."""
+    """Seconds of processor time for the first opening, a later one and `runs`; idle: its
+    share of one core.
+    """
     found: dict[str, float] = {}
     for name in ("first_open_s", "open_s"):
         begin = _spent()

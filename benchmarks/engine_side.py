@@ -1,10 +1,13 @@
-"""A side that is the bare engine: `engine.run` called again and again, with nothing of a run around it.
+"""A side that is the bare engine: `engine.run` called again and again, with nothing of a run around
+it.
 
-No loop, journal, probes, checkpoints, store or supervisor; the input pipeline and the numbers of each step are there. Calls are
-`steps_per_loop` steps long, as in a run. Without --serve it prints one JSON line, as the other loops do, of the median call;
-with --profile N, the shares of N profiled steps.
+No loop, journal, probes, checkpoints, store or supervisor; the input pipeline and the numbers of
+each step are there. Calls are `steps_per_loop` steps long, as in a run. Without --serve it prints
+one JSON line, as the other loops do, of the median call; with --profile N, the shares of N profiled
+steps.
 
-python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20 [--data mnist|pictures|streamed]
+python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20 [--data
+mnist|pictures|streamed]
                                  [--set OPTION=VALUE …] [--profile N]
 """
 
@@ -20,7 +23,13 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from benchmarks.ratios import total
-from benchmarks.run_options import add_data_argument, random_rows, reading, spec_of, trainer_arguments
+from benchmarks.run_options import (
+    add_data_argument,
+    random_rows,
+    reading,
+    spec_of,
+    trainer_arguments,
+)
 from benchmarks.step_timer import WARM_UP_STEPS, alone, timed
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, serve
@@ -73,7 +82,11 @@ def main() -> None:
     parser = trainer_arguments("Times the bare engine.")
     add_data_argument(parser)
     parser.add_argument(
-        "--profile", type=int, default=0, metavar="STEPS", help="profile so many steps instead of timing them"
+        "--profile",
+        type=int,
+        default=0,
+        metavar="STEPS",
+        help="profile so many steps instead of timing them",
     )
     given = parser.parse_args()
     spec = spec_of(given, epochs=1, data=given.data)

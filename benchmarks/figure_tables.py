@@ -30,11 +30,22 @@ def figures(records: Sequence[Record]) -> str:
 
 def _line(target: Target, records: Sequence[Record]) -> list[str]:
     wanted = (
-        f"{'at least' if target.direction == 'at_least' else 'at most'} {number(target.limit, target.unit)}"
+        f"{'at least' if target.direction == 'at_least' else 'at most'}"
+        f" {number(target.limit, target.unit)}"
     )
     figure = only(records, target.row, "figure", target.name)
     if figure is None:
-        return [target.title, f"{NOT_MEASURED}: {_reason(target, records)}", "", "", "", "", wanted, "–", "–"]
+        return [
+            target.title,
+            f"{NOT_MEASURED}: {_reason(target, records)}",
+            "",
+            "",
+            "",
+            "",
+            wanted,
+            "–",
+            "–",
+        ]
     of_totals = number(figure["of_totals"], target.unit) if "of_totals" in figure else ""
     met = "yes" if target.is_met_by(figure) else "**no**"
     return [
@@ -49,7 +60,9 @@ def _line(target: Target, records: Sequence[Record]) -> list[str]:
 
 def _reason(target: Target, records: Sequence[Record]) -> str:
     names = (target.name, target.row)  # of the figure, or of the whole row when it failed
-    missing = [record for record in of(records, target.row, "not_measured") if record["name"] in names]
+    missing = [
+        record for record in of(records, target.row, "not_measured") if record["name"] in names
+    ]
     return str(missing[0]["reason"]).removesuffix(".") if missing else NEVER_RUN
 
 

@@ -1,18 +1,22 @@
-"""Floating-point operations of a training step per image, computed from the layers' shapes of a workload's own networks.
+"""Floating-point operations of a training step per image, computed from the layers' shapes of a
+workload's own networks.
 
-A multiplication and an addition count as 2; a "same" convolution is counted in full at the border; only layers with a
-kernel count (batch norm, activations, losses and the optimizer are below 1 % of it and count as none). A pass over a layer is
-one of three, each as long as the others:
+A multiplication and an addition count as 2; a "same" convolution is counted in full at the border;
+only layers with a kernel count (batch norm, activations, losses and the optimizer are below 1 % of
+it and count as none). A pass over a layer is one of three, each as long as the others:
 
     forward            outputs from inputs
     kernel gradient    from inputs and upstream gradient
-    input gradient     from kernel and upstream gradient; the first layer of a network has none unless its inputs learn
+    input gradient     from kernel and upstream gradient; the first layer of a network has none
+    unless its inputs learn
 
-A step that updates both networks from one forward pass (workloads/pair.py, updates=together) makes these:
+A step that updates both networks from one forward pass (workloads/pair.py, updates=together) makes
+these:
 
     G                  forward, kernel and input gradients
     D on real images   forward, kernel and input gradients of D's loss
-    D on fake images   forward, kernel and input gradients, down to the image: one way back serves D's loss and G's
+    D on fake images   forward, kernel and input gradients, down to the image: one way back serves
+    D's loss and G's
 
 python -m benchmarks.flops dcgan_mnist        prints {"flop_per_image": …}
 """
@@ -32,8 +36,11 @@ from gan_runtime.spec import RunSpec
 
 @dataclass(frozen=True)
 class LayerShape:
-    """A layer with a kernel. `positions`: where the kernel is applied: output pixels of a convolution, INPUT pixels of a
-    transposed one, 1 of a dense layer."""
+    """A layer with a kernel.
+
+    `positions`: where the kernel is applied: output pixels of a convolution, INPUT pixels of a
+    transposed one, 1 of a dense layer.
+    """
 
     name: str
     kernel: tuple[int, ...]
@@ -56,7 +63,9 @@ def _shape(layer: Any) -> LayerShape:
     return LayerShape(layer.name, tuple(layer.kernel.shape), math.prod(pixels))
 
 
-def step_flop_per_image(generator: Sequence[LayerShape], discriminator: Sequence[LayerShape]) -> int:
+def step_flop_per_image(
+    generator: Sequence[LayerShape], discriminator: Sequence[LayerShape]
+) -> int:
     """The passes of the table above."""
     g, d = (sum(layer.flop for layer in network) for network in (generator, discriminator))
     return (3 * g - generator[0].flop) + (3 * d - discriminator[0].flop) + 3 * d
@@ -66,7 +75,9 @@ def of_workload(name: str) -> int:
     """FLOP per image and step of a workload of the catalog. Loads Keras."""
     spec = RunSpec.parse({"workload": name})
     networks = workload_of(spec).networks(spec.of_workload, {})
-    return step_flop_per_image(layer_shapes(networks["generator"]), layer_shapes(networks["discriminator"]))
+    return step_flop_per_image(
+        layer_shapes(networks["generator"]), layer_shapes(networks["discriminator"])
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What the example runs of the Kármán street reached, out of their bundle: the table and the picture of docs/pix2pix.md.
+"""What the example runs of the Kármán street reached, out of their bundle: the table and the
+picture of docs/pix2pix.md.
 
 python -m benchmarks.flow_results                                     prints the table
 python -m benchmarks.flow_results --picture docs/screenshots/karman-example.png
@@ -45,7 +46,9 @@ def main() -> None:
 def iterations(run: RunDir) -> list[Answer]:
     """The newest by map-reduce of each held-out flow, the first flow first."""
     answers = answers_of(run, "rollout")
-    newest = {answer.facts["trajectory"]: answer for answer in answers if answer.facts["way"] == SHOWN_WAY}
+    newest = {
+        answer.facts["trajectory"]: answer for answer in answers if answer.facts["way"] == SHOWN_WAY
+    }
     return [newest[trajectory] for trajectory in sorted(newest)]
 
 
@@ -64,10 +67,14 @@ def drawn(run: RunDir, flow: Answer) -> Image.Image:
             flow_pictures.drawn(np.concatenate([frames[place], film.mask], axis=-1))
             for frames in (film.truth, film.predicted)
         ]
-        framed = [np.pad(image, ((RIM, 0), (RIM, 0), (0, 0)), constant_values=255) for image in both]
+        framed = [
+            np.pad(image, ((RIM, 0), (RIM, 0), (0, 0)), constant_values=255) for image in both
+        ]
         rows.append(np.concatenate(framed, axis=1))
     picture = Image.fromarray(np.concatenate(rows))
-    return picture.resize((picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST)
+    return picture.resize(
+        (picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST
+    )
 
 
 def _picture(run: RunDir) -> Image.Image:
@@ -75,7 +82,11 @@ def _picture(run: RunDir) -> Image.Image:
 
 
 def _line(run: RunDir, flow: Answer) -> list[str]:
-    done = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, EpochDone)]
+    done = [
+        record
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, EpochDone)
+    ]
     minutes = sum(record.seconds for record in done) / 60.0
     of = {score.name: score for score in flow.scores}
     period = of["rmse_period"]

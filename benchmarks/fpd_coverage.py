@@ -1,8 +1,11 @@
-"""How often the interval of an extrapolated FPD holds the truth: 0, for two samples of the same simulated showers.
+"""How often the interval of an extrapolated FPD holds the truth: 0, for two samples of the same
+simulated showers.
 
-python -m benchmarks.fpd_coverage [REPEATS]         the table of docs/metrics.md, in some minutes on one core
+python -m benchmarks.fpd_coverage [REPEATS]         the table of docs/metrics.md, in some minutes on
+one core
 
-Tiny grid, 25 layers, 126 features. At 1 to 1,000 GeV the first layer is empty in 6 of 10 showers and the last one in 2 of 10; others in few.
+Tiny grid, 25 layers, 126 features. At 1 to 1,000 GeV the first layer is empty in 6 of 10 showers
+and the last one in 2 of 10; others in few.
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ def _features(random: np.random.Generator, low: float, high: float) -> Array:
     return high_level(measured(simulate(energies, angles, random, TINY), energies))
 
 
-def _line(name: str, pool: Array, count: int, random: np.random.Generator, repeats: int) -> list[str]:
+def _line(
+    name: str, pool: Array, count: int, random: np.random.Generator, repeats: int
+) -> list[str]:
     values, errors = np.zeros(repeats), np.zeros(repeats)
     for place in range(repeats):
         rows = random.permutation(len(pool))[: 2 * count]
@@ -61,7 +66,13 @@ def _line(name: str, pool: Array, count: int, random: np.random.Generator, repea
     figures = (values.mean(), values.std(ddof=1), errors.mean())
     within = [float(np.mean(np.abs(values) < times * errors)) for times in (1.0, 2.0)]
     numbers = [f"{figure:.1f}" for figure in figures]
-    return [name, f"{count:,}", str(count // pool.shape[1]), *numbers, *(f"{share:.0%}" for share in within)]
+    return [
+        name,
+        f"{count:,}",
+        str(count // pool.shape[1]),
+        *numbers,
+        *(f"{share:.0%}" for share in within),
+    ]
 
 
 if __name__ == "__main__":

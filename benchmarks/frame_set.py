@@ -1,4 +1,6 @@
-"""Random frames in the fields of a flow, 80 × 192 pixels, as a prepared set: what the row `pix2pix` streams."""
+"""Random frames in the fields of a flow, 80 × 192 pixels, as a prepared set: what the row
+`pix2pix` streams.
+"""
 
 from __future__ import annotations
 

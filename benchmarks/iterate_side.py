@@ -1,9 +1,12 @@
-"""A side that is fed with its own frames: the generator of Pix2Pix, size small, tiles of 64 pixels, on frames of 80 × 192 pixels in one of the ways
-(engines/tiling/stopwatch.py). A step is a frame, with all of its stages but tracing and compiling.
+"""A side that is fed with its own frames: the generator of Pix2Pix, size small, tiles of 64 pixels,
+on frames of 80 × 192 pixels in one of the ways (engines/tiling/stopwatch.py). A step is a frame,
+with all of its stages but tracing and compiling.
 
-The weights are new ones: what they are does not change how long it takes. `--engine`'s process is set up as that of the job `iterate`.
+The weights are new ones: what they are does not change how long it takes. `--engine`'s process is
+set up as that of the job `iterate`.
 
-python -m benchmarks.iterate_side --engine tensorflow|jax --way naive|map_reduce|whole --cores 2 --precision float32 [--serve] [--steps N]
+python -m benchmarks.iterate_side --engine tensorflow|jax --way naive|map_reduce|whole --cores 2
+--precision float32 [--serve] [--steps N]
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
 
 def stepping(given: argparse.Namespace) -> Callable[[], Picture]:
     """A call makes the next frame of the one before."""
-    spec = RunSpec.parse({"workload": "pix2pix", "engine": given.engine, "precision": given.precision})
+    spec = RunSpec.parse(
+        {"workload": "pix2pix", "engine": given.engine, "precision": given.precision}
+    )
     rollout.set_flags(spec)
     translator = new_translator(spec, given.cores)
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TILE_PROGRAM

@@ -1,11 +1,12 @@
 """The peer of the row `conditional`: a conditional DCGAN of 64 × 64 RGB pictures in plain Keras.
 
-The networks of the workload `dcgan` at its default width, layer for layer, in Keras' own layers: Radford et
-al. 2016, with the projection discriminator and the conditional batch norm of Miyato and Koyama 2018, an
-Embedding for each table of classes. The step is that of keras_loop.py; pictures and labels are random and
-stay where they are.
+The networks of the workload `dcgan` at its default width, layer for layer, in Keras' own layers:
+Radford et al. 2016, with the projection discriminator and the conditional batch norm of Miyato and
+Koyama 2018, an Embedding for each table of classes. The step is that of keras_loop.py; pictures and
+labels are random and stay where they are.
 
-python -m benchmarks.keras_conditional --precision mixed_bfloat16 --batch 64 --steps 20   prints one JSON line
+python -m benchmarks.keras_conditional --precision mixed_bfloat16 --batch 64 --steps 20   prints one
+JSON line
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class ConditionalBatchNorm(layers.Layer):  # type: ignore[misc]
     def call(self, inputs: list[Any], training: bool | None = None) -> Any:
         """Same shape and dtype as the values."""
         values, labels = inputs
-        gamma, beta = (ops.reshape(table(labels), self._by_row) for table in (self.gamma, self.beta))
+        gamma, beta = (
+            ops.reshape(table(labels), self._by_row) for table in (self.gamma, self.beta)
+        )
         return self.norm(values, training=training) * gamma + beta
 
 
@@ -65,7 +68,9 @@ def _generator() -> Any:
         values = layers.Conv2DTranspose(width, 5, 2, padding="same", use_bias=False, **NEW)(values)
         values = layers.ReLU()(ConditionalBatchNorm(width)([values, labels]))
     values = layers.Conv2DTranspose(CHANNELS, 5, 2, padding="same", use_bias=False, **NEW)(values)
-    return keras.Model([latents, labels], layers.Activation("tanh", dtype="float32")(values))  # 64 × 64 × 3
+    return keras.Model(
+        [latents, labels], layers.Activation("tanh", dtype="float32")(values)
+    )  # 64 × 64 × 3
 
 
 def _discriminator() -> Any:
@@ -81,7 +86,9 @@ def _discriminator() -> Any:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` pictures, waits for it, and gives the generator's loss."""
+    """A call that trains one step on `batch` pictures, waits for it, and gives the
+    generator's loss.
+    """
     import tensorflow as tf
 
     keras.config.set_dtype_policy(precision)

@@ -1,9 +1,12 @@
-"""The peer: the DCGAN loop of Table 1 that a user would otherwise write in plain Keras, timed per step.
+"""The peer: the DCGAN loop of Table 1 that a user would otherwise write in plain Keras, timed per
+step.
 
-One device, one tf.function, two tapes over one forward pass, Adam(1e-4). The images are random and stay where they are:
-no input pipeline, no journal, no probes. Every step is waited for, as when its loss is printed.
+One device, one tf.function, two tapes over one forward pass, Adam(1e-4). The images are random and
+stay where they are: no input pipeline, no journal, no probes. Every step is waited for, as when its
+loss is printed.
 
-python -m benchmarks.keras_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one JSON line
+python -m benchmarks.keras_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one
+JSON line
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ RATE = 1e-4
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` images, waits for it, and gives the generator's loss."""
+    """A call that trains one step on `batch` images, waits for it, and gives the generator's
+    loss.
+    """
     import keras
     import tensorflow as tf
 
@@ -31,8 +36,12 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
     return step_of(*networks(), tf.random.uniform([batch, 28, 28, 1], -1.0, 1.0))
 
 
-def step_of(generator: Any, discriminator: Any, images: Any, labels: Any = None) -> Callable[[], float]:
-    """The same for two networks and a batch of images (B, …); with labels (B,) both take [values, labels]."""
+def step_of(
+    generator: Any, discriminator: Any, images: Any, labels: Any = None
+) -> Callable[[], float]:
+    """The same for two networks and a batch of images (B, …); with labels (B,) both take
+    [values, labels].
+    """
     import keras
     import tensorflow as tf
 
@@ -49,7 +58,9 @@ def step_of(generator: Any, discriminator: Any, images: Any, labels: Any = None)
         with tf.GradientTape() as generator_tape, tf.GradientTape() as discriminator_tape:
             latents = tf.random.normal([images.shape[0], LATENT_SIZE])
             fake_images = generator(asked(latents), training=True)
-            real, fake = (discriminator(asked(seen), training=True) for seen in (images, fake_images))
+            real, fake = (
+                discriminator(asked(seen), training=True) for seen in (images, fake_images)
+            )
             losses = [
                 bce(tf.ones_like(fake), fake),
                 bce(tf.ones_like(real), real) + bce(tf.zeros_like(fake), fake),

@@ -1,4 +1,7 @@
-"""The networks of Table 1 as a user of plain Keras would write them: what the peers train. Whoever imports Keras first sets its backend."""
+"""The networks of Table 1 as a user of plain Keras would write them: what the peers train.
+
+Whoever imports Keras first sets its backend.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ def networks(dropout: Callable[[float], Any] | None = None) -> tuple[Any, Any]:
             layers.Conv2DTranspose(128, 5, padding="same", use_bias=False),  # 7 × 7 × 128
             layers.BatchNormalization(),
             layers.LeakyReLU(0.2),
-            layers.Conv2DTranspose(64, 5, strides=2, padding="same", use_bias=False),  # 14 × 14 × 64
+            layers.Conv2DTranspose(
+                64, 5, strides=2, padding="same", use_bias=False
+            ),  # 14 × 14 × 64
             layers.BatchNormalization(),
             layers.LeakyReLU(0.2),
             layers.Conv2DTranspose(1, 5, strides=2, padding="same", use_bias=False),  # 28 × 28 × 1

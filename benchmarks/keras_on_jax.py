@@ -1,8 +1,10 @@
-"""The peer of the cycle table: Table 1's step as a user would write it in plain Keras on JAX, for the eight cores of a TPU.
+"""The peer of the cycle table: Table 1's step as a user would write it in plain Keras on JAX, for
+the eight cores of a TPU.
 
-`stateless_call`, two gradients of one forward pass, `stateless_apply` of Adam(1e-4), ten steps in `lax.scan`, the batch shared
-with `NamedSharding`: the rest is left to the compiler. Dropout draws from the device's own generator, as on a TPU anyone would
-who has looked at a profile. Loads JAX; the environment of gan_runtime/tpu/check.py must stand before.
+`stateless_call`, two gradients of one forward pass, `stateless_apply` of Adam(1e-4), ten steps in
+`lax.scan`, the batch shared with `NamedSharding`: the rest is left to the compiler. Dropout draws
+from the device's own generator, as on a TPU anyone would who has looked at a profile. Loads JAX;
+the environment of gan_runtime/tpu/check.py must stand before.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ Weights = list[Any]
 
 
 class HardwareDropout(keras.layers.Layer):  # type: ignore[misc]
-    """Dropout with bytes from the device's generator instead of JAX's own, which is made in software."""
+    """Dropout with bytes from the device's generator instead of JAX's own, which is made in
+    software.
+    """
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -39,7 +43,9 @@ class HardwareDropout(keras.layers.Layer):  # type: ignore[misc]
         key = jax.random.wrap_key_data(jnp.concatenate([seed, seed]).astype(jnp.uint32), impl="rbg")
         keep = jax.random.bits(key, inputs.shape, "uint8") < self._kept
         return jnp.where(
-            keep, inputs * jnp.asarray(KEEP_LEVELS / self._kept, inputs.dtype), jnp.zeros([], inputs.dtype)
+            keep,
+            inputs * jnp.asarray(KEEP_LEVELS / self._kept, inputs.dtype),
+            jnp.zeros([], inputs.dtype),
         )
 
 
@@ -64,7 +70,8 @@ class Peer:
 
         def shapes(variables: Weights) -> Weights:
             return [
-                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere) for one in variables
+                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere)
+                for one in variables
             ]
 
         state = [
@@ -73,7 +80,9 @@ class Peer:
             [shapes(optimizer.variables) for optimizer in self._optimizers],
             jax.ShapeDtypeStruct((), jnp.int32, sharding=everywhere),
         ]
-        images = jax.ShapeDtypeStruct((STEPS, batch_size_global, 28, 28, 1), jnp.uint8, sharding=shared)
+        images = jax.ShapeDtypeStruct(
+            (STEPS, batch_size_global, 28, 28, 1), jnp.uint8, sharding=shared
+        )
         return (
             jax.jit(lambda state, images: jax.lax.scan(self._step, state, images), donate_argnums=0)
             .lower(state, images)
@@ -82,7 +91,9 @@ class Peer:
 
     def _step(self, state: Any, images: Any) -> tuple[Any, Any]:
         weights, other, slots, step = state
-        latents = jax.random.normal(jax.random.fold_in(jax.random.key(1), step), (images.shape[0], 100))
+        latents = jax.random.normal(
+            jax.random.fold_in(jax.random.key(1), step), (images.shape[0], 100)
+        )
         real = images.astype(jnp.float32) / 127.5 - 1.0
         found = []
         for which in (0, 1):
@@ -98,15 +109,24 @@ class Peer:
             optimizer.stateless_apply(slots[place], found[place], weights[place])
             for place, optimizer in enumerate(self._optimizers)
         ]
-        return [[one for one, _ in updated], moved, [one for _, one in updated], step + 1], jnp.stack(losses)
+        return [
+            [one for one, _ in updated],
+            moved,
+            [one for _, one in updated],
+            step + 1,
+        ], jnp.stack(losses)
 
     def _losses(
         self, weights: list[Weights], other: list[Weights], real: Any, latents: Any
     ) -> tuple[list[Any], list[Weights]]:
         generator, discriminator = self._pair
-        fake_images, moved_generator = generator.stateless_call(weights[0], other[0], latents, training=True)
+        fake_images, moved_generator = generator.stateless_call(
+            weights[0], other[0], latents, training=True
+        )
         logits_real, moved = discriminator.stateless_call(weights[1], other[1], real, training=True)
-        logits_fake, moved = discriminator.stateless_call(weights[1], moved, fake_images, training=True)
+        logits_fake, moved = discriminator.stateless_call(
+            weights[1], moved, fake_images, training=True
+        )
         bce = keras.losses.BinaryCrossentropy(from_logits=True)
         generator_loss = bce(jnp.ones_like(logits_fake), logits_fake)
         discriminator_loss = bce(jnp.ones_like(logits_real), logits_real) + bce(

@@ -1,10 +1,13 @@
-"""The peer: Pix2Pix as a user would write it in plain Keras, a Model whose `train_step` updates both networks from one forward pass.
+"""The peer: Pix2Pix as a user would write it in plain Keras, a Model whose `train_step` updates
+both networks from one forward pass.
 
-Keras' layers, losses and optimizers; two tapes, as TensorFlow's own tutorial of Pix2Pix has them. The mathematics is that of
-domains/flows/workload.py: a test gives both the same weights and tiles, and holds their losses together. Nothing of the project's
-kernels, noise and exchange is in it. As a side of the row `pix2pix` it trains on random tiles, which stay where they are.
+Keras' layers, losses and optimizers; two tapes, as TensorFlow's own tutorial of Pix2Pix has them.
+The mathematics is that of domains/flows/workload.py: a test gives both the same weights and tiles,
+and holds their losses together. Nothing of the project's kernels, noise and exchange is in it. As a
+side of the row `pix2pix` it trains on random tiles, which stay where they are.
 
-python -m benchmarks.keras_pix2pix --precision mixed_bfloat16 --batch 16 --steps 20       prints one JSON line
+python -m benchmarks.keras_pix2pix --precision mixed_bfloat16 --batch 16 --steps 20       prints one
+JSON line
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
         """Two optimizers: each network's own."""
         super().compile(**given)
         self.optimizers = (generator_optimizer, discriminator_optimizer)
-        for optimizer, network in zip(self.optimizers, (self.generator, self.discriminator), strict=True):
+        for optimizer, network in zip(
+            self.optimizers, (self.generator, self.discriminator), strict=True
+        ):
             optimizer.build(network.trainable_variables)
 
     def train_step(self, rows: Rows) -> dict[str, tf.Tensor]:
@@ -53,14 +58,24 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
             fake = self.discriminator([source, made], training=True)
             real = self.discriminator([source, target], training=True)
             losses = {
-                "loss_generator": self.surely(tf.ones_like(fake), fake)
-                + L1_WEIGHT * self.distance(target, made),
-                "loss_discriminator": D_WEIGHT
-                * (self.surely(tf.ones_like(real), real) + self.surely(tf.zeros_like(fake), fake)),
+                "loss_generator": (
+                    self.surely(tf.ones_like(fake), fake) + L1_WEIGHT * self.distance(target, made)
+                ),
+                "loss_discriminator": (
+                    D_WEIGHT
+                    * (
+                        self.surely(tf.ones_like(real), real)
+                        + self.surely(tf.zeros_like(fake), fake)
+                    )
+                ),
             }
         pairs = ((of_g, self.generator), (of_d, self.discriminator))
-        for (tape, network), optimizer, loss in zip(pairs, self.optimizers, losses.values(), strict=True):
-            optimizer.apply(tape.gradient(loss, network.trainable_variables), network.trainable_variables)
+        for (tape, network), optimizer, loss in zip(
+            pairs, self.optimizers, losses.values(), strict=True
+        ):
+            optimizer.apply(
+                tape.gradient(loss, network.trainable_variables), network.trainable_variables
+            )
         return losses
 
 
@@ -70,7 +85,9 @@ def adam() -> Any:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` tiles, waits for it, and gives the generator's loss."""
+    """A call that trains one step on `batch` tiles, waits for it, and gives the generator's
+    loss.
+    """
     keras.config.set_dtype_policy(precision)
     options = Pix2pixOptions()
     model = KerasPix2pix(*networks(options, CHANNELS))

@@ -1,4 +1,7 @@
-"""U-Net and PatchGAN as a user of plain Keras would write them: what the peers of Pix2Pix train. Whoever imports Keras first sets its backend."""
+"""U-Net and PatchGAN as a user of plain Keras would write them: what the peers of Pix2Pix train.
+
+Whoever imports Keras first sets its backend.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,25 @@ NORM = {"momentum": 0.9, "epsilon": 1e-5}
 
 
 def networks(
-    options: Pix2pixOptions, channels: tuple[int, int], dropout: Callable[[float], Any] | None = None
+    options: Pix2pixOptions,
+    channels: tuple[int, int],
+    dropout: Callable[[float], Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Generator: sources (B, tile, tile, channels of a source) → images in [-1, 1]; discriminator: [sources, images] → logits of patches.
+    """Generator: sources (B, tile, tile, channels of a source) → images in [-1, 1]; discriminator:
+    [sources, images] → logits of patches.
 
     `dropout`: makes the layer for a rate; None for Keras' own.
     """
     import keras
 
-    return _generator(options, *channels, dropout or keras.layers.Dropout), _discriminator(options, *channels)
+    return _generator(options, *channels, dropout or keras.layers.Dropout), _discriminator(
+        options, *channels
+    )
 
 
-def _generator(options: Pix2pixOptions, source: int, target: int, dropout: Callable[[float], Any]) -> Any:
+def _generator(
+    options: Pix2pixOptions, source: int, target: int, dropout: Callable[[float], Any]
+) -> Any:
     import keras
     from keras import layers
 
@@ -40,7 +50,9 @@ def _generator(options: Pix2pixOptions, source: int, target: int, dropout: Calla
         values = _norm()(up(layers.ReLU()(values)))
         values = dropout(options.dropout)(values) if block <= DROPPED_BLOCKS else values
         values = layers.Concatenate()([values, across.pop()])
-    image = layers.Conv2DTranspose(target, KERNEL, 2, padding="same", **_new())(layers.ReLU()(values))
+    image = layers.Conv2DTranspose(target, KERNEL, 2, padding="same", **_new())(
+        layers.ReLU()(values)
+    )
     return keras.Model(pixels, layers.Activation("tanh", dtype="float32")(image))
 
 
@@ -52,7 +64,9 @@ def _discriminator(options: Pix2pixOptions, source: int, target: int) -> Any:
     pair = [keras.Input((options.tile, options.tile, channels)) for channels in (source, target)]
     values = layers.Concatenate()(pair)
     for place, width in enumerate(halved):
-        values = layers.Conv2D(width, KERNEL, 2, padding="same", use_bias=place == 0, **_new())(values)
+        values = layers.Conv2D(width, KERNEL, 2, padding="same", use_bias=place == 0, **_new())(
+            values
+        )
         values = layers.LeakyReLU(0.2)(_norm()(values) if place else values)
     values = layers.Conv2D(last, KERNEL, use_bias=False, **_new())(layers.ZeroPadding2D()(values))
     values = layers.ZeroPadding2D()(layers.LeakyReLU(0.2)(_norm()(values)))

@@ -1,8 +1,10 @@
-"""The peer of Pix2Pix' cycles: the authors' networks and step in plain Keras on JAX, for the eight cores of a TPU.
+"""The peer of Pix2Pix' cycles: the authors' networks and step in plain Keras on JAX, for the eight
+cores of a TPU.
 
-`stateless_call`, one forward pass with two ways back (two `jax.grad` would make the images twice), `stateless_apply` of Adam(2e-4, 0.5), the batch shared with `NamedSharding`: the rest is
-left to the compiler. Dropout as in keras_on_jax.py. One step is one program. Loads JAX; the environment of gan_runtime/tpu/check.py
-must stand before.
+`stateless_call`, one forward pass with two ways back (two `jax.grad` would make the images twice),
+`stateless_apply` of Adam(2e-4, 0.5), the batch shared with `NamedSharding`: the rest is left to the
+compiler. Dropout as in keras_on_jax.py. One step is one program. Loads JAX; the environment of
+gan_runtime/tpu/check.py must stand before.
 """
 
 from __future__ import annotations
@@ -46,16 +48,23 @@ class PairPeer:
 
         def of(variables: Weights) -> Weights:
             return [
-                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere) for one in variables
+                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere)
+                for one in variables
             ]
 
         state = [
-            [of(network.trainable_variables), of(network.non_trainable_variables), of(optimizer.variables)]
+            [
+                of(network.trainable_variables),
+                of(network.non_trainable_variables),
+                of(optimizer.variables),
+            ]
             for network, optimizer in zip(self.pair, self.optimizers, strict=True)
         ]
         side = self._options.tile
         images = [
-            jax.ShapeDtypeStruct((batch_size_global, side, side, channels), jnp.uint8, sharding=shared)
+            jax.ShapeDtypeStruct(
+                (batch_size_global, side, side, channels), jnp.uint8, sharding=shared
+            )
             for channels in CHANNELS
         ]
         return jax.jit(self.step, donate_argnums=0).lower(state, *images).compile()
@@ -69,7 +78,9 @@ class PairPeer:
             losses, moved = self._losses(list(weights), stored, source, target)
             return jnp.stack(losses), moved
 
-        losses, way_back, moved = jax.vjp(losses_of, *(weights for weights, _, _ in state), has_aux=True)
+        losses, way_back, moved = jax.vjp(
+            losses_of, *(weights for weights, _, _ in state), has_aux=True
+        )
         updated = []
         for place, (weights, _, slots) in enumerate(state):
             by_weight = way_back(jax.nn.one_hot(place, len(state)))[place]
@@ -82,9 +93,13 @@ class PairPeer:
     ) -> tuple[list[Any], list[Weights]]:
         """Of G and D, and what batch norm and dropout store."""
         generator, discriminator = self.pair
-        made, of_g = generator.stateless_call(weights[GENERATOR], stored[GENERATOR], source, training=True)
+        made, of_g = generator.stateless_call(
+            weights[GENERATOR], stored[GENERATOR], source, training=True
+        )
         of_d = stored[DISCRIMINATOR]
-        fake, of_d = discriminator.stateless_call(weights[DISCRIMINATOR], of_d, [source, made], training=True)
+        fake, of_d = discriminator.stateless_call(
+            weights[DISCRIMINATOR], of_d, [source, made], training=True
+        )
         real, of_d = discriminator.stateless_call(
             weights[DISCRIMINATOR], of_d, [source, target], training=True
         )

@@ -1,12 +1,16 @@
-"""The peer: 3DGAN as a user would write it in plain Keras, a Model whose `train_step` holds the four updates, run by `fit`.
+"""The peer: 3DGAN as a user would write it in plain Keras, a Model whose `train_step` holds the
+four updates, run by `fit`.
 
-It is the talk's first approach ("built-in training logic"): Keras' layers, losses and optimizers; under a strategy Keras scales the losses and
-sums the gradients itself. The mathematics is that of domains/showers/workload.py: a test gives both the same weights, batch and
-noise, and holds their losses together. Nothing of the project's kernels, noise and exchange is in it.
+It is the talk's first approach ("built-in training logic"): Keras' layers, losses and optimizers;
+under a strategy Keras scales the losses and sums the gradients itself. The mathematics is that of
+domains/showers/workload.py: a test gives both the same weights, batch and noise, and holds their
+losses together. Nothing of the project's kernels, noise and exchange is in it.
 
-As a side of the row `showers` its `train_step` is called again and again on random showers of the small grid, which stay where they are.
+As a side of the row `showers` its `train_step` is called again and again on random showers of the
+small grid, which stay where they are.
 
-python -m benchmarks.keras_showers --precision mixed_bfloat16 --batch 32 --steps 20       prints one JSON line
+python -m benchmarks.keras_showers --precision mixed_bfloat16 --batch 32 --steps 20       prints one
+JSON line
 """
 
 from __future__ import annotations
@@ -36,7 +40,9 @@ Rows = dict[str, tf.Tensor]
 def networks(
     plan: LayerPlan, grid: tuple[int, ...], latent_size: int = 256, dropout: float = 0.2
 ) -> tuple[Any, Any]:
-    """Generator and discriminator on a grid without closed axes, layer by layer as in docs/3dgan.md."""
+    """Generator and discriminator on a grid without closed axes, layer by layer as in
+    docs/3dgan.md.
+    """
     return _generator(plan, latent_size), _discriminator(plan, grid, dropout)
 
 
@@ -47,9 +53,9 @@ def _generator(plan: LayerPlan, latent_size: int) -> keras.Model:
     first = plan.generator[0]
     values = layers.ZeroPadding3D(first.around)(values)
     values = layers.UpSampling3D(plan.factors)(values)
-    values = layers.Conv3D(first.filters, first.kernel, activation="relu", kernel_initializer="he_uniform")(
-        values
-    )
+    values = layers.Conv3D(
+        first.filters, first.kernel, activation="relu", kernel_initializer="he_uniform"
+    )(values)
     values = layers.BatchNormalization(**NORM)(layers.Cropping3D(first.cut)(values))
     for place, layer in enumerate(plan.generator[1:-1], start=1):
         values = _convolution(layer, activation="relu", kernel_initializer="he_uniform")(
@@ -58,7 +64,9 @@ def _generator(plan: LayerPlan, latent_size: int) -> keras.Model:
         if place < len(plan.generator) - 2:
             values = layers.BatchNormalization(**NORM)(values)
     last = plan.generator[-1]
-    values = _convolution(last, kernel_initializer="glorot_normal")(layers.ZeroPadding3D(last.around)(values))
+    values = _convolution(last, kernel_initializer="glorot_normal")(
+        layers.ZeroPadding3D(last.around)(values)
+    )
     return keras.Model(latents, layers.ReLU(dtype="float32")(values))
 
 
@@ -92,11 +100,17 @@ class Random:
 
 
 class Keras3dgan(keras.Model):  # type: ignore[misc]
-    """Rows: showers as values (B, X, Y, Z, 1), energy / 100 GeV, angle in rad and deposit in 20 MeV, (B,) each."""
+    """Rows: showers as values (B, X, Y, Z, 1), energy / 100 GeV, angle in rad and deposit in
+    20 MeV, (B,) each.
+    """
 
     def __init__(self, generator: Any, discriminator: Any, random: Random | None = None) -> None:
         super().__init__()
-        self.generator, self.discriminator, self.random = generator, discriminator, random or Random()
+        self.generator, self.discriminator, self.random = (
+            generator,
+            discriminator,
+            random or Random(),
+        )
         self.surely = keras.losses.BinaryCrossentropy(from_logits=True)
         self.percent, self.distance = (
             keras.losses.MeanAbsolutePercentageError(),
@@ -114,7 +128,9 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
         """D on real showers, D on generated ones, G twice; the loss of each."""
         count = rows["energy"].shape[0]
         conditions = tf.stack([rows["energy"], rows["angle"]], axis=1)
-        losses = {"loss_discriminator_real": self._judged(rows["showers"], rows, 1.0 - self._flips(count))}
+        losses = {
+            "loss_discriminator_real": self._judged(rows["showers"], rows, 1.0 - self._flips(count))
+        }
         fake = self.generator(self._latents(conditions), training=False)
         losses["loss_discriminator_fake"] = self._judged(fake, rows, self._flips(count))
         for number in (1, 2):
@@ -139,7 +155,8 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
                 REAL * self.surely(tf.ones_like(logits), logits)
                 + ENERGY * self.percent(rows["energy"][:, None], energy)
                 + ANGLE * self.distance(rows["angle"][:, None], measured_angle(cells)[:, None])
-                + DEPOSIT * self.percent(rows["deposit"][:, None], tf.reduce_sum(cells, [1, 2, 3])[:, None])
+                + DEPOSIT
+                * self.percent(rows["deposit"][:, None], tf.reduce_sum(cells, [1, 2, 3])[:, None])
             )
         self._follow("g", self.generator, tape, loss)
         return loss
@@ -169,7 +186,9 @@ def measured_angle(cells: tf.Tensor) -> tf.Tensor:
     distance = tf.sqrt(tf.maximum((x_of_layers - center[0]) ** 2 + (z - center[2]) ** 2, 1e-7))
     slope = tf.where(z < center[2], -1.0, 1.0) * (y_of_layers - center[1]) / distance
     weight = tf.where(layer_sums > 1e-6, z, 0.0)
-    angle = _divided(tf.reduce_sum(weight * (math.pi / 2 - tf.atan(slope)), 1), tf.reduce_sum(weight, 1))
+    angle = _divided(
+        tf.reduce_sum(weight * (math.pi / 2 - tf.atan(slope)), 1), tf.reduce_sum(weight, 1)
+    )
     return tf.where(total > 1e-6, angle, 100.0)
 
 
@@ -178,7 +197,9 @@ def _divided(above: tf.Tensor, below: tf.Tensor) -> tf.Tensor:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` showers, waits for it, and gives the generator's last loss."""
+    """A call that trains one step on `batch` showers, waits for it, and gives the generator's
+    last loss.
+    """
     keras.config.set_dtype_policy(precision)
     model = Keras3dgan(*networks(plan(SIZE, GRID), GRID))
     model.compile(keras.optimizers.RMSprop(RATE), keras.optimizers.RMSprop(RATE))

@@ -1,11 +1,13 @@
-"""The peer of the shower step: CERN's 3DGAN as a user would write it in plain Keras on JAX, for the eight cores of a TPU.
+"""The peer of the shower step: CERN's 3DGAN as a user would write it in plain Keras on JAX, for the
+eight cores of a TPU.
 
-Layers, losses and the four updates of the authors (recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py and GPU_Version2.py), each with
-Keras' own layers: up-sampling, zero padding, convolution. `stateless_call`, `stateless_apply` of RMSprop(1e-3), the batch shared
-with `NamedSharding`: the rest is left to the compiler. Dropout as in keras_on_jax.py. A step runs three programs, two of them
-twice (cycles_side.PARTS), as a loop of `train_on_batch` does: an update reads the weights that the one before it has written, so
-one program of all four would do the same work, and takes the compiler twice the time and memory. Loads JAX; the environment of
-gan_runtime/tpu/check.py must stand before.
+Layers, losses and the four updates of the authors (recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py and
+GPU_Version2.py), each with Keras' own layers: up-sampling, zero padding, convolution.
+`stateless_call`, `stateless_apply` of RMSprop(1e-3), the batch shared with `NamedSharding`: the
+rest is left to the compiler. Dropout as in keras_on_jax.py. A step runs three programs, two of them
+twice (cycles_side.PARTS), as a loop of `train_on_batch` does: an update reads the weights that the
+one before it has written, so one program of all four would do the same work, and takes the compiler
+twice the time and memory. Loads JAX; the environment of gan_runtime/tpu/check.py must stand before.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def generator() -> keras.Model:
 
 
 def discriminator() -> keras.Model:
-    """Showers → [logit, energy / 100 GeV], (B, 1) each; angle and deposit are measured without weights."""
+    """Showers → [logit, energy / 100 GeV], (B, 1) each; angle and deposit are measured
+    without weights.
+    """
     showers = keras.Input((*GRID, 1))
     values = layers.LeakyReLU()(layers.Conv3D(16, (5, 6, 6), padding="same")(showers))
     values = HardwareDropout(0.2)(values)
@@ -83,16 +87,26 @@ class ShowerPeer:
 
         def of(variables: Weights) -> Weights:
             return [
-                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere) for one in variables
+                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere)
+                for one in variables
             ]
 
         state = [
-            [of(network.trainable_variables), of(network.non_trainable_variables), of(optimizer.variables)]
+            [
+                of(network.trainable_variables),
+                of(network.non_trainable_variables),
+                of(optimizer.variables),
+            ]
             for network, optimizer in zip(self._pair, self._optimizers, strict=True)
         ]
         rows = {
             name: jax.ShapeDtypeStruct((batch_size_global, *shape), jnp.float32, sharding=shared)
-            for name, shape in {"showers": (*GRID, 1), "energy": (), "angle": (), "deposit": ()}.items()
+            for name, shape in {
+                "showers": (*GRID, 1),
+                "energy": (),
+                "angle": (),
+                "deposit": (),
+            }.items()
         }
         number = jax.ShapeDtypeStruct((), jnp.int32, sharding=everywhere)
         program = getattr(self, part)
@@ -110,7 +124,10 @@ class ShowerPeer:
             return WEIGHTS["real"] * bce(logits, targets) + WEIGHTS["energy"] * error, moved
 
         (loss, moved), by_weight = jax.value_and_grad(loss_of, has_aux=True)(weights)
-        return [state[GENERATOR], self._updated(DISCRIMINATOR, by_weight, weights, moved, slots)], loss
+        return [
+            state[GENERATOR],
+            self._updated(DISCRIMINATOR, by_weight, weights, moved, slots),
+        ], loss
 
     def generate(self, state: State, rows: Rows, number: Any) -> tuple[State, Any]:
         """Showers for D, without an update."""
@@ -118,7 +135,10 @@ class ShowerPeer:
         return state, self._generated(weights, stored, rows, _key(number), training=False)[0]
 
     def make(self, state: State, rows: Rows, number: Any) -> tuple[State, Any]:
-        """Update of G on new noise. D looks on in training mode, which moves the statistics of its batch norm."""
+        """Update of G on new noise.
+
+        D looks on in training mode, which moves the statistics of its batch norm.
+        """
         (weights, stored, slots), (of_judge, stored_of_judge, slots_of_judge) = state
 
         def loss_of(own: Weights) -> tuple[Any, tuple[Weights, Weights]]:

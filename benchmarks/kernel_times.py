@@ -1,9 +1,11 @@
-"""What the kernels of our own gain on this machine's CPU: TensorFlow's operation and ours, each alone.
+"""What the kernels of our own gain on this machine's CPU: TensorFlow's operation and ours, each
+alone.
 
-In bfloat16, but for the convolutions that are products of spectra, which are so in float32 only; those with both their gradients.
+In bfloat16, but for the convolutions that are products of spectra, which are so in float32 only;
+those with both their gradients.
 
-The shapes are those of Table 1 at batch 256. Each figure is the least of so many calls, which others at work disturb
-least. Prints the table of docs/training.md, "What makes it fast".
+The shapes are those of Table 1 at batch 256. Each figure is the least of so many calls, which
+others at work disturb least. Prints the table of docs/training.md, "What makes it fast".
 
 python -m benchmarks.kernel_times [--batch 256] [--calls 20] [--cpu-time] [--showers | --pairs]
 """
@@ -46,7 +48,9 @@ class Compared:
         return [self.what, *(self._shown(seconds) for seconds in both)]
 
     def _shown(self, seconds: float) -> str:
-        return f"{self.flop / seconds / 1e9:,.0f} GFLOP/s" if self.flop else f"{1e3 * seconds:.1f} ms"
+        return (
+            f"{self.flop / seconds / 1e9:,.0f} GFLOP/s" if self.flop else f"{1e3 * seconds:.1f} ms"
+        )
 
 
 def least_seconds(call: Callable[[], Any], calls: int, clock: Clock) -> float:
@@ -65,16 +69,25 @@ def numbers(*shape: int, dtype: tf.DType = tf.bfloat16) -> tf.Tensor:
     return tf.cast(tf.random.stateless_normal(shape, (1, 2)), dtype)
 
 
-def filter_gradient(batch: int, stride: int, size: int, channels_in: int, channels_out: int) -> Compared:
+def filter_gradient(
+    batch: int, stride: int, size: int, channels_in: int, channels_out: int
+) -> Compared:
     """Of a "same" convolution of `size` × `size` images."""
     small = size // stride
-    images, upstream = numbers(batch, size, size, channels_in), numbers(batch, small, small, channels_out)
+    images, upstream = (
+        numbers(batch, size, size, channels_in),
+        numbers(batch, small, small, channels_out),
+    )
     kernel = numbers(KERNEL, KERNEL, channels_in, channels_out)
     strides = [1, stride, stride, 1]
 
     def plain() -> tf.Tensor:
         return tf.raw_ops.Conv2DBackpropFilter(
-            input=images, filter_sizes=kernel.shape, out_backprop=upstream, strides=strides, padding="SAME"
+            input=images,
+            filter_sizes=kernel.shape,
+            out_backprop=upstream,
+            strides=strides,
+            padding="SAME",
         )
 
     flop = 2 * batch * small**2 * KERNEL**2 * channels_in * channels_out
@@ -97,8 +110,12 @@ def to_one_channel(batch: int) -> Compared:
     )
 
 
-def by_spectra(what: str, batch: int, stride: int, size: int, channels: tuple[int, int]) -> Compared:
-    """A convolution of `size` × `size` images, or its transpose to them, with its gradients by images and kernel."""
+def by_spectra(
+    what: str, batch: int, stride: int, size: int, channels: tuple[int, int]
+) -> Compared:
+    """A convolution of `size` × `size` images, or its transpose to them, with its gradients
+    by images and kernel.
+    """
     images = numbers(batch, size, size, channels[0], dtype=tf.float32)
     outcome = numbers(batch, size // stride, size // stride, channels[1], dtype=tf.float32)
     kernel = numbers(KERNEL, KERNEL, *channels, dtype=tf.float32)
@@ -123,7 +140,10 @@ def by_spectra(what: str, batch: int, stride: int, size: int, channels: tuple[in
 def volumes(
     what: str, batch: int, sizes: tuple[int, ...], kernel: tuple[int, ...], dtype: tf.DType
 ) -> Compared:
-    """A "valid" convolution of volumes with its gradients by volumes and kernel. `kernel`: taps, channels in and out."""
+    """A "valid" convolution of volumes with its gradients by volumes and kernel.
+
+    `kernel`: taps, channels in and out.
+    """
     values, weights = numbers(batch, *sizes, kernel[-2], dtype=dtype), numbers(*kernel, dtype=dtype)
 
     def passes(kernels: tf_kernels.PlainKernels) -> list[tf.Tensor]:
@@ -147,12 +167,16 @@ def enlarged(
     factors: tuple[int, ...],
     dtype: tf.DType,
 ) -> Compared:
-    """A convolution of volumes whose cells are repeated `factors` times along the axes, with both gradients."""
+    """A convolution of volumes whose cells are repeated `factors` times along the axes, with
+    both gradients.
+    """
     values, weights = numbers(batch, *sizes, kernel[-2], dtype=dtype), numbers(*kernel, dtype=dtype)
     upsampling = keras.layers.UpSampling3D(factors, dtype=dtype.name)
 
     def plainly(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        return tf_kernels.PlainKernels().convolution(upsampling(values), weights, (1, 1, 1), "valid")
+        return tf_kernels.PlainKernels().convolution(
+            upsampling(values), weights, (1, 1, 1), "valid"
+        )
 
     def ours(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         return tf_kernels.TfCpuKernels().enlarged_convolution(values, weights, factors)
@@ -174,11 +198,15 @@ def of_showers(batch: int) -> list[Compared]:
     """Layers of CERN's 3DGAN, cut down to 17 × 17 × 25 cells and 4 channels."""
     halves, whole = tf.bfloat16, tf.float32
     return [
-        volumes("D's first convolution, 1 to 4 channels", batch, (21, 22, 30), (5, 6, 6, 1, 4), halves),
+        volumes(
+            "D's first convolution, 1 to 4 channels", batch, (21, 22, 30), (5, 6, 6, 1, 4), halves
+        ),
         volumes("D's second, 4 to 4 channels", batch, (17, 17, 27), (5, 6, 6, 4, 4), halves),
         volumes("G's third, 4 to 4 channels", batch, (20, 20, 40), (4, 4, 6, 4, 4), halves),
         *(
-            enlarged("G's first, 4 to 4 channels", batch, (4, 4, 8), (6, 6, 8, 4, 4), (5, 5, 6), dtype)
+            enlarged(
+                "G's first, 4 to 4 channels", batch, (4, 4, 8), (6, 6, 8, 4, 4), (5, 5, 6), dtype
+            )
             for dtype in (halves, whole)
         ),
     ]
@@ -198,7 +226,9 @@ def of_digits(batch: int) -> list[Compared]:
 
 
 def of_pairs(batch: int) -> list[Compared]:
-    """Innermost layers of Pix2Pix, small, tiles of 64 pixels; and its logits, which are float32 in both formats."""
+    """Innermost layers of Pix2Pix, small, tiles of 64 pixels; and its logits, which are
+    float32 in both formats.
+    """
     layers = [
         ("down_4, 4 × 4 to 2 × 2 pixels", 4, (128, 128), False),
         ("down_5, 2 × 2 to 1 pixel", 2, (128, 128), False),
@@ -216,7 +246,10 @@ def of_pairs(batch: int) -> list[Compared]:
 def pictures(
     what: str, batch: int, size: int, channels: tuple[int, int], dtype: tf.DType, transposed: bool
 ) -> Compared:
-    """A 4 × 4 convolution of images with stride 2, or its transpose, with both gradients. `channels`: of the kernel."""
+    """A 4 × 4 convolution of images with stride 2, or its transpose, with both gradients.
+
+    `channels`: of the kernel.
+    """
     images = numbers(batch, size, size, channels[1 if transposed else 0], dtype=dtype)
     weights = numbers(4, 4, *channels, dtype=dtype)
 
@@ -272,10 +305,16 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--calls", type=int, default=20)
     parser.add_argument(
-        "--cpu-time", action="store_true", help="of all threads together, for a machine that others use too"
+        "--cpu-time",
+        action="store_true",
+        help="of all threads together, for a machine that others use too",
     )
-    parser.add_argument("--showers", action="store_true", help="of the convolutions of CERN's 3DGAN instead")
-    parser.add_argument("--pairs", action="store_true", help="of the convolutions of Pix2Pix instead")
+    parser.add_argument(
+        "--showers", action="store_true", help="of the convolutions of CERN's 3DGAN instead"
+    )
+    parser.add_argument(
+        "--pairs", action="store_true", help="of the convolutions of Pix2Pix instead"
+    )
     given = parser.parse_args()
     clock = time.process_time if given.cpu_time else time.perf_counter
     of = of_showers if given.showers else of_pairs if given.pairs else of_digits

@@ -1,6 +1,8 @@
-"""A home as it looks after months of work: hundreds of ended runs, millions of numbers, written as journals.
+"""A home as it looks after months of work: hundreds of ended runs, millions of numbers, written as
+journals.
 
-The numbers are random walks; nothing is trained. A share of the runs belongs to studies of four variants.
+The numbers are random walks; nothing is trained. A share of the runs belongs to studies of four
+variants.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def write(home: Home, runs: int, rows: int, epochs: int = EPOCHS) -> None:
-    """`runs` finished runs with about `rows` step numbers in all, and a picture for each epoch of each run."""
+    """`runs` finished runs with about `rows` step numbers in all, and a picture for each
+    epoch of each run.
+    """
     home.prepare()
     random = np.random.default_rng(1)
     steps = max(1, rows // runs // len(METRICS) // epochs)  # of an epoch
@@ -91,7 +95,9 @@ def _write_run(
         (run.samples / f"epoch-{epoch:05d}.png").write_bytes(drawn)
 
 
-def _records(at: datetime, epochs: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
+def _records(
+    at: datetime, epochs: int, steps: int, random: np.random.Generator
+) -> list[journal.Record]:
     records: list[journal.Record] = [
         journal.AttemptStart(at=at, resume_step=0),
         journal.Plan(at=at, images=64 * steps, steps_per_epoch=steps, epochs=epochs),
@@ -99,7 +105,9 @@ def _records(at: datetime, epochs: int, steps: int, random: np.random.Generator)
     ]
     for epoch in range(1, epochs + 1):
         records += epoch_records(at, epoch, steps, random)
-    records += [journal.Phase(at=at, phase=name, seconds=1.0) for name in ("trace", "first_call", "compile")]
+    records += [
+        journal.Phase(at=at, phase=name, seconds=1.0) for name in ("trace", "first_call", "compile")
+    ]
     records += [
         journal.Phase(at=at, phase="steady_step", seconds=0.01),
         journal.StatusChange(
@@ -109,11 +117,18 @@ def _records(at: datetime, epochs: int, steps: int, random: np.random.Generator)
     return records
 
 
-def epoch_records(at: datetime, epoch: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
-    """What a trainer writes in one epoch: its calls, then everything that it measures at the end."""
+def epoch_records(
+    at: datetime, epoch: int, steps: int, random: np.random.Generator
+) -> list[journal.Record]:
+    """What a trainer writes in one epoch: its calls, then everything that it measures at the
+    end.
+    """
     calls = range((epoch - 1) * steps + 1, epoch * steps + 1, STEPS_PER_CALL)
     return [
-        *(call(at, epoch, begin, min(STEPS_PER_CALL, epoch * steps - begin + 1), random) for begin in calls),
+        *(
+            call(at, epoch, begin, min(STEPS_PER_CALL, epoch * steps - begin + 1), random)
+            for begin in calls
+        ),
         *end_of_epoch(at, epoch, steps, random),
     ]
 
@@ -127,7 +142,9 @@ def call(
     return journal.Scalars(at=at, epoch=epoch, first_step=first_step, wall_s=wall_s, values=values)
 
 
-def end_of_epoch(at: datetime, epoch: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
+def end_of_epoch(
+    at: datetime, epoch: int, steps: int, random: np.random.Generator
+) -> list[journal.Record]:
     """What is measured once an epoch. The picture that it names is not written here."""
     last = epoch * steps
     edges = np.linspace(0.0, 1.0, 31)[:-1].tolist()
@@ -147,11 +164,18 @@ def end_of_epoch(at: datetime, epoch: int, steps: int, random: np.random.Generat
     file = f"samples/epoch-{epoch:05d}.png"
     return [
         journal.EpochDone(
-            at=at, epoch=epoch, step=last, seconds=0.01 * steps, images=64 * steps, images_per_s=6400.0
+            at=at,
+            epoch=epoch,
+            step=last,
+            seconds=0.01 * steps,
+            images=64 * steps,
+            images_per_s=6400.0,
         ),
         journal.EpochScores(at=at, epoch=epoch, step=last, wall_s=0.01 * last, values=scores),
         *histograms,
-        journal.Sample(at=at, epoch=epoch, step=last, sample_kind="fixed_latents", file=file, meta={}),
+        journal.Sample(
+            at=at, epoch=epoch, step=last, sample_kind="fixed_latents", file=file, meta={}
+        ),
     ]
 
 

@@ -14,7 +14,7 @@ WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million 
 one more run that trains there; benchmarks/load/ says how each figure comes about. A first view is a new window of one browser until its first screen
 is drawn: every chart, table and picture that reaches into 1280 × 720. Beside it stands the median of the time until all of the page is drawn.
 
-"""
+"""  # noqa: E501
 
 
 def under_load(path: Path = KEPT) -> str:
@@ -23,16 +23,28 @@ def under_load(path: Path = KEPT) -> str:
         return f"{NOT_MEASURED.capitalize()}.\n"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     machines = {record["question"]: record for record in records if record["kind"] == "machine"}
-    lines = [_line(record, machines[record["question"]]) for record in records if record["kind"] == "figure"]
+    lines = [
+        _line(record, machines[record["question"]])
+        for record in records
+        if record["kind"] == "figure"
+    ]
     return WHAT + table(["Figure", "Value", "Target", "Met", "Machine", "Commit"], lines)
 
 
 def _line(record: Record, machine: Record) -> list[str]:
     limit, unit = record["limit"], record["unit"]
-    wanted = "stated" if limit is None else f"{record['direction'].replace('_', ' ')} {_number(limit, unit)}"
+    wanted = (
+        "stated"
+        if limit is None
+        else f"{record['direction'].replace('_', ' ')} {_number(limit, unit)}"
+    )
     met = {True: "yes", False: "**no**", None: "–"}[record["met"]]
     reason = f": {record['reason']}" if record["reason"] else ""
-    value = NOT_MEASURED if record["value"] is None else f"**{_number(record['value'], record['unit'])}**"
+    value = (
+        NOT_MEASURED
+        if record["value"] is None
+        else f"**{_number(record['value'], record['unit'])}**"
+    )
     if "whole_page_median_s" in record:
         value += f", whole page {record['whole_page_median_s']:.2f} s"
     return [

@@ -25,7 +25,9 @@ def number(value: float, unit: str = "") -> str:
 
 
 def spread_of(figure: Record, unit: str = "") -> list[str]:
-    """Median, quartiles, extremes and turns of a figure or rate, each as text; empty where there was one turn only."""
+    """Median, quartiles, extremes and turns of a figure or rate, each as text; empty where
+    there was one turn only.
+    """
 
     def shown(*names: str) -> str:
         return " to ".join(number(figure[name], unit) for name in names if name in figure)

@@ -1,10 +1,11 @@
-"""A side that is the machine itself: how many operations per second it makes in bfloat16, with the same library.
+"""A side that is the machine itself: how many operations per second it makes in bfloat16, with the
+same library.
 
 matmul        4096 × 4096 by 4096 × 4096
 convolution   forward, 64 images of 28 × 28 × 128 by a kernel of 5 × 5 × 128 × 128, stride 1, "same"
 
-Both are large enough that starting them costs nothing, and like the step they use all cores. A step of this
-side is one such operation.
+Both are large enough that starting them costs nothing, and like the step they use all cores. A step
+of this side is one such operation.
 
 python -m benchmarks.matrix_side matmul|convolution        serves turns on standard input and output
 """
@@ -28,7 +29,10 @@ FLOP = {
 }
 WHAT = {
     "matmul": f"matmul, {SIDE} × {SIDE} by {SIDE} × {SIDE}",
-    "convolution": f"convolution, {IMAGES} images of {PIXELS} × {PIXELS} × {CHANNELS}, kernel {KERNEL} × {KERNEL}, {CHANNELS} channels out",
+    "convolution": (
+        f"convolution, {IMAGES} images of {PIXELS} × {PIXELS} × {CHANNELS}, kernel {KERNEL} ×"
+        f" {KERNEL}, {CHANNELS} channels out"
+    ),
 }
 
 
@@ -42,7 +46,10 @@ def operation(what: str) -> Callable[[], object]:
     if what == "matmul":
         left, right = numbers(SIDE, SIDE), numbers(SIDE, SIDE)
         return lambda: tf.matmul(left, right)
-    images, kernel = numbers(IMAGES, PIXELS, PIXELS, CHANNELS), numbers(KERNEL, KERNEL, CHANNELS, CHANNELS)
+    images, kernel = (
+        numbers(IMAGES, PIXELS, PIXELS, CHANNELS),
+        numbers(KERNEL, KERNEL, CHANNELS, CHANNELS),
+    )
     return lambda: tf.nn.conv2d(images, kernel, 1, "SAME")
 
 

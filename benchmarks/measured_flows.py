@@ -1,4 +1,6 @@
-"""Iterations of a model as a job writes them, for the page that draws them: a simulated flow, and as a prediction the same flow some frames late."""
+"""Iterations of a model as a job writes them, for the page that draws them: a simulated flow,
+and as a prediction the same flow some frames late.
+"""
 
 from __future__ import annotations
 

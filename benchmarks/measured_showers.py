@@ -1,4 +1,6 @@
-"""Measurements of showers as a job writes them, for the pages that draw them: simulated showers beside others of another seed."""
+"""Measurements of showers as a job writes them, for the pages that draw them: simulated
+showers beside others of another seed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     real, made = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Value(1.0, 0.1) for score in SCORES}
-    record = answer_of(ShowerState(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields)
+    record = answer_of(
+        ShowerState(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields
+    )
     for run_id in run_ids:
         records = [
             record.model_copy(
@@ -55,4 +59,6 @@ def _sample(seed: int) -> ShowerSample:
         ]
     )
     found = sample(cells, energy, measured_angle(cells).astype(np.float64), ())
-    return with_reading(found, random.beta(5.0, 5.0, SHOWERS), energy * random.normal(1.0, 0.1, SHOWERS))
+    return with_reading(
+        found, random.beta(5.0, 5.0, SHOWERS), energy * random.normal(1.0, 0.1, SHOWERS)
+    )

@@ -1,12 +1,17 @@
-"""One whole run of our trainer, from submit to its end, timed from what it stored: a DCGAN run in an empty home.
+"""One whole run of our trainer, from submit to its end, timed from what it stored: a DCGAN run in
+an empty home.
 
-For what the gate of trainer_side.py cannot hold, such as a run of several worker processes. Supervisor, ingest into
-results.duckdb, input pipeline, checkpoints and probes are all at work; the images are random ones in an IDX file. Training
-runs in host calls of `steps_per_loop` steps, and the steps of a call share its seconds evenly: the median step is the
-median call, weighted by its steps. The time of probes and checkpoints between epochs is in `phases_s` and in `elapsed_s`, not in the step time.
+For what the gate of trainer_side.py cannot hold, such as a run of several worker processes.
+Supervisor, ingest into results.duckdb, input pipeline, checkpoints and probes are all at work; the
+images are random ones in an IDX file. Training runs in host calls of `steps_per_loop` steps, and
+the steps of a call share its seconds evenly: the median step is the median call, weighted by its
+steps. The time of probes and checkpoints between epochs is in `phases_s` and in `elapsed_s`, not in
+the step time.
 
-python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20 [--data mnist|showers_full|…] [--steps-per-epoch N]
-                          [--set OPTION=VALUE …]                                                       prints one JSON line
+python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20 [--data
+mnist|showers_full|…] [--steps-per-epoch N]
+                          [--set OPTION=VALUE …]
+                          prints one JSON line
 """
 
 from __future__ import annotations
@@ -30,10 +35,15 @@ DEADLINE_SECONDS = 900.0
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """Images per second at the median step of one run, without its first steps, and its trainer's memory at the most."""
+    """Images per second at the median step of one run, without its first steps, and its
+    trainer's memory at the most.
+    """
     epochs = -(-(WARM_UP_STEPS + given.steps) // given.steps_per_epoch)
     spec = spec_of(given, epochs, given.data)
-    with trial_home() as home, random_rows(home, given.steps_per_epoch * spec.images_per_step, given.data):
+    with (
+        trial_home() as home,
+        random_rows(home, given.steps_per_epoch * spec.images_per_step, given.data),
+    ):
         runtime = Runtime.open(home)
         try:
             begin = time.perf_counter()
@@ -67,12 +77,15 @@ def wait_until_finished(runtime: Runtime, run_id: str) -> None:
     if row.status != "finished":
         print(runtime.home.run_dir(run_id).log_tail(40), file=sys.stderr)
         sys.exit(
-            f"run {run_id} did not finish within {DEADLINE_SECONDS:.0f} s; it is {row.status}: {row.note}"
+            f"run {run_id} did not finish within {DEADLINE_SECONDS:.0f} s; it is {row.status}:"
+            f" {row.note}"
         )
 
 
 def median_step_s(store: Store, run_id: str, loss: str) -> float:
-    """Seconds of the median step after the warm-up, from the training seconds that are stored with each step."""
+    """Seconds of the median step after the warm-up, from the training seconds that are stored
+    with each step.
+    """
     curve = queries.curves(store, [run_id], (loss,), x="wall_s", max_points=1_000_000)
     seconds = curve["x"].diff()[curve["step"] > WARM_UP_STEPS]
     return float(seconds[seconds > 0.0].median())  # profiled steps count in no time
@@ -81,5 +94,7 @@ def median_step_s(store: Store, run_id: str, loss: str) -> float:
 if __name__ == "__main__":
     parser = trainer_arguments("Times a whole run of our trainer.")
     add_data_argument(parser)
-    parser.add_argument("--steps-per-epoch", type=int, default=STEPS_PER_EPOCH, help="how long an epoch is")
+    parser.add_argument(
+        "--steps-per-epoch", type=int, default=STEPS_PER_EPOCH, help="how long an epoch is"
+    )
     print(json.dumps(measure(parser.parse_args())))

@@ -1,4 +1,5 @@
-"""How long each page takes to answer on a large store: the script of the page, run in the process that holds the store.
+"""How long each page takes to answer on a large store: the script of the page, run in the process
+that holds the store.
 
 take_in_s   from journals to results.duckdb, once; rows, megabytes: how large the store is
 pages       page → seconds of the second visit of a session; cold → of the first one
@@ -31,7 +32,8 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
         from dashboard.frame import session
 
         begin = time.perf_counter()
-        session.open_early()  # as app.py does when the process starts; the first page drawn has the others loaded
+        # as app.py does when the process starts; the first page drawn has the others loaded
+        session.open_early()
         store = session.runtime().store
         take_in_s = time.perf_counter() - begin
         stored = store.rows("SELECT count(*) FROM scalars")[0][0]
@@ -94,7 +96,9 @@ def page_of(name: str) -> str:
 
 
 def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
-    """Seconds of the first run of the page's script, of the second, and so on; all of the whole page. A page that fails raises."""
+    """Seconds of the first run of the page's script, of the second, and so on; all of the
+    whole page. A page that fails raises.
+    """
     from streamlit.testing.v1 import AppTest
 
     from dashboard import rendering

@@ -1,7 +1,9 @@
-"""A prepared data set for a conditional `dcgan`: random RGB pictures of 64 × 64 pixels in 10 classes.
+"""A prepared data set for a conditional `dcgan`: random RGB pictures of 64 × 64 pixels in 10
+classes.
 
-It is small, so a run holds it in memory. Within `streaming` a process reads prepared sets of any size as it
-reads those that are too large for that: from memory-mapped files, while the device works.
+It is small, so a run holds it in memory. Within `streaming` a process reads prepared sets of any
+size as it reads those that are too large for that: from memory-mapped files, while the device
+works.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ def write(home: Home, rows: int) -> None:
 
 
 def write_random(home: Home, set_name: str, fields: Fields, rows: int) -> None:
-    """A set of random rows in these fields. The system's cache then holds none of it: rows come from the disk."""
+    """A set of random rows in these fields.
+
+    The system's cache then holds none of it: rows come from the disk.
+    """
     folder = prepared.folder(home, set_name)
     folder.mkdir(parents=True)
     shards = {name: _written(folder, name, field, rows) for name, field in fields.items()}
@@ -61,7 +66,9 @@ def write_random(home: Home, set_name: str, fields: Fields, rows: int) -> None:
 
 @contextmanager
 def streaming() -> Iterator[None]:
-    """This process streams prepared sets that it opens, however small; processes that it starts do not."""
+    """This process streams prepared sets that it opens, however small; processes that it
+    starts do not.
+    """
     with mock.patch.object(prepared, "opened", partial(prepared.opened, resident_bytes=0)):
         yield
 

@@ -1,4 +1,7 @@
-"""From turns to figures: the median of the ratios of neighbouring turns, and how far they scatter. Pure arithmetic."""
+"""From turns to figures: the median of the ratios of neighbouring turns, and how far they scatter.
+
+Pure arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +25,31 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Quartiles are linear between values; all are equal when there is one value. Raises ValueError when there is none."""
+    """Quartiles are linear between values; all are equal when there is one value.
+
+    Raises ValueError when there is none.
+    """
     if not values:
         raise ValueError("a spread needs at least one value")
     first, middle, third = (
-        statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else list(values) * 3
+        statistics.quantiles(values, n=4, method="inclusive")
+        if len(values) > 1
+        else list(values) * 3
     )
     return Spread(middle, first, third, min(values), max(values), len(values))
 
 
 def speed_ratios(ours: Sequence[Turn], theirs: Sequence[Turn]) -> list[float]:
-    """How many times as fast ours was, turn by turn, for steps of the same size: above 1 we are faster."""
+    """How many times as fast ours was, turn by turn, for steps of the same size: above 1 we
+    are faster.
+    """
     return [their.step_s / our.step_s for our, their in zip(ours, theirs, strict=True)]
 
 
 def speed_ratio_of_totals(ours: Sequence[Turn], theirs: Sequence[Turn]) -> float:
-    """The same from all steps and all seconds of each: slow turns, such as those with probes, count in full."""
+    """The same from all steps and all seconds of each: slow turns, such as those with probes,
+    count in full.
+    """
     return total(theirs).step_s / total(ours).step_s
 
 
@@ -48,9 +60,11 @@ def total(turns: Sequence[Turn]) -> Turn:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What a full run costs beyond its bare steps, as shares of the bare time (0.02 is 2 %), and the end of an epoch in s.
+    """What a full run costs beyond its bare steps, as shares of the bare time (0.02 is 2 %), and
+    the end of an epoch in s.
 
-    `streaming`: spread over the turns within epochs. `epoch_end`: probes, grid and checkpoint, spread over an epoch's steps.
+    `streaming`: spread over the turns within epochs. `epoch_end`: probes, grid and checkpoint,
+    spread over an epoch's steps.
     """
 
     streaming: Spread
@@ -74,10 +88,15 @@ def overhead(
     """
     if all(ends_epoch) or not any(ends_epoch):
         raise ValueError(
-            "overhead needs turns within an epoch and turns that end one: use shorter turns, or more of them"
+            "overhead needs turns within an epoch and turns that end one: use shorter turns, or"
+            " more of them"
         )
     streaming = spread(
-        [f.step_s / b.step_s - 1.0 for f, b, ends in zip(full, bare, ends_epoch, strict=True) if not ends]
+        [
+            f.step_s / b.step_s - 1.0
+            for f, b, ends in zip(full, bare, ends_epoch, strict=True)
+            if not ends
+        ]
     )
     bare_step_s = statistics.median(turn.step_s for turn in bare)
     extra = [

@@ -34,7 +34,7 @@ is there, it decides whether a target is met. Ours is a whole run: journal, fsyn
 work (benchmarks/trainer_side.py says what is timed). What comes once before the first step is not timed on any side: loading,
 building, tracing (in ours step, probe and pictures, of which the last two run once then) and compiling. The first point of a run, under
 "Dashboard", has all of it.
-"""
+"""  # noqa: E501
 WHAT_IS_COMPARED = """
 Ours, the plain Keras loop (benchmarks/keras_loop.py) and the PyTorch loop (benchmarks/torch_loop.py) train the networks of Table 1
 with Adam(1e-4) on the same global batch. The PyTorch loop passes the generated images through D a second time for G's step, as is
@@ -57,12 +57,12 @@ reads its frames from the disk, has a line of its own too.
 
 "Map-reduce" feeds that generator with its own frames: tiles on two simulated cores against the whole frame at once, which may use every
 thread (benchmarks/rows/iterate.py).
-"""
+"""  # noqa: E501
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as
 `SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`. It answers with the images per second of its median step,
 so there is no ratio of totals.
-"""
+"""  # noqa: E501
 
 
 def write(page: Path = PAGE) -> None:
@@ -82,7 +82,10 @@ def text(records: Sequence[Record]) -> str:
         rates(records),
         "## What journal, probes and checkpoints cost\n",
         overhead(records),
-        "## Cost of growth\n\nSeconds per step, median, bfloat16, simulated replicas on the same cores.\n",
+        (
+            "## Cost of growth\n\nSeconds per step, median, bfloat16, simulated replicas on the"
+            " same cores.\n"
+        ),
         growth(records),
         "## Operations of a step\n",
         operations(records),
@@ -104,7 +107,7 @@ def text(records: Sequence[Record]) -> str:
     return "\n".join(sections)
 
 
-# ---- the tables -----------------------------------------------------------------------------------------------------
+# ---- the tables ----------------------------------------------------------------------------------
 
 
 def rates(records: Sequence[Record]) -> str:
@@ -139,7 +142,10 @@ def overhead(records: Sequence[Record]) -> str:
             number(found["ends_of_epochs"], "%"),
         ],
         ["seconds of each epoch's end beyond its turn's steps", ends],
-        ["all seconds of the run over all seconds of the bare engine", number(found["of_totals"], "%")],
+        [
+            "all seconds of the run over all seconds of the bare engine",
+            number(found["of_totals"], "%"),
+        ],
     ]
     return table(["Part", "Of steady throughput"], lines)
 
@@ -147,7 +153,8 @@ def overhead(records: Sequence[Record]) -> str:
 def growth(records: Sequence[Record]) -> str:
     """Global batch downwards, replicas to the right."""
     cells = {
-        (record["batch"], record["replicas"]): record["step_s"] for record in of(records, "growth", "cell")
+        (record["batch"], record["replicas"]): record["step_s"]
+        for record in of(records, "growth", "cell")
     }
     replicas = sorted({count for _, count in cells})
     lines = [
@@ -161,7 +168,8 @@ def growth(records: Sequence[Record]) -> str:
         for batch in sorted({batch for batch, _ in cells})
     ]
     return table(
-        ["Global batch", *(f"{count} replica{'s' if count > 1 else ''}" for count in replicas)], lines
+        ["Global batch", *(f"{count} replica{'s' if count > 1 else ''}" for count in replicas)],
+        lines,
     )
 
 
@@ -177,19 +185,28 @@ def operations(records: Sequence[Record]) -> str:
         if only(records, "matrix", "figure", f"share_of_{name}")
     ]
     return (
-        f"A step of `{facts[0]['workload']}` makes {counted} operations per image, computed from the layers' shapes "
-        "(benchmarks/flops.py says what counts). The yardsticks are two large operations of the same library, in bfloat16; the "
-        "figure with the target compares, in each turn, with the faster of both.\n\n"
+        f"A step of `{facts[0]['workload']}` makes {counted} operations per image, computed from"
+        " the layers' shapes (benchmarks/flops.py says what counts). The yardsticks are two large"
+        " operations of the same library, in bfloat16; the figure with the target compares, in"
+        " each turn, with the faster of both.\n\n"
         + table(["Yardstick", "Its rate, median", "The step's share, median", "Of totals"], lines)
     )
 
 
 def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
-    share, rate = only(records, "matrix", "figure", f"share_of_{name}"), only(records, "matrix", "rate", name)
+    share, rate = (
+        only(records, "matrix", "figure", f"share_of_{name}"),
+        only(records, "matrix", "rate", name),
+    )
     assert share is not None
     assert rate is not None
     of_totals = number(share["of_totals"], "%") if "of_totals" in share else ""
-    return [WHAT[name], f"{rate['value']:,.0f} {rate['unit']}", number(share["value"], "%"), of_totals]
+    return [
+        WHAT[name],
+        f"{rate['value']:,.0f} {rate['unit']}",
+        number(share["value"], "%"),
+        of_totals,
+    ]
 
 
 def dashboard(records: Sequence[Record]) -> str:
@@ -200,14 +217,20 @@ def dashboard(records: Sequence[Record]) -> str:
     named = {
         "first_page_s": ("start of the dashboard until Home is drawn", ".1f", " s"),
         "first_point_s": ('click on "Start a quick run" until the first point', ".1f", " s"),
-        "memory_mb": ("resident memory of the dashboard's process, every page visited", ".0f", " MB"),
+        "memory_mb": (
+            "resident memory of the dashboard's process, every page visited",
+            ".0f",
+            " MB",
+        ),
         "import_s": ("import of everything the dashboard loads", ".1f", " s"),
     }
     lines = []
     for name, (words, digits, unit) in named.items():
         values = sorted(visit[name] for visit in facts)
         middle, least, most = statistics.median(values), values[0], values[-1]
-        lines.append([words, f"{middle:{digits}}{unit}", f"{least:{digits}} to {most:{digits}}{unit}"])
+        lines.append(
+            [words, f"{middle:{digits}}{unit}", f"{least:{digits}} to {most:{digits}}{unit}"]
+        )
     frameworks = sorted({name for visit in facts for name in visit["frameworks_loaded"]})
     lines.append(["frameworks among it", ", ".join(frameworks) or "none", ""])
     return table(["Figure", f"Median of {len(facts)}", "Lowest to highest"], lines)
@@ -220,13 +243,14 @@ def pages(records: Sequence[Record]) -> str:
         return f"{NOT_MEASURED.capitalize()}.\n"
     found = facts[0]
     lines = [
-        [page, f"{seconds:.2f} s", f"{found['cold'][page]:.2f} s"] for page, seconds in found["pages"].items()
+        [page, f"{seconds:.2f} s", f"{found['cold'][page]:.2f} s"]
+        for page, seconds in found["pages"].items()
     ]
     return (
-        f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; taken in from their journals in "
-        f"{found['take_in_s']:.0f} s. The time of the page's script in the dashboard's process; the first visit of a process also "
-        "loads libraries (Home) and looks at the host (Launch).\n\n"
-        + table(["Page", "Second visit", "First visit"], lines)
+        f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; taken"
+        f" in from their journals in {found['take_in_s']:.0f} s. The time of the page's script in"
+        " the dashboard's process; the first visit of a process also loads libraries (Home) and"
+        " looks at the host (Launch).\n\n" + table(["Page", "Second visit", "First visit"], lines)
     )
 
 
@@ -252,7 +276,9 @@ def machines(records: Sequence[Record]) -> str:
 
 def _machine_line(record: Record) -> list[str]:
     flags = ", ".join(flag for flag in record["cpu_flags"] if "bf16" in flag) or "no bfloat16"
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
+    versions = ", ".join(
+        f"{name} {version}" for name, version in record["versions"].items() if version
+    )
     processor = f"{record['cpu_model']}, {record['cores']} cores, {flags}"
     memory = f"{record['memory_bytes'] / 1e9:.0f} GB"
     return [

@@ -1,4 +1,5 @@
-"""Where measurements are kept: JSON lines in benchmarks/results/, one file per day and row, and all newest rows in latest.jsonl.
+"""Where measurements are kept: JSON lines in benchmarks/results/, one file per day and row, and all
+newest rows in latest.jsonl.
 
 A record says which `row` it belongs to and what `kind` it is:
 
@@ -48,7 +49,11 @@ class Report:
     def add(self, kind: str, **values: Any) -> None:
         """One JSON line; lengths of time and ratios to five places."""
         self.records.append(
-            {"row": self.row, "kind": kind, **{name: _rounded(value) for name, value in values.items()}}
+            {
+                "row": self.row,
+                "kind": kind,
+                **{name: _rounded(value) for name, value in values.items()},
+            }
         )
         print(json.dumps(self.records[-1]), flush=True)
 
@@ -60,10 +65,17 @@ class Report:
         """A figure or a rate."""
         self.add(kind, name=name, **asdict(values), **further)
 
-    def rates(self, turns: Mapping[str, Sequence[Turn]], batch: int, unit: str = "images/s") -> None:
-        """What each side reached by itself in its turns, in images per second. `batch`: images of a step."""
+    def rates(
+        self, turns: Mapping[str, Sequence[Turn]], batch: int, unit: str = "images/s"
+    ) -> None:
+        """What each side reached by itself in its turns, in images per second.
+
+        `batch`: images of a step.
+        """
         for side, its_turns in turns.items():
-            self.spread("rate", side, spread([batch / turn.step_s for turn in its_turns]), unit=unit)
+            self.spread(
+                "rate", side, spread([batch / turn.step_s for turn in its_turns]), unit=unit
+            )
 
     def not_measured(self, name: str, reason: str) -> None:
         """Nothing is missing silently."""
@@ -93,9 +105,16 @@ def machine(begin: datetime, load_before: float) -> Record:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """What was typed. A referee is a file of whoever measured, which says nothing to others: its digest is in the results."""
+    """What was typed.
+
+    A referee is a file of whoever measured, which says nothing to others: its digest is in the
+    results.
+    """
     before = ("", *arguments)
-    shown = ["SCRIPT" if name == "--referee" else word for name, word in zip(before, arguments, strict=False)]
+    shown = [
+        "SCRIPT" if name == "--referee" else word
+        for name, word in zip(before, arguments, strict=False)
+    ]
     return " ".join(["python -m benchmarks.bench", *shown])
 
 
@@ -108,7 +127,9 @@ def _version(package: str) -> str:
 
 
 def keep(records: list[Record], row: str, day: str, folder: Path = FOLDER) -> Path:
-    """Writes a row to a file of its own, never over an older one, and puts it in the place of the older in latest.jsonl."""
+    """Writes a row to a file of its own, never over an older one, and puts it in the place of
+    the older in latest.jsonl.
+    """
     folder.mkdir(exist_ok=True)
     names = [f"{day}-{row}.jsonl", *(f"{day}-{row}-{number}.jsonl" for number in range(2, 1000))]
     path = next(folder / name for name in names if not (folder / name).exists())

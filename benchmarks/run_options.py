@@ -1,4 +1,6 @@
-"""The options and the data of those sides that are runs of our trainer: a RunSpec from a benchmark's command line."""
+"""The options and the data of those sides that are runs of our trainer: a RunSpec from a
+benchmark's command line.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ SHOWERS, SHOWERS_ANEW, SHOWERS_FULL = "showers", "showers_anew", "showers_full"
 FRAMES = "frames"
 _OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
 _OF_SHOWERS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
-# Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or streamed; showers, which are
-# streamed as they were converted once, or converted anew whenever they are read, or on the authors' grid in memory; frames of a
-# flow, which are streamed.
+# Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or
+# streamed; showers, which are streamed as they were converted once, or converted anew whenever they
+# are read, or on the authors' grid in memory; frames of a flow, which are streamed.
 OPTIONS = {
     MNIST: {"dataset": "mnist"},
     PICTURES: _OF_PICTURES,
@@ -44,7 +46,11 @@ def trainer_arguments(description: str) -> argparse.ArgumentParser:
     parser = arguments(description)
     parser.add_argument("--images", type=int, default=MNIST_IMAGES, help="random images in the set")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="OPTION=VALUE", help="any other option of the run"
+        "--set",
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="any other option of the run",
     )
     return parser
 

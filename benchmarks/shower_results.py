@@ -1,6 +1,8 @@
-"""What the example runs of showers reached, out of their bundle: the table and the picture of docs/3dgan.md.
+"""What the example runs of showers reached, out of their bundle: the table and the picture of
+docs/3dgan.md.
 
-python -m benchmarks.shower_results                                     prints the table, in about a minute
+python -m benchmarks.shower_results                                     prints the table, in about a
+minute
 python -m benchmarks.shower_results --picture docs/screenshots/showers-example.png
 """
 
@@ -25,7 +27,8 @@ from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import answers_of
 
-# Of all that is measured: the authors' first score, the mean profiles, and what the field compares by.
+# Of all that is measured: the authors' first score, the mean profiles, and what the field compares
+# by.
 SHOWN = (
     *("sampling_fraction", "profile_x", "profile_y", "profile_z"),
     *("challenge_fpd", "fpd", "auc_high", "ms_batch"),
@@ -50,14 +53,18 @@ def measurements(run: RunDir) -> list[Answer]:
 
 
 def table(runs: list[RunDir]) -> str:
-    """A line for each run after its last epoch; then the mean of the untrained networks, noise, and real showers among themselves."""
+    """A line for each run after its last epoch; then the mean of the untrained networks,
+    noise, and real showers among themselves.
+    """
     titles = {score.name: score.title for score in SCORES}
     lines = [*map(_of_run, runs), _untrained(runs), _line("noise", "", noise()), _floor(runs)]
     return markdown.table(("", "Minutes", *(titles[name] for name in SHOWN)), lines)
 
 
 def noise() -> Scores:
-    """Real showers whose cells have changed places, beside other real ones: every energy is right, and nothing is where it belongs."""
+    """Real showers whose cells have changed places, beside other real ones: every energy is
+    right, and nothing is where it belongs.
+    """
     random = np.random.default_rng(NOISE_SEED)
     real, others = _simulated(random), _simulated(random)
     cells = others.cells_gev.reshape(REAL, -1)
@@ -73,12 +80,18 @@ def drawn(measured: Answer) -> Image.Image:
         row[shower.places] = np.asarray(shower.values) / 1e3
     values = values_of(cells_gev.reshape(-1, *grid))[..., np.newaxis]
     picture = pictures.render("shower_projections", (values,), ())
-    return picture.resize((picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST)
+    return picture.resize(
+        (picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST
+    )
 
 
 def _of_run(run: RunDir) -> list[str]:
     last = measurements(run)[-1]
-    done = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, EpochDone)]
+    done = [
+        record
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, EpochDone)
+    ]
     minutes = sum(record.seconds for record in done) / 60.0
     scores = {score.name: Value(score.value, score.error) for score in last.scores}
     return _line(f"seed {run.spec().seed}, epoch {last.epoch}", f"{minutes:.1f}", scores)
@@ -106,7 +119,10 @@ def _line(name: str, minutes: str, scores: Scores) -> list[str]:
     return [
         name,
         minutes,
-        *(known[shown].words(*vars(value).values()) for shown, value in zip(SHOWN, values, strict=True)),
+        *(
+            known[shown].words(*vars(value).values())
+            for shown, value in zip(SHOWN, values, strict=True)
+        ),
     ]
 
 

@@ -1,7 +1,9 @@
-"""Showers for a benchmark: a file as the 3DGAN's authors have them, and the data set that becomes of it.
+"""Showers for a benchmark: a file as the 3DGAN's authors have them, and the data set that becomes
+of it.
 
-Within `converted_once` a process streams the set's rows from memory-mapped files, however small it is. Within `converted_anew` it reads the file itself, in
-its order, and does to each batch what the authors do to each file in each epoch.
+Within `converted_once` a process streams the set's rows from memory-mapped files, however small it
+is. Within `converted_anew` it reads the file itself, in its order, and does to each batch what the
+authors do to each file in each epoch.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ AT_ONCE = 32
 
 
 def write(home: Home, showers: int, grid: str) -> None:
-    """The file and the set of one home; the file lies beside the set's folder. All of it stays in the system's cache."""
+    """The file and the set of one home; the file lies beside the set's folder.
+
+    All of it stays in the system's cache.
+    """
     source = home.prepare().path / FILE
     write_file(source, showers)
     options = {"grid": grid, "held_out_percent": 0}
@@ -40,7 +45,9 @@ def write(home: Home, showers: int, grid: str) -> None:
 
 
 def write_file(path: Path, showers: int) -> None:
-    """ECAL in GeV · 50, energy in GeV; there is no angle, so it is measured when the file is read."""
+    """ECAL in GeV · 50, energy in GeV; there is no angle, so it is measured when the file is
+    read.
+    """
     random = np.random.default_rng(0)
     energies = random.uniform(100.0, 200.0, showers)
     with h5py.File(path, "w") as file:
@@ -54,7 +61,9 @@ def write_file(path: Path, showers: int) -> None:
 
 @dataclass
 class ConvertedAnew:
-    """See `contract.DataSet`: as many rows as are asked for, in the order of the file, whichever they are. `whole`: the prepared set."""
+    """See `contract.DataSet`: as many rows as are asked for, in the order of the file,
+    whichever they are. `whole`: the prepared set.
+    """
 
     whole: DataSet
     file: h5py.File
@@ -64,7 +73,11 @@ class ConvertedAnew:
 
     def __post_init__(self) -> None:
         self.name, self.origin, self.note = self.whole.name, self.whole.origin, self.whole.note
-        self.fields, self.rows, self.held_out = self.whole.fields, self.whole.rows, self.whole.held_out
+        self.fields, self.rows, self.held_out = (
+            self.whole.fields,
+            self.whole.rows,
+            self.whole.held_out,
+        )
         self._columns = file_conversion.columns(self.file)
 
     def read(self, indices: Indices) -> dict[str, Array]:

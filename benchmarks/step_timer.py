@@ -1,7 +1,10 @@
-"""What every training loop here has in common: its options, and how its steps are timed. Loads no framework.
+"""What every training loop here has in common: its options, and how its steps are timed.
 
-Alone a loop prints one JSON line, `{"precision", "batch", "images_per_s", "step_s"}`, of the median step after the warm-up.
-With --serve it is a side of a comparison: it measures a block of steps whenever it is told to (turns.py).
+Loads no framework.
+
+Alone a loop prints one JSON line, `{"precision", "batch", "images_per_s", "step_s"}`, of the median
+step after the warm-up. With --serve it is a side of a comparison: it measures a block of steps
+whenever it is told to (turns.py).
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--batch", type=int, default=256, help="images per step")
     parser.add_argument("--steps", type=int, default=20, help="steps to measure, after the warm-up")
     parser.add_argument(
-        "--serve", action="store_true", help="measure a block of steps for each line on standard input"
+        "--serve",
+        action="store_true",
+        help="measure a block of steps for each line on standard input",
     )
     return parser
 

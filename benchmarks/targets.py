@@ -1,4 +1,7 @@
-"""What each figure must reach, as a literal table. The figures themselves come from the results only."""
+"""What each figure must reach, as a literal table.
+
+The figures themselves come from the results only.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Target:
-    """`limit`: the least that is wanted (at_least) or the most that is allowed (at_most), in the unit of the figure.
+    """`limit`: the least that is wanted (at_least) or the most that is allowed (at_most), in the
+    unit of the figure.
 
     `unit`: how it is written; a figure in "%" is a share, 0.02 is 2 %.
     """
@@ -21,15 +25,24 @@ class Target:
     unit: Literal["", "%", "s", "MB"] = ""
 
     def is_met_by(self, figure: dict[str, Any]) -> bool:
-        """By the ratio of all steps and all seconds where the figure has one, since a median hides what comes seldom;
-        exactly at the limit counts."""
+        """By the ratio of all steps and all seconds where the figure has one, since a median hides
+        what comes seldom; exactly at the limit counts.
+        """
         value = figure.get("of_totals", figure["value"])
         return bool(value >= self.limit if self.direction == "at_least" else value <= self.limit)
 
 
 TARGETS = (
-    Target("training", "over_keras_mixed_bfloat16", "times the plain Keras loop, bfloat16", "at_least", 1.35),
-    Target("training", "over_keras_float32", "times the plain Keras loop, float32", "at_least", 1.1),
+    Target(
+        "training",
+        "over_keras_mixed_bfloat16",
+        "times the plain Keras loop, bfloat16",
+        "at_least",
+        1.35,
+    ),
+    Target(
+        "training", "over_keras_float32", "times the plain Keras loop, float32", "at_least", 1.1
+    ),
     Target("training", "over_torch_mixed_bfloat16", "times PyTorch, bfloat16", "at_least", 1.75),
     Target("training", "over_torch_float32", "times PyTorch, float32", "at_least", 1.5),
     Target(
@@ -55,7 +68,11 @@ TARGETS = (
     ),
     Target("replicas", "replicas_8_over_1", "8 simulated replicas, times one", "at_least", 0.9),
     Target(
-        "workers", "workers_2_over_1", "2 worker processes on the same cores, times one", "at_least", 0.75
+        "workers",
+        "workers_2_over_1",
+        "2 worker processes on the same cores, times one",
+        "at_least",
+        0.75,
     ),
     Target(
         "overhead",
@@ -118,7 +135,13 @@ TARGETS = (
         "at_least",
         1.2,
     ),
-    Target("showers", "replicas_8_over_1", "3DGAN, small, 8 simulated replicas, times one", "at_least", 0.9),
+    Target(
+        "showers",
+        "replicas_8_over_1",
+        "3DGAN, small, 8 simulated replicas, times one",
+        "at_least",
+        0.9,
+    ),
     Target(
         "showers",
         "full_peak_mb",
@@ -201,7 +224,14 @@ TARGETS = (
         120.0,
         "s",
     ),
-    Target("dashboard", "first_page_s", "start of the dashboard until Home is drawn", "at_most", 3.0, "s"),
+    Target(
+        "dashboard",
+        "first_page_s",
+        "start of the dashboard until Home is drawn",
+        "at_most",
+        3.0,
+        "s",
+    ),
     Target(
         "dashboard",
         "memory_mb",
@@ -211,7 +241,19 @@ TARGETS = (
         "MB",
     ),
     Target(
-        "pages", "slowest_first_visit_s", "slowest page of a large store, first visit", "at_most", 1.0, "s"
+        "pages",
+        "slowest_first_visit_s",
+        "slowest page of a large store, first visit",
+        "at_most",
+        1.0,
+        "s",
     ),
-    Target("pages", "slowest_page_s", "slowest page of a large store, second visit", "at_most", 1.0, "s"),
+    Target(
+        "pages",
+        "slowest_page_s",
+        "slowest page of a large store, second visit",
+        "at_most",
+        1.0,
+        "s",
+    ),
 )

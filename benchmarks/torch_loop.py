@@ -1,10 +1,13 @@
-"""The other peer: the same networks and step in PyTorch, as its DCGAN tutorial writes them, timed per step.
+"""The other peer: the same networks and step in PyTorch, as its DCGAN tutorial writes them, timed
+per step.
 
-Eager mode on all cores, channels last, autocast for bfloat16, Adam(1e-4). A step updates D, then G with a second pass of
-D over the same generated images, as is usual in PyTorch. The images are random and stay where they are; every step is
-waited for. PyTorch is needed for nothing else: requirements-bench.txt.
+Eager mode on all cores, channels last, autocast for bfloat16, Adam(1e-4). A step updates D, then G
+with a second pass of D over the same generated images, as is usual in PyTorch. The images are
+random and stay where they are; every step is waited for. PyTorch is needed for nothing else:
+requirements-bench.txt.
 
-python -m benchmarks.torch_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one JSON line
+python -m benchmarks.torch_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one
+JSON line
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ RATE = 1e-4
 
 
 def networks() -> tuple[nn.Module, nn.Module]:
-    """Generator (B, 100) → (B, 1, 28, 28) in [-1, 1]; discriminator (B, 1, 28, 28) → logits (B, 1)."""
+    """Generator (B, 100) → (B, 1, 28, 28) in [-1, 1]; discriminator (B, 1, 28, 28) → logits
+    (B, 1).
+    """
     generator = nn.Sequential(
         nn.Linear(LATENT_SIZE, 256 * 7 * 7, bias=False),
         nn.BatchNorm1d(256 * 7 * 7),
@@ -35,10 +40,14 @@ def networks() -> tuple[nn.Module, nn.Module]:
         nn.ConvTranspose2d(256, 128, 5, padding=2, bias=False),  # 128 × 7 × 7
         nn.BatchNorm2d(128),
         nn.LeakyReLU(LEAK),
-        nn.ConvTranspose2d(128, 64, 5, stride=2, padding=2, output_padding=1, bias=False),  # 64 × 14 × 14
+        nn.ConvTranspose2d(
+            128, 64, 5, stride=2, padding=2, output_padding=1, bias=False
+        ),  # 64 × 14 × 14
         nn.BatchNorm2d(64),
         nn.LeakyReLU(LEAK),
-        nn.ConvTranspose2d(64, 1, 5, stride=2, padding=2, output_padding=1, bias=False),  # 1 × 28 × 28
+        nn.ConvTranspose2d(
+            64, 1, 5, stride=2, padding=2, output_padding=1, bias=False
+        ),  # 1 × 28 × 28
         nn.Tanh(),
     )
     discriminator = nn.Sequential(
@@ -56,11 +65,17 @@ def networks() -> tuple[nn.Module, nn.Module]:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` images, waits for it, and gives the generator's loss."""
+    """A call that trains one step on `batch` images, waits for it, and gives the generator's
+    loss.
+    """
     torch.set_num_threads(os.cpu_count() or 1)
     generator, discriminator = networks()
-    optimizers = [torch.optim.Adam(network.parameters(), RATE) for network in (generator, discriminator)]
-    images = (torch.rand(batch, 1, 28, 28) * 2.0 - 1.0).contiguous(memory_format=torch.channels_last)
+    optimizers = [
+        torch.optim.Adam(network.parameters(), RATE) for network in (generator, discriminator)
+    ]
+    images = (torch.rand(batch, 1, 28, 28) * 2.0 - 1.0).contiguous(
+        memory_format=torch.channels_last
+    )
     ones, zeros = torch.ones(batch, 1), torch.zeros(batch, 1)
 
     def half() -> Any:

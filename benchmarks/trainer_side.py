@@ -1,18 +1,24 @@
-"""A side that is our trainer as users run it, in a run without end that trains only while it is its turn.
+"""A side that is our trainer as users run it, in a run without end that trains only while it is its
+turn.
 
-Two processes, as always: this one is what a dashboard is to a run, with store, ingest and supervisor at work in an empty
-home; the other is the trainer itself, `gan_runtime.worker.main` with its loop, recorder, journal and fsync, input pipeline,
-probes, sample grids and checkpoints. Two things are not as usual, both in the trainer:
+Two processes, as always: this one is what a dashboard is to a run, with store, ingest and
+supervisor at work in an empty home; the other is the trainer itself, `gan_runtime.worker.main` with
+its loop, recorder, journal and fsync, input pipeline, probes, sample grids and checkpoints. Two
+things are not as usual, both in the trainer:
 
-* Between two host calls the loop asks whether the file STOP exists. Here that question waits for the next turn, so a turn
-  begins and ends where one host call is done and the next not yet handed to the device. What the recorder still writes about the last
-  call then falls into the next turn, while the device works, as it always does.
+* Between two host calls the loop asks whether the file STOP exists. Here that question waits for
+  the next turn, so a turn
+  begins and ends where one host call is done and the next not yet handed to the device. What the
+  recorder still writes about the last call then falls into the next turn, while the device works,
+  as it always does.
 * The engine counts its steps (counted_engine.py).
 
-Timed is all of a turn's wall time: training calls, the time between them, and whatever epoch's end falls into it. A turn ends with the
-first host call that reaches the steps asked for. Not timed: loading, building, tracing, and the warm-up turn.
+Timed is all of a turn's wall time: training calls, the time between them, and whatever epoch's end
+falls into it. A turn ends with the first host call that reaches the steps asked for. Not timed:
+loading, building, tracing, and the warm-up turn.
 
-python -m benchmarks.trainer_side --serve [--data mnist|pictures|streamed] [--precision P] [--batch N] [--images N]
+python -m benchmarks.trainer_side --serve [--data mnist|pictures|streamed] [--precision P] [--batch
+N] [--images N]
                                   [--set OPTION=VALUE …]
 """
 
@@ -28,7 +34,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from benchmarks.run_options import add_data_argument, random_rows, reading, spec_of, trainer_arguments
+from benchmarks.run_options import (
+    add_data_argument,
+    random_rows,
+    reading,
+    spec_of,
+    trainer_arguments,
+)
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, answer_stream
 from gan_runtime import catalog, worker
@@ -55,7 +67,10 @@ class Gate:
         self._begin = (0, 0.0)
 
     def pass_between_calls(self) -> bool:
-        """Returns at once within a turn; else answers and waits for the next. False: there are no more turns."""
+        """Returns at once within a turn; else answers and waits for the next.
+
+        False: there are no more turns.
+        """
         if self._wanted is not None:
             turn = Turn(self._steps_run() - self._begin[0], time.perf_counter() - self._begin[1])
             if turn.steps < self._wanted:
@@ -96,16 +111,30 @@ def train(run_path: Path, data: str) -> int:
         return CountedEngine.steps_run
 
     with reading(data):
-        return worker.main(GatedRunDir(run_path, Gate(sys.stdin, answers, steps_run)), 1, ACCELERATOR)
+        return worker.main(
+            GatedRunDir(run_path, Gate(sys.stdin, answers, steps_run)), 1, ACCELERATOR
+        )
 
 
 def watch(home: Home, spec: RunSpec, data: str) -> int:
-    """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's work until it has ended."""
+    """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's
+    work until it has ended.
+    """
     run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
     journal.append(
-        run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark")
+        run.supervisor_journal,
+        1,
+        StatusChange(status="starting", reason="started by the benchmark"),
     )
-    command = [sys.executable, "-m", "benchmarks.trainer_side", "--trainer", str(run.path), "--data", data]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.trainer_side",
+        "--trainer",
+        str(run.path),
+        "--data",
+        data,
+    ]
     with subprocess.Popen(command, cwd=REPOSITORY) as trainer:
         runtime = Runtime.open(home)
         try:
@@ -116,7 +145,9 @@ def watch(home: Home, spec: RunSpec, data: str) -> int:
 
 def main() -> int:
     """Either process."""
-    parser = trainer_arguments("Serves turns of our trainer, with everything that belongs to a run.")
+    parser = trainer_arguments(
+        "Serves turns of our trainer, with everything that belongs to a run."
+    )
     add_data_argument(parser)
     parser.add_argument("--trainer", type=Path, metavar="RUN_DIR", help=argparse.SUPPRESS)
     given = parser.parse_args()

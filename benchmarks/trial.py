@@ -1,4 +1,6 @@
-"""A home folder for one measurement: empty at the start, and nothing that was started for it is left behind."""
+"""A home folder for one measurement: empty at the start, and nothing that was started for it
+is left behind.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ MNIST_IMAGES = 60_000
 
 @contextmanager
 def trial_home() -> Iterator[Home]:
-    """An empty home in a temporary folder, removed afterwards, with all processes that were started meanwhile."""
+    """An empty home in a temporary folder, removed afterwards, with all processes that were
+    started meanwhile.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="gan-bench-", ignore_cleanup_errors=True) as folder,
         no_process_left(),
@@ -32,7 +36,9 @@ def trial_home() -> Iterator[Home]:
 
 @contextmanager
 def no_process_left() -> Iterator[None]:
-    """Ends what was started meanwhile: trainers outlive a dashboard on purpose, and after a failed measurement one would spoil the next."""
+    """Ends what was started meanwhile: trainers outlive a dashboard on purpose, and after a
+    failed measurement one would spoil the next.
+    """
     before = set(psutil.Process().children(recursive=True))
     try:
         yield
@@ -42,7 +48,9 @@ def no_process_left() -> Iterator[None]:
 
 @contextmanager
 def random_mnist(images: int = MNIST_IMAGES) -> Iterator[None]:
-    """The dataset `mnist` of this process and its children is so many random 28 × 28 images in an IDX file, as MNIST comes."""
+    """The dataset `mnist` of this process and its children is so many random 28 × 28 images
+    in an IDX file, as MNIST comes.
+    """
     with tempfile.TemporaryDirectory(prefix="gan-bench-images-") as folder:
         pixels = np.random.default_rng(1).integers(0, 256, (images, 28, 28), np.uint8)
         header = struct.pack(">HBB3I", 0, 8, 3, *pixels.shape)
@@ -58,9 +66,14 @@ def random_mnist(images: int = MNIST_IMAGES) -> Iterator[None]:
 
 
 def end_with_children(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Closes the child's standard input, which asks it to end; after `patience_s` it is killed with all that it started."""
+    """Closes the child's standard input, which asks it to end; after `patience_s` it is
+    killed with all that it started.
+    """
     with contextlib.suppress(psutil.NoSuchProcess):
-        family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        family = [
+            psutil.Process(process.pid),
+            *psutil.Process(process.pid).children(recursive=True),
+        ]
         with contextlib.suppress(BrokenPipeError, ValueError):
             assert process.stdin is not None
             process.stdin.close()

@@ -1,9 +1,12 @@
-"""Comparing in turns: the speed of a machine drifts, so neighbours in time are compared and the median of many ratios counts.
+"""Comparing in turns: the speed of a machine drifts, so neighbours in time are compared and the
+median of many ratios counts.
 
-Each side is a child process that lives through the whole comparison and measures a block of steps when it is told to, one
-line each way: {"steps": 10} → {"steps": 10, "seconds": 3.21}. The parent asks one side after the other. A side that is not
-asked waits in `readline`: it holds memory but no processor (0.3 % of a core were measured for a run, none for the loops). A side may do some more steps than asked for, and says how
-many. Starting, compiling and the first steps are in the warm-up turn, whose answer is thrown away.
+Each side is a child process that lives through the whole comparison and measures a block of steps
+when it is told to, one line each way: {"steps": 10} → {"steps": 10, "seconds": 3.21}. The parent
+asks one side after the other. A side that is not asked waits in `readline`: it holds memory but no
+processor (0.3 % of a core were measured for a run, none for the loops). A side may do some more
+steps than asked for, and says how many. Starting, compiling and the first steps are in the warm-up
+turn, whose answer is thrown away.
 """
 
 from __future__ import annotations
@@ -55,28 +58,36 @@ class Side(Protocol):
         ...
 
 
-# ---- the child's end --------------------------------------------------------------------------------------------------
+# ---- the child's end -----------------------------------------------------------------------------
 
 
 def answer_stream() -> TextIO:
-    """Standard output for the answers alone: what this process and its libraries print besides goes to standard error."""
+    """Standard output for the answers alone: what this process and its libraries print
+    besides goes to standard error.
+    """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return answers
 
 
 def serve(block: Callable[[int], Turn]) -> None:
-    """Answers every line of standard input until the parent closes it. `block` trains and times so many steps."""
+    """Answers every line of standard input until the parent closes it.
+
+    `block` trains and times so many steps.
+    """
     answers = answer_stream()
     for line in sys.stdin:
         print(json.dumps(asdict(block(json.loads(line)["steps"]))), file=answers)
 
 
-# ---- the parent's end -------------------------------------------------------------------------------------------------
+# ---- the parent's end ----------------------------------------------------------------------------
 
 
 class ChildSide:
-    """A Python child that serves turns. `arguments`: what follows `python`, such as -m benchmarks.keras_loop --serve."""
+    """A Python child that serves turns.
+
+    `arguments`: what follows `python`, such as -m benchmarks.keras_loop --serve.
+    """
 
     def __init__(self, name: str, arguments: Sequence[str]) -> None:
         self.name, self._arguments = name, list(arguments)
@@ -110,7 +121,9 @@ class ChildSide:
         raise NotMeasuredError(self._failure())
 
     def close(self) -> None:
-        """Tells the child that there are no more turns and waits until it has ended, with all that it started."""
+        """Tells the child that there are no more turns and waits until it has ended, with all
+        that it started.
+        """
         end_with_children(self._process, ENDING_SECONDS)
         self._messages.close()
 
@@ -133,9 +146,16 @@ def child_sides(commands: dict[str, list[str]]) -> Iterator[dict[str, Side]]:
 
 
 def alternate(
-    sides: Sequence[Side], rounds: int, steps: int, warm_up_steps: int, seen: Callable[[int, str, Turn], None]
+    sides: Sequence[Side],
+    rounds: int,
+    steps: int,
+    warm_up_steps: int,
+    seen: Callable[[int, str, Turn], None],
 ) -> dict[str, list[Turn]]:
-    """Asks each side once per round, in the same order; its turns by name. `seen` is told of each turn (round from 1)."""
+    """Asks each side once per round, in the same order; its turns by name.
+
+    `seen` is told of each turn (round from 1).
+    """
     for side in sides:
         side.turn(warm_up_steps)
     turns: dict[str, list[Turn]] = {side.name: [] for side in sides}

@@ -1,7 +1,8 @@
-"""Buttons that change something, greyed with the reason for whoever may only look, and what a press of them does.
+"""Buttons that change something, greyed with the reason for whoever may only look, and what a press
+of them does.
 
-Greying spares a viewer a press in vain, and protects nothing: a forged press is refused at the one door
-(gan_runtime/records/actors.py). Every refusal becomes one sentence beside the button.
+Greying spares a viewer a press in vain, and protects nothing: a forged press is refused at the one
+door (gan_runtime/records/actors.py). Every refusal becomes one sentence beside the button.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from gan_runtime.supervision.dependencies import After
 Answer = TypeVar("Answer")
 
 
-def button(label: str, *, disabled: bool = False, help: str | None = None, **arguments: Any) -> bool:
+def button(
+    label: str, *, disabled: bool = False, help: str | None = None, **arguments: Any
+) -> bool:
     """`st.button`, for operators."""
     why_not = access.asker().why_not
     return st.button(label, disabled=disabled or bool(why_not), help=why_not or help, **arguments)
@@ -71,7 +74,9 @@ def succeeded(action: Callable[[], object]) -> bool:
 
 
 def offer_examples(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
-    """Loads the bundles that come with the project; nothing where a copy of the project lacks them, or where `rows` hold their runs."""
+    """Loads the bundles that come with the project; nothing where a copy of the project lacks
+    them, or where `rows` hold their runs.
+    """
     if _run_ids(bundles.examples()) <= {row.run_id for row in rows}:
         return
     if button(
@@ -79,11 +84,16 @@ def offer_examples(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> N
         key=f"examples.{key}",
         icon=":material/download:",
         type="tertiary" if rows else "secondary",
-        help="Really trained runs that come with the project: MNIST, batch 64 to 512, both precisions, XLA on and off; and those of other sciences. "
-        "They appear beside your own and can be deleted like these.",
+        help=(
+            "Really trained runs that come with the project: MNIST, batch 64 to 512, both"
+            " precisions, XLA on and off; and those of other sciences. They appear beside your own"
+            " and can be deleted like these."
+        ),
     ):
         with st.spinner("Loading the example runs …"):
-            new = attempt(lambda: [runtime.commands.import_bundle(bundle) for bundle in bundles.examples()])
+            new = attempt(
+                lambda: [runtime.commands.import_bundle(bundle) for bundle in bundles.examples()]
+            )
         if new is not None:
             st.rerun()
 

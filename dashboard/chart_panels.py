@@ -1,4 +1,5 @@
-"""Which numbers a chart draws together, under which names and in which colors, as the workloads declare it. No Streamlit.
+"""Which numbers a chart draws together, under which names and in which colors, as the workloads
+declare it. No Streamlit.
 
 Colors of a number: that of the rows that it is about, else that of its network, else a neutral one.
 """
@@ -28,7 +29,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """What one chart draws: numbers with one axis. `format`: of its values, as d3 has it. It never changes while a run trains."""
+    """What one chart draws: numbers with one axis.
+
+    `format`: of its values, as d3 has it. It never changes while a run trains.
+    """
 
     panel: Panel
     lines: tuple[Line, ...]
@@ -69,15 +73,19 @@ def color(known: Declared, metric: Metric) -> str:
 
 
 def groups(known: Declared, table: Iterable[Metric]) -> list[Group]:
-    """The charts of these numbers, in their order: those of one panel and axis together, each of `OTHERS` by itself."""
+    """The charts of these numbers, in their order: those of one panel and axis together, each
+    of `OTHERS` by itself.
+    """
     members: dict[tuple[object, ...], list[Metric]] = {}
     for metric in table:
         alone = metric.name if metric.panel == metrics.OTHERS else ""
-        members.setdefault((metric.panel, metric.axis, metric.per_epoch, metric.log, alone), []).append(
-            metric
-        )
+        members.setdefault(
+            (metric.panel, metric.axis, metric.per_epoch, metric.log, alone), []
+        ).append(metric)
     return [
-        _group(known, together) for together in members.values() if together[0].panel != metrics.NOT_DRAWN
+        _group(known, together)
+        for together in members.values()
+        if together[0].panel != metrics.NOT_DRAWN
     ]
 
 
@@ -87,7 +95,8 @@ def of_panel(known: Declared, name: str) -> list[Group]:
 
 
 def judged(known: Declared, stored: Iterable[str] = ()) -> list[Group]:
-    """The histograms of what the workloads judge, and others of that kind among `stored`: a chart for each axis.
+    """The histograms of what the workloads judge, and others of that kind among `stored`: a chart
+    for each axis.
 
     A panel's domain is all that its values can be, where each of them has such bounds.
     """
@@ -99,7 +108,9 @@ def judged(known: Declared, stored: Iterable[str] = ()) -> list[Group]:
     axes = dict.fromkeys(judgement.axis for judgement in judgements.values())
     panel = known.panel(metrics.SCORES)
     return [
-        _judged_along(axis, panel, {name: each for name, each in judgements.items() if each.axis == axis})
+        _judged_along(
+            axis, panel, {name: each for name, each in judgements.items() if each.axis == axis}
+        )
         for axis in axes
     ]
 
@@ -117,11 +128,17 @@ def _judged_along(axis: str, panel: Panel, judgements: dict[str, Judgement]) -> 
 
 def _group(known: Declared, together: list[Metric]) -> Group:
     first = together[0]
-    panel = known.panel(first.panel) if first.panel != metrics.OTHERS else Panel(first.panel, first.title)
+    panel = (
+        known.panel(first.panel)
+        if first.panel != metrics.OTHERS
+        else Panel(first.panel, first.title)
+    )
     lines = [Line(metric.name, metric.legend, color(known, metric)) for metric in together]
     if len(lines) > 1 and {line.color for line in lines} == {palette.NEUTRAL}:
         colors = palette.LINES
-        lines = [replace(line, color=colors[place % len(colors)]) for place, line in enumerate(lines)]
+        lines = [
+            replace(line, color=colors[place % len(colors)]) for place, line in enumerate(lines)
+        ]
     return Group(panel, tuple(lines), first.axis, first.format, first.log, first.per_epoch)
 
 

@@ -1,11 +1,13 @@
 """Charts: a DataFrame in, an altair Chart out. No Streamlit here.
 
-The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps the place. The
-wheel is left to the page: a drag across a chart is a zoom, which the page answers with the rows of that part (`plots.py`).
+The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and
+keeps the place. The wheel is left to the page: a drag across a chart is a zoom, which the page
+answers with the rows of that part (`plots.py`).
 
-Words can be read in the light and in the dark theme. Smoothed curves are computed here and not in the browser, where that would stand in a
-chart's specification and take a second copy of the rows: a specification is the same then for few points and for many, so that a chart
-which gets more of them stays where it is.
+Words can be read in the light and in the dark theme. Smoothed curves are computed here and not in
+the browser, where that would stand in a chart's specification and take a second copy of the rows: a
+specification is the same then for few points and for many, so that a chart which gets more of them
+stays where it is.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from dashboard import palette
 from dashboard.chart_panels import Group
 from gan_runtime.base.metrics import Panel
 
-# Streamlit gives axis labels a gray of contrast 3.7 in the light theme. Vega knows the background it draws on, so one
-# expression serves both themes; nothing in a chart's specification depends on the viewer.
+# Streamlit gives axis labels a gray of contrast 3.7 in the light theme. Vega knows the background
+# it draws on, so one expression serves both themes; nothing in a chart's specification depends on
+# the viewer.
 READABLE = f"luminance(background) > 0.5 ? '{palette.WORDS_ON_LIGHT}' : '{palette.WORDS_ON_DARK}'"
 
 
@@ -31,8 +34,9 @@ def ink() -> alt.ExprRef:
     return alt.ExprRef(READABLE)
 
 
-# Of every chart's specification: labels, titles and legend in that color; what a chart says itself stays. A chart is described as a
-# whole: a sentence for each of its marks took a browser half of the time that it draws the chart in.
+# Of every chart's specification: labels, titles and legend in that color; what a chart says itself
+# stays. A chart is described as a whole: a sentence for each of its marks took a browser half of
+# the time that it draws the chart in.
 CONFIG = alt.Config(
     mark=alt.MarkConfig(aria=False),
     axis=alt.AxisConfig(labelColor=ink(), titleColor=ink()),
@@ -46,12 +50,15 @@ LIVE_SHARE = 0.03  # of a curve's points that a smoothed one is the mean of, on 
 
 
 def with_smoothed(frame: pd.DataFrame, points: int, curve: str) -> pd.DataFrame:
-    """The rows, and a column `smoothed`: the mean of the last `points` values of `mean`, or of all where fewer came before.
+    """The rows, and a column `smoothed`: the mean of the last `points` values of `mean`, or of all
+    where fewer came before.
 
     `curve`: the column that tells the curves apart; the rows of each come in the order of x.
     """
     means = frame.groupby(curve, sort=False, observed=True)["mean"]
-    return frame.assign(smoothed=means.transform(lambda values: values.rolling(points, min_periods=1).mean()))
+    return frame.assign(
+        smoothed=means.transform(lambda values: values.rolling(points, min_periods=1).mean())
+    )
 
 
 def smoothed_points(share: float, points: int) -> int:
@@ -71,7 +78,8 @@ Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under wh
 
 
 def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
-    """Numbers of one run over its steps: raw faint, smoothed bold, one color each; dashed where a line before has that color.
+    """Numbers of one run over its steps: raw faint, smoothed bold, one color each; dashed where a
+    line before has that color.
 
     `rows` as `queries.curves` gives them, with a column `smoothed` (smoothing.py).
     """
@@ -85,13 +93,17 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
         alt.Chart()
         .transform_calculate(series=f"{labels}[datum.metric]")
         .encode(
-            x=alt.X("x:Q", title="Step", axis=axis, scale=alt.Scale(zero=False, nice=False)), color=series
+            x=alt.X("x:Q", title="Step", axis=axis, scale=alt.Scale(zero=False, nice=False)),
+            color=series,
         )
     )
 
     def of(field: str) -> alt.Y:
         return alt.Y(
-            f"{field}:Q", title=group.axis, scale=_values(group), axis=log_axis() if group.log else alt.Axis()
+            f"{field}:Q",
+            title=group.axis,
+            scale=_values(group),
+            axis=log_axis() if group.log else alt.Axis(),
         )
 
     tooltip = [
@@ -106,7 +118,8 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
     layers = (ground(), *usual(group), band, raw, bold, reader.add_params(drag()))
     what = (
-        f"{panel.heading} Lines over the training steps, as measured and smoothed: {', '.join(group.colors)}."
+        f"{panel.heading} Lines over the training steps, as measured and smoothed:"
+        f" {', '.join(group.colors)}."
     )
     svg = {"embedOptions": {"renderer": "svg"}}
     title = panel.heading
@@ -116,7 +129,9 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
 def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 240) -> alt.Chart:
     """One line over columns x and y, a point at each value."""
     return (
-        alt.Chart(rows, title=title, height=height, description=f"{title}: {y_label} over {x_label}.")
+        alt.Chart(
+            rows, title=title, height=height, description=f"{title}: {y_label} over {x_label}."
+        )
         .mark_line(color=palette.REAL, point={"color": palette.REAL, "size": 16})
         .encode(x=alt.X("x:Q", title=x_label), y=alt.Y("y:Q", title=y_label))
     )
@@ -125,8 +140,8 @@ def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 
 def layered(rows: Rows, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
     """One chart out of layers that draw the same rows, but for those that bring their own.
 
-    Rows and properties are given here, once: to lift the rows out of the layers, Altair writes each table down as text, and a property that
-    comes later costs one more copy of all layers.
+    Rows and properties are given here, once: to lift the rows out of the layers, Altair writes each
+    table down as text, and a property that comes later costs one more copy of all layers.
     """
     return cast(alt.LayerChart, alt.layer(*layers, data=rows, **properties))
 
@@ -144,16 +159,23 @@ def drag() -> alt.Parameter:
 
 
 def ground() -> alt.Chart:
-    """An unseen rectangle behind everything: a double-click on it is what shows everything again."""
+    """An unseen rectangle behind everything: a double-click on it is what shows everything
+    again.
+    """
     kinds: dict[str, Any] = {"x": alt.XValue, "x2": alt.X2Value, "y": alt.YValue, "y2": alt.Y2Value}
     ends = {"x": 0, "x2": "width", "y": 0, "y2": "height"}
     corners = {name: kinds[name](end) for name, end in ends.items()}
     rectangle = alt.Chart(alt.NamedData(name=GROUND)).mark_rect(opacity=0).encode(**corners)
-    return rectangle.add_params(alt.selection_point(name=WHOLE, fields=["x"], on="dblclick", clear=False))
+    return rectangle.add_params(
+        alt.selection_point(name=WHOLE, fields=["x"], on="dblclick", clear=False)
+    )
 
 
 def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
-    """What the judging network made of the probed rows at one epoch. `rows` as `queries.histogram` gives it."""
+    """What the judging network made of the probed rows at one epoch.
+
+    `rows` as `queries.histogram` gives it.
+    """
     return (
         alt.Chart(rows)
         .transform_calculate(series=f"{json.dumps(group.labels)}[datum.name]")
@@ -161,7 +183,9 @@ def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
         .encode(
             x=alt.X("left:Q", title=group.axis, scale=_values(group), axis=alt.Axis(grid=False)),
             x2=alt.X2("right:Q"),
-            y=alt.Y("share:Q", title=_share(group.panel.series), stack=None, axis=alt.Axis(format="%")),
+            y=alt.Y(
+                "share:Q", title=_share(group.panel.series), stack=None, axis=alt.Axis(format="%")
+            ),
             y2=alt.Y2Datum(0),
             color=alt.Color("series:N", title=None, legend=legend(), scale=_scale(group)),
             tooltip=[
@@ -188,8 +212,11 @@ def heading(text: str, subtitle: str | list[str] = "") -> alt.Title:
 
 
 def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt.Legend:
-    """Above the chart, its symbols strong enough to be told apart. `columns`: 0 for one row; `widest`: a name, in pixels;
-    `has_dashes`: the symbols are pieces of the lines, as the dashes of a circle are a blot."""
+    """Above the chart, its symbols strong enough to be told apart.
+
+    `columns`: 0 for one row; `widest`: a name, in pixels; `has_dashes`: the symbols are pieces of
+    the lines, as the dashes of a circle are a blot.
+    """
     symbol: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 300} if has_dashes else {}
     return alt.Legend(
         orient="top",
@@ -204,7 +231,9 @@ def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt
 
 
 def fitted_legend(colors: dict[str, str], has_dashes: bool = False) -> alt.Legend:
-    """Of these names: in one row where that fits above the narrowest chart, else in columns, so that no name is cut."""
+    """Of these names: in one row where that fits above the narrowest chart, else in columns,
+    so that no name is cut.
+    """
     if legend_rows(colors) == 1:
         return legend(has_dashes=has_dashes)
     return legend(_columns(colors), NARROWEST - SYMBOL, has_dashes)
@@ -222,7 +251,9 @@ def _columns(colors: dict[str, str]) -> int:
 
 
 def usual(group: Group) -> list[alt.Chart]:
-    """The band or the level that the panel names, as data that never changes; nothing where it names none."""
+    """The band or the level that the panel names, as data that never changes; nothing where
+    it names none.
+    """
     if group.panel.usual is None:
         return []
     low, high = group.panel.usual
@@ -230,7 +261,9 @@ def usual(group: Group) -> list[alt.Chart]:
     if low == high:
         return [chart.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y=alt.Y("low:Q"))]
     return [
-        chart.mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+        chart.mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(
+            y=alt.Y("low:Q"), y2=alt.Y2("high:Q")
+        )
     ]
 
 
@@ -241,7 +274,10 @@ def log_axis() -> alt.Axis:
 
 
 def dash_of(field: str, colors: dict[str, str], above: alt.Legend | None = None) -> alt.StrokeDash:
-    """Name → dash: lines whose color one before them has are dashed. `above`: the legend of their colors, which tells it too."""
+    """Name → dash: lines whose color one before them has are dashed.
+
+    `above`: the legend of their colors, which tells it too.
+    """
     again = palette.repeated(colors)
     dashes = [DASHED if name in again else SOLID for name in colors]
     scale = alt.Scale(domain=list(colors), range=dashes)

@@ -1,4 +1,6 @@
-"""A data set in words, and the summary of its preparation: rows by class and split, what was left out and why, what was measured."""
+"""A data set in words, and the summary of its preparation: rows by class and split, what was
+left out and why, what was measured.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def volume(field: Field) -> str:
 
 
 def noun(fields: Collection[str]) -> str:
-    """What one row with such fields is called: picture, pair, row, or as a domain calls it, such as frame."""
+    """What one row with such fields is called: picture, pair, row, or as a domain calls it,
+    such as frame.
+    """
     for domain in DOMAINS:
         for name in fields:
             if name in domain.nouns:
@@ -64,7 +68,10 @@ def classes(fields: Fields) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """The first names of a list, with dots for the rest."""
-    shown = [words.plain(name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…") for name in names]
+    shown = [
+        words.plain(name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…")
+        for name in names
+    ]
     return ", ".join(shown[:MOST_CLASSES]) + (" …" if len(names) > MOST_CLASSES else "")
 
 
@@ -83,7 +90,10 @@ def show(summary: Summary, key: str) -> None:
 
 
 def folded(rows: int, summary: Summary, key: str) -> None:
-    """A line, and all of it on request; open where there is a warning. `rows`: to train on, where classes do not say how many."""
+    """A line, and all of it on request; open where there is a warning.
+
+    `rows`: to train on, where classes do not say how many.
+    """
     st.caption(short(rows, summary))
     with st.expander("Summary of the preparation", expanded=bool(summary.warnings)):
         show(summary, key)
@@ -116,11 +126,16 @@ def _counts(summary: Summary, key: str) -> None:
 
 def _left_out(summary: Summary, key: str) -> None:
     rows = [(skip.name, skip.reason) for skip in summary.skipped.first]
-    tables.show(pd.DataFrame(rows, columns=["File", "Why it is left out"]), hide_index=True, key=key)
+    tables.show(
+        pd.DataFrame(rows, columns=["File", "Why it is left out"]), hide_index=True, key=key
+    )
 
 
 def _curve(curve: Curve, key: str) -> None:
-    from dashboard import charts, plots  # the libraries for charts are loaded where a set has a curve
+    from dashboard import (
+        charts,
+        plots,
+    )  # the libraries for charts are loaded where a set has a curve
 
     frame = pd.DataFrame({"x": curve.x, "y": curve.y})
     plots.chart(charts.one_curve(frame, curve.title, curve.x_label, curve.y_label), key)

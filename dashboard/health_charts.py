@@ -1,6 +1,9 @@
-"""Small charts of a run's health. As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+"""Small charts of a run's health.
 
-The frames are those of `queries.epoch_scores`, and of `queries.curves` where a chart runs over steps.
+As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+
+The frames are those of `queries.epoch_scores`, and of `queries.curves` where a chart runs over
+steps.
 """
 
 from __future__ import annotations
@@ -24,13 +27,17 @@ ROW_HEIGHT = 15  # of a legend
 
 
 def rows_of(frame: pd.DataFrame, group: Group) -> pd.DataFrame:
-    """The rows of a chart: each number under its name in the legend; over steps the first line first, the dashes of the others over it."""
+    """The rows of a chart: each number under its name in the legend; over steps the first
+    line first, the dashes of the others over it.
+    """
     named = frame.assign(series=frame["metric"].map(group.labels))
     return named if group.per_epoch else _in_order(named, group.colors)
 
 
 def over_epochs(rows: Rows, group: Group) -> alt.LayerChart:
-    """What is measured once an epoch, a line each, with what it is to be compared with behind the lines."""
+    """What is measured once an epoch, a line each, with what it is to be compared with behind
+    the lines.
+    """
     return _small(rows, group, *charts.usual(group), *_epoch_lines(group))
 
 
@@ -43,7 +50,10 @@ def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
 
 
 def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
-    """Learning rates over the epochs of a run to come. Columns: epoch (from 0), series, rate; `colors`: of each series."""
+    """Learning rates over the epochs of a run to come.
+
+    Columns: epoch (from 0), series, rate; `colors`: of each series.
+    """
     y = alt.Y("rate:Q", title="Learning rate", axis=alt.Axis(format="~g", tickCount=4))
     tooltip = alt.Tooltip("epoch:Q", title="Epoch", format=".1f")
     lines = _dashed(colors, _x("epoch"), y, tooltip, "rate", ".3~g")
@@ -99,8 +109,14 @@ def _epoch_axis(group: Group) -> dict[str, Any]:
             "scale": alt.Scale(type="log"),
             "axis": _decades("~e" if group.format.endswith("e") else "~g"),
         }
-    scale = alt.Scale(domain=list(group.panel.domain)) if group.panel.domain else alt.Scale(zero=True)
-    return {"scale": scale, "axis": alt.Axis(format="%")} if group.format.endswith("%") else {"scale": scale}
+    scale = (
+        alt.Scale(domain=list(group.panel.domain)) if group.panel.domain else alt.Scale(zero=True)
+    )
+    return (
+        {"scale": scale, "axis": alt.Axis(format="%")}
+        if group.format.endswith("%")
+        else {"scale": scale}
+    )
 
 
 def _step_axis(group: Group) -> dict[str, Any]:
@@ -111,7 +127,11 @@ def _step_axis(group: Group) -> dict[str, Any]:
         return {"scale": alt.Scale(type="log", nice=False), "axis": charts.log_axis()}
     is_rate = group.format.endswith("e")  # others are written out: 1,500 and 0.02
     axis = {"axis": alt.Axis(tickCount=4, format="~g") if is_rate else alt.Axis(tickCount=4)}
-    return {"scale": alt.Scale(domain=list(group.panel.domain)), **axis} if group.panel.domain else axis
+    return (
+        {"scale": alt.Scale(domain=list(group.panel.domain)), **axis}
+        if group.panel.domain
+        else axis
+    )
 
 
 def _dashed(
@@ -130,13 +150,21 @@ def _dashed(
     return (
         alt.Chart()
         .mark_line(strokeWidth=2)
-        .encode(x=x, y=y, color=_color(colors), strokeDash=_dash(colors, range(len(colors))), tooltip=tooltip)
+        .encode(
+            x=x,
+            y=y,
+            color=_color(colors),
+            strokeDash=_dash(colors, range(len(colors))),
+            tooltip=tooltip,
+        )
     )
 
 
 def _x(name: str) -> alt.X:
     axis = alt.Axis(tickMinStep=1, grid=False, format="~s" if name == "step" else "d")
-    return alt.X(f"{name}:Q", title=name.capitalize(), axis=axis, scale=alt.Scale(zero=False, nice=False))
+    return alt.X(
+        f"{name}:Q", title=name.capitalize(), axis=axis, scale=alt.Scale(zero=False, nice=False)
+    )
 
 
 def _decades(form: str) -> alt.Axis:

@@ -1,4 +1,6 @@
-"""Distributions over epochs and runs. As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+"""Distributions over epochs and runs.
+
+As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
 
 The frames are those of gan_runtime/store/queries/distributions.py: at most 1,500 rows.
 """
@@ -21,9 +23,16 @@ CANVAS = {
 
 
 def ridgelines(
-    frame: pd.DataFrame, title: str, axis: str, color: str, height: int = HEIGHT, domain: Domain = None
+    frame: pd.DataFrame,
+    title: str,
+    axis: str,
+    color: str,
+    height: int = HEIGHT,
+    domain: Domain = None,
 ) -> alt.LayerChart:
-    """A ridge for each epoch of one run, the newest in front, each as high as its own highest bin allows."""
+    """A ridge for each epoch of one run, the newest in front, each as high as its own highest
+    bin allows.
+    """
     highest = frame.groupby("epoch")["share"].transform("max")
     drawn = frame.assign(
         value=(frame["left"] + frame["right"]) / 2,
@@ -32,13 +41,19 @@ def ridgelines(
         ["epoch", "left"]
     )  # drawn in this order, so that the newest covers those behind it
     base = alt.Chart().encode(
-        x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
+        x=alt.X(
+            "value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)
+        ),
         y=alt.Y(
-            "top:Q", title="Epoch", axis=_epoch_axis(), scale=alt.Scale(zero=False, nice=False, reverse=True)
+            "top:Q",
+            title="Epoch",
+            axis=_epoch_axis(),
+            scale=alt.Scale(zero=False, nice=False, reverse=True),
         ),
         detail=alt.Detail("epoch:O"),
     )
-    # Opaque, so that a ridge covers what is behind it; the white line parts ridges of one colour, on light and on dark ground.
+    # Opaque, so that a ridge covers what is behind it; the white line parts ridges of one colour,
+    # on light and on dark ground.
     ridges = base.mark_area(
         interpolate="monotone",
         fill=color,
@@ -51,9 +66,16 @@ def ridgelines(
 
 
 def heatmap(
-    frame: pd.DataFrame, title: str, axis: str, color: str, height: int = HEIGHT, domain: Domain = None
+    frame: pd.DataFrame,
+    title: str,
+    axis: str,
+    color: str,
+    height: int = HEIGHT,
+    domain: Domain = None,
 ) -> alt.Chart:
-    """Epochs from left to right, values upwards; the stronger the colour, the larger the share of that epoch."""
+    """Epochs from left to right, values upwards; the stronger the colour, the larger the
+    share of that epoch.
+    """
     spacing = _spacing(frame)
     cells = frame[frame["share"] > 0].assign(
         begin=lambda rows: (rows["epoch"] - spacing + 0.5).clip(lower=0.5),
@@ -65,10 +87,15 @@ def heatmap(
         .mark_rect(fill=color, stroke=None)
         .encode(
             x=alt.X(
-                "begin:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d"), scale=_tight()
+                "begin:Q",
+                title="Epoch",
+                axis=alt.Axis(tickMinStep=1, grid=False, format="d"),
+                scale=_tight(),
             ),
             x2=alt.X2("end:Q"),
-            y=alt.Y("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
+            y=alt.Y(
+                "left:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)
+            ),
             y2=alt.Y2("right:Q"),
             fillOpacity=share,
             tooltip=_tooltip(axis),
@@ -86,10 +113,15 @@ def run_overlay(
     height: int = 340,
     domain: Domain = None,
 ) -> alt.LayerChart:
-    """One distribution of several runs. `frame` has a column `run` with their names; `colors`: name → colour, in legend order."""
+    """One distribution of several runs.
+
+    `frame` has a column `run` with their names; `colors`: name → colour, in legend order.
+    """
     scale = alt.Scale(domain=list(colors), range=list(colors.values()))
     base = alt.Chart().encode(
-        x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
+        x=alt.X(
+            "value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)
+        ),
         y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="~%"), stack=None),
         color=alt.Color("run:N", title=None, legend=fitted_legend(colors), scale=scale),
     )
@@ -103,7 +135,9 @@ def run_overlay(
 
 
 def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
-    """The rows of each epoch from just before its first value to just after its last: no ridge where there is nothing."""
+    """The rows of each epoch from just before its first value to just after its last: no
+    ridge where there is nothing.
+    """
     rows = frame.sort_values(["epoch", "left"])
     here = rows["share"] > 0
     near = (
@@ -111,7 +145,10 @@ def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
         | here.groupby(rows["epoch"]).shift(1, fill_value=False)
         | here.groupby(rows["epoch"]).shift(-1, fill_value=False)
     )
-    begun, goes_on = near.groupby(rows["epoch"]).cummax(), near[::-1].groupby(rows["epoch"]).cummax()
+    begun, goes_on = (
+        near.groupby(rows["epoch"]).cummax(),
+        near[::-1].groupby(rows["epoch"]).cummax(),
+    )
     return (begun & goes_on).reindex(frame.index)
 
 
@@ -133,7 +170,11 @@ def _tooltip(axis: str) -> list[alt.Tooltip]:
 def _epoch_axis() -> alt.Axis:
     """The oldest ridge rises above epoch 1, where there are no epochs to name."""
     return alt.Axis(
-        tickMinStep=1, grid=False, format="d", labelExpr="datum.value >= 1 ? datum.label : ''", ticks=False
+        tickMinStep=1,
+        grid=False,
+        format="d",
+        labelExpr="datum.value >= 1 ? datum.label : ''",
+        ticks=False,
     )
 
 
@@ -148,11 +189,18 @@ def _tight() -> alt.Scale:
 def _titled(title: str, subtitle: str, height: int) -> dict[str, Any]:
     """Properties of a chart."""
     what = f"{title}. {subtitle}".strip()
-    return {"title": heading(title, subtitle), "description": what, "height": height, "usermeta": CANVAS}
+    return {
+        "title": heading(title, subtitle),
+        "description": what,
+        "height": height,
+        "usermeta": CANVAS,
+    }
 
 
 def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
-    """Weights or gradients of one network at one epoch, counts on a log scale that begins at 0, so that tails show."""
+    """Weights or gradients of one network at one epoch, counts on a log scale that begins at
+    0, so that tails show.
+    """
     counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
     return (
         alt.Chart(rows)
@@ -160,7 +208,9 @@ def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int =
         .encode(
             x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g")),
             x2=alt.X2("right:Q"),
-            y=alt.Y("count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts),
+            y=alt.Y(
+                "count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts
+            ),
             y2=alt.Y2Datum(0),
             tooltip=[
                 alt.Tooltip("left:Q", title="From", format=".3g"),

@@ -1,7 +1,9 @@
-"""The parts of the tab Histograms of a run and of Compare: what to look at, one run over its epochs, several runs at one epoch.
+"""The parts of the tab Histograms of a run and of Compare: what to look at, one run over its
+epochs, several runs at one epoch.
 
-Names and colors of the stored distributions are those that the runs' workloads declare. A histogram that fits no kind here is shown
-nowhere; tests/engines/test_every_series.py fails for one that a trainer stores.
+Names and colors of the stored distributions are those that the runs' workloads declare. A histogram
+that fits no kind here is shown nowhere; tests/engines/test_every_series.py fails for one that a
+trainer stores.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ KINDS = {WEIGHT: ("Weights", "Weight"), GRADIENT: ("Gradients", "Gradient")}
 
 @dataclass(frozen=True)
 class Panel:
-    """One distribution. `series`: name of a histogram, or with `of_steps` a metric of the steps. `domain`: all that it can be."""
+    """One distribution.
+
+    `series`: name of a histogram, or with `of_steps` a metric of the steps. `domain`: all that it
+    can be.
+    """
 
     series: str
     title: str
@@ -47,7 +53,9 @@ class Choice:
 
 
 def choices(histograms: list[str], metrics: list[str], known: Declared) -> list[Choice]:
-    """Everything that can be shown of runs that have stored these histograms and metrics: scores, losses, then layer by layer."""
+    """Everything that can be shown of runs that have stored these histograms and metrics:
+    scores, losses, then layer by layer.
+    """
     offered = [Choice(_of_whom(known), _scores(histograms, known))]
     losses = [loss for loss in known.losses if loss.name in metrics]
     offered.append(
@@ -69,16 +77,24 @@ def choices(histograms: list[str], metrics: list[str], known: Declared) -> list[
 
 def shown(histograms: list[str], metrics: list[str], known: Declared) -> set[str]:
     """Those of the series that the page shows."""
-    return {panel.series for choice in choices(histograms, metrics, known) for panel in choice.panels}
+    return {
+        panel.series for choice in choices(histograms, metrics, known) for panel in choice.panels
+    }
 
 
 def whole_networks(known: Declared, histograms: list[str]) -> list[Panel]:
-    """Weights and gradients of each network, all its layers together: those that are stored, or are to be expected."""
+    """Weights and gradients of each network, all its layers together: those that are stored,
+    or are to be expected.
+    """
     expected = [histogram(kind, network.name) for network in known.networks for kind in KINDS]
     stored = [name for name in histograms if _kind(name)[0] in KINDS and "/" not in _part(name)]
-    names = sorted(stored or expected, key=lambda name: (_order(_part(name), known), *_kind_order(name)))
+    names = sorted(
+        stored or expected, key=lambda name: (_order(_part(name), known), *_kind_order(name))
+    )
     return [
-        _value_panel(name, f"{known.network(_part(name)).title} {_begin_small(_kind_title(name))}", known)
+        _value_panel(
+            name, f"{known.network(_part(name)).title} {_begin_small(_kind_title(name))}", known
+        )
         for name in names
     ]
 
@@ -93,7 +109,9 @@ def part_name(part: str, known: Declared) -> str:
 def _scores(histograms: list[str], known: Declared) -> tuple[Panel, ...]:
     lines = [line for group in chart_panels.judged(known, histograms) for line in group.lines]
     return tuple(
-        _score_panel(line, known.histograms.get(line.name)) for line in lines if line.name in histograms
+        _score_panel(line, known.histograms.get(line.name))
+        for line in lines
+        if line.name in histograms
     )
 
 
@@ -106,14 +124,19 @@ def _score_panel(line: chart_panels.Line, judged: Judgement | None) -> Panel:
 def _of_whom(known: Declared) -> str:
     """ "Scores of the discriminator", where the workload says who judges."""
     score = known.of_role("judged_real")
-    return f"Scores of the {known.network(score.network).noun}" if score and score.network else "Scores"
+    return (
+        f"Scores of the {known.network(score.network).noun}"
+        if score and score.network
+        else "Scores"
+    )
 
 
 def _values(part: str, histograms: list[str], known: Declared) -> tuple[Panel, ...]:
     names = [name for name in histograms if _part(name) == part and _kind(name)[0] in KINDS]
     named = _begin_small(part_name(part, known))
     return tuple(
-        _value_panel(name, f"{_kind_title(name)}: {named}", known) for name in sorted(names, key=_kind_order)
+        _value_panel(name, f"{_kind_title(name)}: {named}", known)
+        for name in sorted(names, key=_kind_order)
     )
 
 
@@ -123,7 +146,9 @@ def _value_panel(name: str, title: str, known: Declared) -> Panel:
 
 
 def _kind(name: str) -> tuple[str, str]:
-    """Kind and phase: "gradient@judge/critic" gives ("gradient", "judge"); without a phase it is ""."""
+    """Kind and phase: "gradient@judge/critic" gives ("gradient", "judge"); without a phase it
+    is "".
+    """
     kind, _, phase = name.partition("/")[0].partition(OF_PHASE)
     return kind, phase
 
@@ -155,10 +180,13 @@ def _begin_small(text: str) -> str:
 
 ACROSS = 4
 Draw = Callable[..., alt.Chart | alt.LayerChart]
-VIEWS: dict[str, Draw] = {"Ridgelines": histogram_charts.ridgelines, "Heatmap": histogram_charts.heatmap}
+VIEWS: dict[str, Draw] = {
+    "Ridgelines": histogram_charts.ridgelines,
+    "Heatmap": histogram_charts.heatmap,
+}
 BINS_HELP = (
-    "The bins of different epochs and runs are brought onto common ones; what lies in the outermost half percent is counted in "
-    "the first and the last bin. Long runs show 30 epochs at most."
+    "The bins of different epochs and runs are brought onto common ones; what lies in the outermost"
+    " half percent is counted in the first and the last bin. Long runs show 30 epochs at most."
 )
 
 
@@ -171,11 +199,14 @@ def show(store: Store, rows: list[RunRow]) -> None:
 def _redrawn(store: Store, rows: list[RunRow]) -> None:
     ids = [row.run_id for row in rows]
     offered = choices(
-        queries.histogram_names(store, ids), queries.recorded(store, ids), queries.declared_of(store, ids)
+        queries.histogram_names(store, ids),
+        queries.recorded(store, ids),
+        queries.declared_of(store, ids),
     )
     if not offered:
         st.info(
-            "Nothing is stored of these runs yet: histograms are made after each epoch, losses with the first steps."
+            "Nothing is stored of these runs yet: histograms are made after each epoch, losses with"
+            " the first steps."
         )
         return
     what, how = st.columns([3, 2], vertical_alignment="bottom")
@@ -201,10 +232,14 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
 
 
 def _after_one_epoch(store: Store, row: RunRow) -> None:
-    """Weights and gradients of each network as a whole, several beside each other, under a slider of their own."""
+    """Weights and gradients of each network as a whole, several beside each other, under a
+    slider of their own.
+    """
     newest = _newest(store, [row.run_id])
     shown = whole_networks(declared.of(row.workload), queries.histogram_names(store, [row.run_id]))
-    frames = {panel: queries.histogram(store, row.run_id, (panel.series,), newest) for panel in shown}
+    frames = {
+        panel: queries.histogram(store, row.run_id, (panel.series,), newest) for panel in shown
+    }
     if all(frame.empty for frame in frames.values()):
         return
     st.header("Weights and gradients after one epoch")
@@ -216,7 +251,14 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
                 if frame.empty:
                     st.caption(f"{panel.title}: not recorded up to epoch {epoch}.")
                 else:
-                    key, named = f"{panel.series}.{row.run_id}", (panel.title, panel.axis, panel.color)
+                    key, named = (
+                        f"{panel.series}.{row.run_id}",
+                        (
+                            panel.title,
+                            panel.axis,
+                            panel.color,
+                        ),
+                    )
                     plots.kept_chart(histogram_charts.value_histogram, frame, key, *named)
 
 
@@ -233,7 +275,9 @@ def _newest(store: Store, run_ids: list[str]) -> int:
 
 def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) -> None:
     draw = VIEWS[view or "Ridgelines"]
-    for column, panel in zip(st.columns(len(choice.panels), gap="medium"), choice.panels, strict=True):
+    for column, panel in zip(
+        st.columns(len(choice.panels), gap="medium"), choice.panels, strict=True
+    ):
         ask = queries.loss_ridges if panel.of_steps else queries.histogram_ridges
         frame = ask(store, row.run_id, panel.series)
         with column:
@@ -259,7 +303,11 @@ def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> 
             present = [name for run_id, name in names.items() if run_id in set(frame["run_id"])]
             shown = frame.assign(run=frame["run_id"].map(names))
             chart = histogram_charts.run_overlay(
-                shown, {name: colors[name] for name in present}, panel.title, panel.axis, domain=panel.domain
+                shown,
+                {name: colors[name] for name in present},
+                panel.title,
+                panel.axis,
+                domain=panel.domain,
             )
             plots.chart(chart, key=f"overlay.{panel.series}")
     _earlier_epochs(pd.concat(frames), names, epoch)
@@ -280,5 +328,6 @@ def _earlier_epochs(frame: pd.DataFrame, names: dict[str, str], epoch: int) -> N
     ]
     if earlier:
         st.caption(
-            f"Without epoch {epoch}, so shown at their newest before it: {', '.join(sorted(set(earlier)))}."
+            f"Without epoch {epoch}, so shown at their newest before it:"
+            f" {', '.join(sorted(set(earlier)))}."
         )

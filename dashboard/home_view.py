@@ -20,12 +20,16 @@ ACROSS = 4
 def welcome() -> None:
     """What a first visitor sees: the three things to do here."""
     st.write(
-        "Nothing has been trained here yet. **Start a quick run** trains the paper's DCGAN on handwritten digits, on this machine, in about a minute."
+        "Nothing has been trained here yet. **Start a quick run** trains the paper's DCGAN on"
+        " handwritten digits, on this machine, in about a minute."
     )
     steps = (
         (
             "1 · Launch",
-            "Pick a preset, data, accelerator and precision. Missing hardware can be tried on simulated cores.",
+            (
+                "Pick a preset, data, accelerator and precision. Missing hardware can be tried on"
+                " simulated cores."
+            ),
             places.LAUNCH,
             "Go to Launch",
         ),
@@ -37,7 +41,10 @@ def welcome() -> None:
         ),
         (
             "3 · Compare",
-            "Every run stays in results.duckdb: lay curves and samples of several runs beside each other.",
+            (
+                "Every run stays in results.duckdb: lay curves and samples of several runs beside"
+                " each other."
+            ),
             places.COMPARE,
             "Go to Compare",
         ),
@@ -60,7 +67,8 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
             with facts:
                 widgets.state(
                     row.status,
-                    f"{row.name} · {run_selection.settings(row)} · {words.age(progress.written_at)}",
+                    f"{row.name} · {run_selection.settings(row)} ·"
+                    f" {words.age(progress.written_at)}",
                 )
                 widgets.progress_bar(progress)
                 widgets.figures(progress, row)
@@ -91,4 +99,6 @@ def _card(store: Store, row: RunRow) -> None:
     sample_images.show(store, row, row.epochs, caption=False)
     widgets.state(row.status, row.name)
     st.caption(f"{words.plain(run_selection.settings(row))} · {words.plain(row.note)}")
-    st.page_link(places.RUN, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id})
+    st.page_link(
+        places.RUN, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id}
+    )

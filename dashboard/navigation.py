@@ -1,7 +1,7 @@
 """The script of every page view: page config, navigation, then the page itself.
 
-It stands beside no folder called pages/: Streamlit would take that one for its old automatic navigation, and the first
-deep link after a start would show a page without its frame.
+It stands beside no folder called pages/: Streamlit would take that one for its old automatic
+navigation, and the first deep link after a start would show a page without its frame.
 """
 
 from __future__ import annotations
@@ -35,9 +35,20 @@ page = st.navigation(
             url_path="run",
             visibility="visible" if places.has_run() else "hidden",
         ),
-        st.Page(places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"),
+        st.Page(
+            places.COMPARE,
+            title="Compare",
+            icon=":material/stacked_line_chart:",
+            url_path="compare",
+        ),
         st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
-        st.Page(places.TPU, title="TPU check", icon=":material/memory:", url_path="tpu", visibility="hidden"),
+        st.Page(
+            places.TPU,
+            title="TPU check",
+            icon=":material/memory:",
+            url_path="tpu",
+            visibility="hidden",
+        ),
         st.Page(places.PHYSICS, title="Physics", url_path="physics", visibility="hidden"),
         st.Page(places.FLOW, title="Flow", url_path="flow", visibility="hidden"),
     ]

@@ -1,4 +1,6 @@
-"""Options as people read them: labels, choices, a whole group in one line, and which of them have an effect in a setting."""
+"""Options as people read them: labels, choices, a whole group in one line, and which of them
+have an effect in a setting.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,8 @@ OF_OPTION = {
     "rmsprop_epsilon": {"inside": "inside the root", "outside": "outside the root"},
     "loop": {"custom": "our own", "keras": "Keras' built-in"},
 }
-# A shared option within a line of several; one that is missing here is named by its label. Those of workloads bring theirs.
+# A shared option within a line of several; one that is missing here is named by its label. Those of
+# workloads bring theirs.
 PHRASES = {
     "loop": "{} loop",
     "batch_size_global": "batch {}",
@@ -102,10 +105,13 @@ PHRASES = {
 }
 # What stands in the record of a run whose option was left at auto, where that is the usual thing.
 USUAL = {"engine": "tensorflow"}
-LABEL_LENGTH = 32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven
+LABEL_LENGTH = (
+    32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven
+)
 # What a group says when all of it is at its default.
 AT_DEFAULT = {"Moving average": "none", "Run": "unnamed", "Watching": "alarms are noted"}
-# Options that a group names whatever they are, as the beginning of its line; a workload's group begins with its learning rates.
+# Options that a group names whatever they are, as the beginning of its line; a workload's group
+# begins with its learning rates.
 ALWAYS_NAMED = {"Optimizer": ("optimizer",), "Numbers": ("precision", "xla")}
 
 
@@ -149,7 +155,9 @@ def phrase(option: Option, given: Any) -> str:
 def changes(
     form: Mapping[str, Any], options: list[Option], base: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """A phrase for each option that has an effect and is not as in `base`, the defaults if none is given."""
+    """A phrase for each option that has an effect and is not as in `base`, the defaults if
+    none is given.
+    """
     usual = defaults(workload_of(form)) if base is None else base
     effective = [option for option in options if has_effect(option, form)]
     return [
@@ -159,21 +167,30 @@ def changes(
     ]
 
 
-def run_changes(values: Mapping[str, Any], without: tuple[str, ...] = ("name",), preset: str = "") -> str:
-    """All that a stored run has changed from its preset, or from the defaults without one, in one line.
+def run_changes(
+    values: Mapping[str, Any], without: tuple[str, ...] = ("name",), preset: str = ""
+) -> str:
+    """All that a stored run has changed from its preset, or from the defaults without one, in one
+    line.
 
     Options that came after it count as unchanged.
     """
     workload = workload_of(values)
     given = overlaid(PRESETS[preset].values, {"workload": workload}) if preset in PRESETS else {}
     base = {**defaults(workload), **given}
-    options = [option for option in RunSpec.options(workload).values() if option.name not in without]
+    options = [
+        option for option in RunSpec.options(workload).values() if option.name not in without
+    ]
     return " · ".join(changes({**base, **values}, options, base))
 
 
 def group_line(group: str, form: Mapping[str, Any]) -> str:
-    """A group of the form in one line: "Adam · warm-up 2 epochs"; "default" when nothing is changed."""
-    options = [option for option in RunSpec.options(workload_of(form)).values() if option.group == group]
+    """A group of the form in one line: "Adam · warm-up 2 epochs"; "default" when nothing is
+    changed.
+    """
+    options = [
+        option for option in RunSpec.options(workload_of(form)).values() if option.group == group
+    ]
     named = _always_named(group, form)
     head = [_head(group, form)] if named else []
     rest = changes(form, [option for option in options if option.name not in named])
@@ -181,12 +198,16 @@ def group_line(group: str, form: Mapping[str, Any]) -> str:
 
 
 def group_title(group: str, workload: str) -> str:
-    """What a group is called above its fields: the options that a workload has for itself by the workload's title."""
+    """What a group is called above its fields: the options that a workload has for itself by
+    the workload's title.
+    """
     return catalog.WORKLOADS[workload].title if group == OF_WORKLOAD else group
 
 
 def defaults(workload: str) -> dict[str, Any]:
-    """Every option of a run of the workload at its default; of one that is not known here, the shared options."""
+    """Every option of a run of the workload at its default; of one that is not known here,
+    the shared options.
+    """
     return {name: option.default for name, option in RunSpec.options(workload).items()}
 
 
@@ -221,4 +242,8 @@ def _differs(option: Option, given: Any, usual: Any) -> bool:
 
 def _begin_small(label: str) -> str:
     """A label within a sentence; names and abbreviations keep their capitals."""
-    return label if label.startswith(("Adam", "XLA", "TPU", "R1", "D-")) else label[:1].lower() + label[1:]
+    return (
+        label
+        if label.startswith(("Adam", "XLA", "TPU", "R1", "D-"))
+        else label[:1].lower() + label[1:]
+    )

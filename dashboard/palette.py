@@ -12,7 +12,8 @@ WORDS_ON_LIGHT, WORDS_ON_DARK = (
 )  # beside charts; contrast 4.5 and more on every background of the theme
 WAITING = "#C9CFD8"  # time in which nothing is computed
 
-# Work of a training step. Colour-blind safe, legible on light and dark; grey where no work is known.
+# Work of a training step. Colour-blind safe, legible on light and dark; grey where no work is
+# known.
 WORK = {
     "forward": "#56B4E9",
     "backward": "#009E73",
@@ -24,15 +25,17 @@ WORK = {
     "unattributed": "#7C8798",
 }
 
-# Colour-blind safe, none of them the generator's or the discriminator's. A run keeps its index for life.
+# Colour-blind safe, none of them the generator's or the discriminator's. A run keeps its index for
+# life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
 ALIKE = {"#009E73", "#44AA99"}  # two greens that thin lines do not tell apart
-# Networks in the order of `Declared.networks`: the one that pictures come from, the one that judges it, and further ones.
+# Networks in the order of `Declared.networks`: the one that pictures come from, the one that judges
+# it, and further ones.
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 LINES = RUNS  # of one chart, where its numbers are of no network: classes
 SIDES = {"real": REAL, "generated": GENERATOR}  # of what a number is about
-# For groups of runs: other colours than single runs have, so that a mean is not taken for a run. P. Tol, "bright", without
-# its blue, which is too near the generator's.
+# For groups of runs: other colours than single runs have, so that a mean is not taken for a run. P.
+# Tol, "bright", without its blue, which is too near the generator's.
 GROUPS = ("#AA3377", "#228833", "#CCBB44", "#66CCEE", "#8C6D31", "#EE6677")
 
 
@@ -42,7 +45,8 @@ def run_color(index: int) -> str:
 
 
 def distinct(indices: list[int]) -> list[str]:
-    """The colors of runs that are shown together: each its own, or where one before it has that, the next that is free.
+    """The colors of runs that are shown together: each its own, or where one before it has that,
+    the next that is free.
 
     Beyond eight runs colors repeat.
     """
@@ -65,6 +69,8 @@ def group_color(index: int) -> str:
 
 
 def repeated(colors: dict[str, str]) -> set[str]:
-    """The names whose colour a name before them has: where there are more runs than colours, these are dashed or hollow."""
+    """The names whose colour a name before them has: where there are more runs than colours,
+    these are dashed or hollow.
+    """
     first: dict[str, str] = {}
     return {name for name, color in colors.items() if first.setdefault(color, name) != name}

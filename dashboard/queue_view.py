@@ -1,6 +1,8 @@
-"""The queue and its host: what waits in which order, what starts after what, what occupies each device and for how long.
+"""The queue and its host: what waits in which order, what starts after what, what occupies each
+device and for how long.
 
-People change the order by hand. Pages do not wait for the host: they draw without it, and again as soon as it is known.
+People change the order by hand. Pages do not wait for the host: they draw without it, and again as
+soon as it is known.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.supervision.dependencies import After
 
-HELP = "A device has one training at a time, whichever dashboard of this host started it; the others wait here in this order."
+HELP = (
+    "A device has one training at a time, whichever dashboard of this host started it; the others"
+    " wait here in this order."
+)
 WAYS: tuple[tuple[Way, str, str, str], ...] = (
     ("up", "Up", ":material/arrow_upward:", "Before the one above it."),
     ("down", "Down", ":material/arrow_downward:", "Behind the one below it."),
@@ -33,7 +38,9 @@ WAYS: tuple[tuple[Way, str, str, str], ...] = (
 
 
 def show(runtime: Runtime) -> None:
-    """What waits, with the buttons that change it; nothing while nothing waits and no other home has a device."""
+    """What waits, with the buttons that change it; nothing while nothing waits and no other
+    home has a device.
+    """
     items = queries.queue_items(runtime.store)
     if not items:
         show_other_homes(runtime)
@@ -45,10 +52,14 @@ def show(runtime: Runtime) -> None:
         _item(runtime, place, item, len(items), titles.get(item[0].study_id or ""))
 
 
-def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: StudyRow | None) -> None:
+def _item(
+    runtime: Runtime, place: int, item: list[RunRow], count: int, study: StudyRow | None
+) -> None:
     first = item[0]
     with st.container(horizontal=True, vertical_alignment="center"):
-        told = _study_line(study, item) if study else f"{first.name} · {run_selection.settings(first)}"
+        told = (
+            _study_line(study, item) if study else f"{first.name} · {run_selection.settings(first)}"
+        )
         widgets.state("queued", f"{place + 1}. {told}")
         for way, label, icon, told_of in WAYS:
             at_the_end = place == count - 1 if way == "down" else place == 0
@@ -63,7 +74,9 @@ def _item(runtime: Runtime, place: int, item: list[RunRow], count: int, study: S
                 args=(runtime, first.run_id, way),
             )
         change_after(runtime, item)
-        if actions.button("Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"):
+        if actions.button(
+            "Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"
+        ):
             actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in item]))
         if first.reason_code in WAITS_FOR_A_RUN:
             st.caption(words.plain(words.capitalized(first.note)))
@@ -75,28 +88,42 @@ def _move(runtime: Runtime, run_id: str, way: Way) -> None:
     """Before the page is drawn again, so that it shows the new order at once."""
     try:
         items = queries.queue_items(runtime.store)
-        runtime.commands.move_in_queue(run_id, way, [[row.run_id for row in item] for item in items])
+        runtime.commands.move_in_queue(
+            run_id, way, [[row.run_id for row in item] for item in items]
+        )
     except GanRuntimeError as error:  # it has started meanwhile
         st.toast(words.plain(str(error)), icon=":material/error:")
 
 
 def _study_line(study: StudyRow, waiting: list[RunRow]) -> str:
-    return f"Study: {study.title} · {len(waiting)} of its {study.runs} runs wait · next {waiting[0].name}"
+    return (
+        f"Study: {study.title} · {len(waiting)} of its {study.runs} runs wait · next"
+        f" {waiting[0].name}"
+    )
 
 
 IN_ITS_TURN = ""
 AFTER_AT_LAUNCH = "launch"  # the key of the choice there
 AFTER_HELP = (
-    "The run keeps its place in the queue and starts in its turn, but not before that other run has ended: finished, stopped, failed, lost or "
-    "deleted. A lost run that is resumed by itself has not ended."
+    "The run keeps its place in the queue and starts in its turn, but not before that other run has"
+    " ended: finished, stopped, failed, lost or deleted. A lost run that is resumed by itself has"
+    " not ended."
 )
-ONLY_HELP = "If that other run is stopped, failed, lost or deleted, this one keeps waiting until somebody resumes that one or lets this one go."
+ONLY_HELP = (
+    "If that other run is stopped, failed, lost or deleted, this one keeps waiting until somebody"
+    " resumes that one or lets this one go."
+)
 
 
 def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> After | None:
-    """What a run is to wait for; nothing is asked while no other run waits or trains. `without`: runs that cannot be waited for."""
+    """What a run is to wait for; nothing is asked while no other run waits or trains.
+
+    `without`: runs that cannot be waited for.
+    """
     live = {
-        row.run_id: row for row in queries.runs(runtime.store) if row.is_live and row.run_id not in without
+        row.run_id: row
+        for row in queries.runs(runtime.store)
+        if row.is_live and row.run_id not in without
     }
     if not live:
         return None
@@ -114,12 +141,16 @@ def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> A
 
 
 def fill_after(runtime: Runtime, key: str, after: After | None) -> None:
-    """Lets `after_choice` begin with that, unless the run before has ended by now: then there is nothing to wait for."""
+    """Lets `after_choice` begin with that, unless the run before has ended by now: then there
+    is nothing to wait for.
+    """
     is_open = after is not None and any(
         row.is_live and row.run_id == after.run_id for row in queries.runs(runtime.store)
     )
     st.session_state[f"after.{key}"] = after.run_id if after and is_open else IN_ITS_TURN
-    st.session_state[f"after.only.{key}"] = bool(after and is_open and after.condition == "finished")
+    st.session_state[f"after.only.{key}"] = bool(
+        after and is_open and after.condition == "finished"
+    )
 
 
 def change_after(runtime: Runtime, item: list[RunRow]) -> None:
@@ -136,7 +167,9 @@ def _option(row: RunRow | None) -> str:
     if row is None:
         return "no other run: in its turn"
     return (
-        f"{row.name} ({row.run_id}), {row.status}" if row.name != row.run_id else f"{row.name}, {row.status}"
+        f"{row.name} ({row.run_id}), {row.status}"
+        if row.name != row.run_id
+        else f"{row.name}, {row.status}"
     )
 
 
@@ -156,7 +189,9 @@ def show_taken(runtime: Runtime) -> None:
 
 def show_other_homes(runtime: Runtime) -> None:
     """Only what has a device and is not seen elsewhere on the page."""
-    others = [look for look in _looks() if look.holder and not look.is_of(runtime.home.path.resolve())]
+    others = [
+        look for look in _looks() if look.holder and not look.is_of(runtime.home.path.resolve())
+    ]
     if others:
         st.caption(" · ".join(occupancy(runtime, look) for look in others))
 
@@ -167,13 +202,18 @@ def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None)
     if look.holder is None:
         return f"{label}: free"
     whose = device_locks.whose(look.holder, runtime.home.path.resolve())
-    return f"{label}: taken by {words.plain(whose)}{_since(look.holder.since, moment)}{_left(runtime, look)}"
+    return (
+        f"{label}: taken by"
+        f" {words.plain(whose)}{_since(look.holder.since, moment)}{_left(runtime, look)}"
+    )
 
 
 def _since(since: datetime | None, moment: datetime | None) -> str:
     if since is None:
         return ""
-    return f" for {words.duration(max(0.0, ((moment or datetime.now(UTC)) - since).total_seconds()))}"
+    return (
+        f" for {words.duration(max(0.0, ((moment or datetime.now(UTC)) - since).total_seconds()))}"
+    )
 
 
 def _left(runtime: Runtime, look: Occupancy) -> str:
@@ -182,7 +222,9 @@ def _left(runtime: Runtime, look: Occupancy) -> str:
         return ""
     try:
         seconds = queries.progress(runtime.store, look.holder.run_id).seconds_left
-    except UnknownRunError:  # deleted while its last process ends, or its journals are still to be read
+    except (
+        UnknownRunError
+    ):  # deleted while its last process ends, or its journals are still to be read
         return ""
     return "" if seconds is None else f", {words.duration(seconds)} left"
 
@@ -200,7 +242,11 @@ LOOK_AGAIN_S = 0.5
 
 
 def known_host(runtime: Runtime) -> Host | None:
-    """The host. None while it is being looked at, of which the page then tells, or after a sentence on why that failed."""
+    """The host.
+
+    None while it is being looked at, of which the page then tells, or after a sentence on why that
+    failed.
+    """
     if runtime.host_look.has_ended(PATIENCE_S):
         return actions.attempt(runtime.host)
     _redraw_when_known(runtime)

@@ -1,12 +1,15 @@
 """When a page is drawn: its first screen before what lies below it, and a live one again and again.
 
-First screens: a chart costs a browser 70 ms and more, whether or not it can be seen. So the first pass over a page in a window draws what stands on
-its first screen with fewer points of its curves, and says what is to come; the browser draws that, asks again by itself, and gets the page as a whole.
-What stands above does not move. The reasons stand in docs/decisions/0063-first-views.md.
+First screens: a chart costs a browser 70 ms and more, whether or not it can be seen. So the first
+pass over a page in a window draws what stands on its first screen with fewer points of its curves,
+and says what is to come; the browser draws that, asks again by itself, and gets the page as a
+whole. What stands above does not move. The reasons stand in docs/decisions/0063-first-views.md.
 
-Live pages: they are redrawn each second, but not so often that it takes from a training on the same few cores. What changes with each step is redrawn
-apart from the rest of the page. Before thirty viewers a refresh takes some 10 ms of a core, its part of what is made once for all included; before one
-viewer, who has all of it made for himself, three times as much. A training loses more than that, as its cores wait for each other.
+Live pages: they are redrawn each second, but not so often that it takes from a training on the same
+few cores. What changes with each step is redrawn apart from the rest of the page. Before thirty
+viewers a refresh takes some 10 ms of a core, its part of what is made once for all included; before
+one viewer, who has all of it made for himself, three times as much. A training loses more than
+that, as its cores wait for each other.
 """
 
 from __future__ import annotations
@@ -29,14 +32,20 @@ SEEN = "first_screen.seen"  # in the session, which is the window's
 
 
 def stands_alone(page: str) -> bool:
-    """Whether this pass draws the first screen alone: the first one over this page in this window. Else the page is drawn whole."""
+    """Whether this pass draws the first screen alone: the first one over this page in this window.
+
+    Else the page is drawn whole.
+    """
     seen = st.session_state.get(SEEN, frozenset())
     st.session_state[SEEN] = seen | {page}
     return page not in seen
 
 
 def rest_follows(what: str) -> None:
-    """At the end of such a pass: a sentence, and the browser asks for the page once more. `what`: "Numbers and results"."""
+    """At the end of such a pass: a sentence, and the browser asks for the page once more.
+
+    `what`: "Numbers and results".
+    """
     with st.container(key=MARK):
         st.caption(f"{what} follow in a moment.")
     passes = count()
@@ -49,19 +58,28 @@ def rest_follows(what: str) -> None:
 
 
 USUAL_SECONDS = 1.0
-BESIDE_SECONDS, FEW_CORES = 1.5, 4  # of a run that trains on the CPU, where that has at most so many cores
+BESIDE_SECONDS, FEW_CORES = (
+    1.5,
+    4,
+)  # of a run that trains on the CPU, where that has at most so many cores
 PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes of all viewers; one process draws no more than that
 REST_SECONDS, REST_BESIDE_SECONDS = 3.0, 6.0  # of what changes once an epoch
 REST_SHARE = 1 / 8  # of all refreshes
 SEEN_SECONDS = 15.0  # after its last refresh a viewer is taken for gone
-OLD = 0.25  # of the interval: so old may be what is drawn, so that viewers who come within it share what was made for the first of them
-SLACK = 2.0  # an interval is kept as long as the right one is within this factor: to change it a page is drawn as a whole
+# of the interval: so old may be what is drawn, so that viewers who come within it share what was
+# made for the first of them
+OLD = 0.25
+# an interval is kept as long as the right one is within this factor: to change it a page is drawn
+# as a whole
+SLACK = 2.0
 
 
 class Audience:
     """Who looks at live pages of this process. Every method may be called from any thread."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, cores: int = os.cpu_count() or 1) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, cores: int = os.cpu_count() or 1
+    ) -> None:
         self._clock, self._cores, self._lock = clock, cores, threading.Lock()
         self._seen: dict[str, float] = {}
 
@@ -111,7 +129,9 @@ _audience = Audience()
 
 
 def age_s(accelerator: str) -> float:
-    """How old an answer may be that is drawn on such a page, while tables change several times a second."""
+    """How old an answer may be that is drawn on such a page, while tables change several
+    times a second.
+    """
     return OLD * _audience.interval(accelerator)
 
 
@@ -126,7 +146,9 @@ def rest_interval(accelerator: str) -> float:
 
 
 def interval(accelerator: str) -> float:
-    """Seconds between two refreshes of the page that is being drawn now, of a run on this accelerator."""
+    """Seconds between two refreshes of the page that is being drawn now, of a run on this
+    accelerator.
+    """
     context = get_script_run_ctx()
     _audience.note(context.session_id if context else "")
     return _audience.interval(accelerator)

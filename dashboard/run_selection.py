@@ -18,7 +18,11 @@ SHOW_HIDDEN = "listed.hidden"
 
 
 def runs(store: Store, asked: Collection[str] = ()) -> list[RunRow]:
-    """The newest first. What waits or trains, or is `asked` for by its id, is there in any case; so are all, were none left."""
+    """The newest first.
+
+    What waits or trains, or is `asked` for by its id, is there in any case; so are all, were none
+    left.
+    """
     return offered(queries.runs(store), asked)
 
 
@@ -30,7 +34,10 @@ def offered(rows: list[RunRow], asked: Collection[str] = ()) -> list[RunRow]:
 
 
 def studies(store: Store, asked: str = "") -> list[StudyRow]:
-    """The newest first. One whose runs are all hidden is left out, unless it is `asked` for by its id or is not done."""
+    """The newest first.
+
+    One whose runs are all hidden is left out, unless it is `asked` for by its id or is not done.
+    """
     rows = queries.studies(store)
     if st.session_state.get(SHOW_HIDDEN):
         return rows
@@ -49,7 +56,10 @@ def settings(row: RunRow) -> str:
     where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
     where = f"{row.workers} workers × {where}" if row.workers > 1 else where
     algorithm = " · local SGD" if row.sync_every_steps > 1 else ""
-    return f"{row.dataset} · {where} · {option_words.choice(row.precision)} · batch {row.batch_size_global}{algorithm}"
+    return (
+        f"{row.dataset} · {where} · {option_words.choice(row.precision)} · batch"
+        f" {row.batch_size_global}{algorithm}"
+    )
 
 
 def unique_names(rows: list[RunRow]) -> dict[str, str]:
@@ -63,4 +73,8 @@ def unique_names(rows: list[RunRow]) -> dict[str, str]:
 
 def colors(rows: list[RunRow]) -> dict[str, str]:
     """run_id → color: the run's own, or another where one of the runs before it has that."""
-    return dict(zip((row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True))
+    return dict(
+        zip(
+            (row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True
+        )
+    )

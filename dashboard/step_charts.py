@@ -1,4 +1,6 @@
-"""How fast devices are, and where the time of a training step goes: a bar for each network or phase of a run, or for each of several variants. No Streamlit."""
+"""How fast devices are, and where the time of a training step goes: a bar for each network or
+phase of a run, or for each of several variants. No Streamlit.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +48,18 @@ def by_variant(frame: pd.DataFrame) -> alt.Chart:
 
 
 def totals(frame: pd.DataFrame) -> str:
-    """All networks and phases together, such as "Forward 36.7 %, Backward 61.3 %, Idle 1.9 %"; `frame` as `queries.profile` gives it.
+    """All networks and phases together, such as "Forward 36.7 %, Backward 61.3 %, Idle 1.9 %";
+    `frame` as `queries.profile` gives it.
 
-    What waits is told even where it is nothing: that a step waits for no input is what one looks for.
+    What waits is told even where it is nothing: that a step waits for no input is what one looks
+    for.
     """
     shares = frame["share"].groupby(_known_work(frame)).sum()
-    told = (name for name in WORK_NAMES if shares.get(name, 0.0) >= LEAST_SHARE or name in ("input", "idle"))
+    told = (
+        name
+        for name in WORK_NAMES
+        if shares.get(name, 0.0) >= LEAST_SHARE or name in ("input", "idle")
+    )
     return ", ".join(f"{WORK_NAMES[name]} {shares.get(name, 0.0):.1%}" for name in told).replace(
         "%", "\u2009%"
     )
@@ -65,14 +73,24 @@ def _known_work(frame: pd.DataFrame) -> pd.Series:
 def _summed(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each bar and kind of work."""
     named = frame.assign(category=_known_work(frame))
-    return named.groupby(["bar", "category"], as_index=False, sort=False)[["share", "seconds_per_step"]].sum()
+    return named.groupby(["bar", "category"], as_index=False, sort=False)[
+        ["share", "seconds_per_step"]
+    ].sum()
 
 
-def _bars(frame: pd.DataFrame, whose: str, order: list[str], further: alt.Tooltip, height: int) -> alt.Chart:
-    """`frame`: bar (whose, in words), category, share (0 to 1), and what the tooltip `further` asks for."""
+def _bars(
+    frame: pd.DataFrame, whose: str, order: list[str], further: alt.Tooltip, height: int
+) -> alt.Chart:
+    """`frame`: bar (whose, in words), category, share (0 to 1), and what the tooltip
+    `further` asks for.
+    """
     works = list(WORK_NAMES)
-    named = frame.assign(work=frame["category"].map(WORK_NAMES), order=frame["category"].map(works.index))
-    colors = alt.Scale(domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in works])
+    named = frame.assign(
+        work=frame["category"].map(WORK_NAMES), order=frame["category"].map(works.index)
+    )
+    colors = alt.Scale(
+        domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in works]
+    )
     above = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
     percent = alt.Axis(format="%", grid=False, tickCount=6)
     bars = alt.Chart(named).mark_bar()
@@ -89,13 +107,19 @@ def _bars(frame: pd.DataFrame, whose: str, order: list[str], further: alt.Toolti
         ],
     ).properties(
         title="Where does a step's time go?",
-        description=f"A bar for each {whose.lower()}: the shares of a step's time that go into each kind of work.",
+        description=(
+            f"A bar for each {whose.lower()}: the shares of a step's time that go into each kind of"
+            " work."
+        ),
         height=height,
     )
 
 
 def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
-    """How many times faster on more devices. `frame`: system, detail, devices, speed_up, ours (bool); both axes logarithmic."""
+    """How many times faster on more devices.
+
+    `frame`: system, detail, devices, speed_up, ours (bool); both axes logarithmic.
+    """
     base = alt.Chart().encode(
         x=alt.X(
             "devices:Q",
@@ -104,9 +128,13 @@ def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
             axis=alt.Axis(grid=False, format="d"),
         ),
         y=alt.Y(
-            "speed_up:Q", title="Times as fast as the fewest devices", scale=alt.Scale(type="log", base=2)
+            "speed_up:Q",
+            title="Times as fast as the fewest devices",
+            scale=alt.Scale(type="log", base=2),
         ),
-        color=alt.Color("system:N", title=None, legend=legend(), scale=alt.Scale(range=list(palette.RUNS))),
+        color=alt.Color(
+            "system:N", title=None, legend=legend(), scale=alt.Scale(range=list(palette.RUNS))
+        ),
     )
     lines = base.mark_line(strokeWidth=2).encode(
         strokeDash=alt.condition("datum.ours", alt.value([1, 0]), alt.value([5, 4]))
@@ -170,7 +198,9 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
                 "part:N",
                 title=None,
                 legend=legend(),
-                scale=scale_of(dict(zip(parts.values(), (palette.NEUTRAL, palette.WAITING), strict=True))),
+                scale=scale_of(
+                    dict(zip(parts.values(), (palette.NEUTRAL, palette.WAITING), strict=True))
+                ),
             ),
             order=alt.Order("part:N"),
             tooltip=[
@@ -182,7 +212,10 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
         )
         .properties(
             title="Who waits for whom?",
-            description="A bar for each worker: milliseconds of a step that it computes, and that it waits for others.",
+            description=(
+                "A bar for each worker: milliseconds of a step that it computes, and that it waits"
+                " for others."
+            ),
             height=height,
         )
     )

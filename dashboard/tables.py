@@ -1,4 +1,6 @@
-"""Tables as a browser gets them: the rows of a chart, written once for all browsers that look at the same run, and numbers in our words."""
+"""Tables as a browser gets them: the rows of a chart, written once for all browsers that look
+at the same run, and numbers in our words.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ SENT_AS = {
 
 @dataclass(frozen=True)
 class Table:
-    """Several sessions hold the same one: nobody changes it. `arrow`: the frame in Arrow's IPC format."""
+    """Several sessions hold the same one: nobody changes it.
+
+    `arrow`: the frame in Arrow's IPC format.
+    """
 
     frame: pd.DataFrame
     arrow: bytes
@@ -39,23 +44,34 @@ class Table:
 
 def of(frame: pd.DataFrame) -> Table:
     """The frame, and what is sent of it."""
-    return Table(frame, b"" if frame.empty else dataframe_util.convert_anything_to_arrow_bytes(frame))
+    return Table(
+        frame, b"" if frame.empty else dataframe_util.convert_anything_to_arrow_bytes(frame)
+    )
 
 
 def of_curves(frame: pd.DataFrame) -> Table:
-    """As `of`, in half the bytes: a name of many rows is sent once, values in single precision, which is finer than a pixel."""
+    """As `of`, in half the bytes: a name of many rows is sent once, values in single
+    precision, which is finer than a pixel.
+    """
     kinds = {column: kind for column, kind in SENT_AS.items() if column in frame}
     return Table(frame, of(frame.astype(kinds).reset_index(drop=True)).arrow)
 
 
 def show(table: pd.DataFrame | Styler, **arguments: Any) -> Any:
-    """`st.dataframe`, whose bar copies and downloads what it was sent: no text in it is a formula. Every table of a page is shown here."""
+    """`st.dataframe`, whose bar copies and downloads what it was sent: no text in it is a formula.
+
+    Every table of a page is shown here.
+    """
     return st.dataframe(harmless(table) if isinstance(table, pd.DataFrame) else table, **arguments)
 
 
 def harmless(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame, with texts of which a spreadsheet makes no formula; those in lists and the names of columns too."""
-    texts = [not is_numeric_dtype(kind) and not is_datetime64_any_dtype(kind) for kind in frame.dtypes]
+    """The frame, with texts of which a spreadsheet makes no formula; those in lists and the
+    names of columns too.
+    """
+    texts = [
+        not is_numeric_dtype(kind) and not is_datetime64_any_dtype(kind) for kind in frame.dtypes
+    ]
     shown = frame.copy(deep=False)
     for place, is_text in enumerate(texts):
         if is_text:
@@ -74,10 +90,13 @@ def is_long(frame: pd.DataFrame) -> bool:
     return len(frame) > MOST_ROWS_IN_WORDS
 
 
-def with_words(frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]) -> Styler | pd.DataFrame:
+def with_words(
+    frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]
+) -> Styler | pd.DataFrame:
     """A frame whose numbers are read in our words, with thin spaces, and still sorted as numbers.
 
-    Styling takes 0.5 ms a row of twenty columns, so that a very long table is left with its bare numbers.
+    Styling takes 0.5 ms a row of twenty columns, so that a very long table is left with its bare
+    numbers.
     """
     if is_long(frame):
         return frame.round(dict.fromkeys(columns, 3))

@@ -1,4 +1,6 @@
-"""Pieces of a page: the picker of several runs, state lines, rows of figures, an epoch slider, a command, the bar of a job."""
+"""Pieces of a page: the picker of several runs, state lines, rows of figures, an epoch
+slider, a command, the bar of a job.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,18 @@ MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
 MOST_IN_FIGURE = 2  # losses beside each other
 LOCAL_SGD_HELP = (
-    "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
-    "synchronous training."
+    "Each replica trains alone in between, and then all weights are averaged. Curves of such a run"
+    " are not those of synchronous training."
 )
 
 
 def state(status: str, text: str = "") -> None:
     """A dot and the word of a run's state, and a text beside it."""
     rest = f"<span style='font-weight:400'>{html.escape(text)}</span>" if text else ""
-    st.html(f"<span class='run-state'><span class='dot {words.dot(status)}'></span>{status} {rest}</span>")
+    st.html(
+        f"<span class='run-state'><span class='dot {words.dot(status)}'></span>{status}"
+        f" {rest}</span>"
+    )
 
 
 def local_sgd(sync_every_steps: int) -> None:
@@ -40,7 +45,9 @@ def local_sgd(sync_every_steps: int) -> None:
     if sync_every_steps == 1:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.badge("Another algorithm", icon=":material/call_split:", color="orange", help=LOCAL_SGD_HELP)
+        st.badge(
+            "Another algorithm", icon=":material/call_split:", color="orange", help=LOCAL_SGD_HELP
+        )
         st.caption(words.local_sgd(sync_every_steps), width="content")
 
 
@@ -50,21 +57,25 @@ def title(row: RunRow) -> str:
 
 
 def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
-    """The ids in `?runs=a,b`, or in `?run=a` as the page of a run has it, each once; `usual` where the address names none. They may be of no stored
-    run."""
+    """The ids in `?runs=a,b`, or in `?run=a` as the page of a run has it, each once; `usual` where
+    the address names none. They may be of no stored run.
+    """
     asked = st.query_params.get("runs", st.query_params.get("run", ",".join(usual)))
     return [run_id for run_id in dict.fromkeys(asked.split(",")) if run_id]
 
 
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
-    """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes into the address."""
+    """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes
+    into the address.
+    """
     named = named_runs(usual)
     rows = {row.run_id: row for row in run_selection.pinned_first(run_selection.runs(store, named))}
     asked = [run_id for run_id in named if run_id in rows]
     unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
     if unknown:
         st.warning(
-            f"Not stored here, so not shown: {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}."
+            "Not stored here, so not shown:"
+            f" {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}."
         )
     if st.session_state.get(key) != asked:
         st.session_state[key] = asked
@@ -97,7 +108,10 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
         (
             "Time left",
             left,
-            "From the speed of the last 50 steps, and the time that samples and histograms take after each epoch.",
+            (
+                "From the speed of the last 50 steps, and the time that samples and histograms take"
+                " after each epoch."
+            ),
         ),
         *_losses(progress, row),
     ]
@@ -115,7 +129,9 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
 
 
 def _losses(progress: Progress, row: RunRow) -> list[tuple[str, str, str]]:
-    """The newest losses: one figure where there are at most two, else one of each network; none where the workload names no loss."""
+    """The newest losses: one figure where there are at most two, else one of each network;
+    none where the workload names no loss.
+    """
     known = declared.of(row.workload)
     together: dict[str, list[Metric]] = {}
     for loss in known.losses:
@@ -126,7 +142,9 @@ def _losses(progress: Progress, row: RunRow) -> list[tuple[str, str, str]]:
 
 def _loss_figure(known: Declared, losses: list[Metric], progress: Progress) -> tuple[str, str, str]:
     """Label, value and help. The help says which is which where a network has several."""
-    names = dict.fromkeys(known.network(one.network).short if one.network else one.title for one in losses)
+    names = dict.fromkeys(
+        known.network(one.network).short if one.network else one.title for one in losses
+    )
     which = f"{' / '.join(one.legend for one in losses)}. " if len(names) < len(losses) else ""
     values = " / ".join(words.loss(progress.newest.get(one.name)) for one in losses)
     return f"Loss {' / '.join(names)}", values, f"{which}{known.panel(LOSSES).help}"
@@ -136,15 +154,17 @@ def progress_bar(progress: Progress) -> None:
     """Steps done out of all steps."""
     share = progress.step / progress.last_step if progress.last_step else 0.0
     st.progress(
-        min(1.0, share), text=f"step {words.count(progress.step)} of {words.count(progress.last_step)}"
+        min(1.0, share),
+        text=f"step {words.count(progress.step)} of {words.count(progress.last_step)}",
     )
 
 
 def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
     """An epoch from 1 to `last_epoch`; the range never changes under the hand.
 
-    While a run is live it follows the newest epoch until a person moves it. Following takes a new widget for each epoch:
-    setting the value of an existing one comes back from the browser as if a person had moved it.
+    While a run is live it follows the newest epoch until a person moves it. Following takes a new
+    widget for each epoch: setting the value of an existing one comes back from the browser as if a
+    person had moved it.
     """
     newest = max(1, newest)
     if last_epoch < 2:
@@ -201,8 +221,13 @@ class EndButton:
     pressed: str = "cancelling …"
 
 
-def job_bar(runtime: Runtime, look: JobLook, told: Callable[[JobLook], str], button: EndButton) -> None:
-    """A bar that redraws alone; the page once more when the job has ended. `told`: what the job does, without a full stop."""
+def job_bar(
+    runtime: Runtime, look: JobLook, told: Callable[[JobLook], str], button: EndButton
+) -> None:
+    """A bar that redraws alone; the page once more when the job has ended.
+
+    `told`: what the job does, without a full stop.
+    """
     st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, look.job.job_id, told, button)
 
 
@@ -211,7 +236,9 @@ def job_sentence(look: JobLook) -> str:
     return words.plain(look.progress.sentence) or "begins"
 
 
-def _job_bar(runtime: Runtime, job_id: str, told: Callable[[JobLook], str], button: EndButton) -> None:
+def _job_bar(
+    runtime: Runtime, job_id: str, told: Callable[[JobLook], str], button: EndButton
+) -> None:
     look = _job_look(runtime, job_id)
     if look is None or not look.is_live:
         runtime.refresh()
@@ -226,12 +253,15 @@ def _job_bar(runtime: Runtime, job_id: str, told: Callable[[JobLook], str], butt
         asked = actions.button(button.label, key=button.key, icon=":material/close:")
     if asked:
         actions.succeeded(lambda: runtime.commands.cancel_job(job_id))
-        # The whole page: `scope="fragment"` is an error when the press arrives while the page is drawn.
+        # The whole page: `scope="fragment"` is an error when the press arrives while the page is
+        # drawn.
         st.rerun()
 
 
 def _job_look(runtime: Runtime, job_id: str) -> JobLook | None:
-    """None when its folder is gone: a tab that slept for days asks for a job that has long been forgotten."""
+    """None when its folder is gone: a tab that slept for days asks for a job that has long
+    been forgotten.
+    """
     with contextlib.suppress(JobError):
         return job_queue.job_dir(runtime.home, job_id).look()
     return None

@@ -1,4 +1,6 @@
-"""Numbers and states as people read them: significant digits that mean something, units, plain words."""
+"""Numbers and states as people read them: significant digits that mean something, units,
+plain words.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from gan_runtime.training import stragglers
 
 THIN = "\u2009"
 SILENT_AFTER_S = 30.0
-# What no text of a person may bring into a page: controls, and marks that turn the writing direction of their neighbors.
+# What no text of a person may bring into a page: controls, and marks that turn the writing
+# direction of their neighbors.
 HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 BREAKS = re.compile(r"[ \t-\r\x1c-\x1f\x85\u2028\u2029]+")
 MARKUP = re.compile(
@@ -23,15 +26,18 @@ MARKUP = re.compile(
 FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
 JOINER = "\u2060"  # has no width
 NUMBER = re.compile(r"[+-]?(\d[\d,\u2009]*\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
-# Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is gone: a joiner parts them.
+# Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is
+# gone: a joiner parts them.
 LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
 LOCAL_SGD = "local SGD, weights averaged every {} steps"
 
 
 def plain(text: str) -> str:
-    """Text of a run, a study or a person, for any place that shows Markdown: one line of exactly these characters.
+    """Text of a run, a study or a person, for any place that shows Markdown: one line of exactly
+    these characters.
 
-    Not for `st.code`, tables, charts and the options of a selectbox, which show text as it is, nor for `st.html`.
+    Not for `st.code`, tables, charts and the options of a selectbox, which show text as it is, nor
+    for `st.html`.
     """
     shown = HIDDEN.sub("", BREAKS.sub(" ", text)).strip()
     escaped = FIRST_OF_BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", shown))
@@ -39,7 +45,9 @@ def plain(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text of a run or a person, for a table or a chart: a spreadsheet that gets it, copied or as a CSV file, takes it for no formula."""
+    """Text of a run or a person, for a table or a chart: a spreadsheet that gets it, copied
+    or as a CSV file, takes it for no formula.
+    """
     is_formula = bool(text) and text[0] in FORMULA_BEGINNINGS and not NUMBER.fullmatch(text)
     return JOINER + text if is_formula else text
 
@@ -64,10 +72,18 @@ def duration(seconds: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """As `duration`, with three digits where things are compared: 41.3 ms · 3.41 s · 128 s; a dash when unknown."""
+    """As `duration`, with three digits where things are compared: 41.3 ms · 3.41 s · 128 s; a
+    dash when unknown.
+    """
     if value is None:
         return "–"
-    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s" if value < 999.5 else duration(value)
+    return (
+        f"{value * 1000:.3g} ms"
+        if value < 1
+        else f"{value:.3g} s"
+        if value < 999.5
+        else duration(value)
+    )
 
 
 def count(number: float | None) -> str:
@@ -130,19 +146,25 @@ def dot(status: str) -> str:
 
 
 def local_sgd(sync_every_steps: int) -> str:
-    """How a run that averages weights now and then is called everywhere; empty for synchronous training."""
+    """How a run that averages weights now and then is called everywhere; empty for
+    synchronous training.
+    """
     return LOCAL_SGD.format(sync_every_steps) if sync_every_steps > 1 else ""
 
 
 def balance(known: Declared, newest: Mapping[str, float]) -> str:
-    """How the networks stand, from the mean scores of the one that judges, which are 0.5 each when it can only guess.
+    """How the networks stand, from the mean scores of the one that judges, which are 0.5 each when
+    it can only guess.
 
     `newest`: metric → last value. Empty for a workload without such scores.
     """
     score = known.of_role("score_of_real")
     if score is None or known.of_role("score_of_generated") is None:
         return ""
-    real, generated = known.value("score_of_real", newest), known.value("score_of_generated", newest)
+    real, generated = (
+        known.value("score_of_real", newest),
+        known.value("score_of_generated", newest),
+    )
     if real is None or generated is None:
         return "No scores yet."
     judge, maker = known.network(score.network), known.networks[0]
@@ -160,16 +182,28 @@ def balance(known: Declared, newest: Mapping[str, float]) -> str:
 
 
 def waiting(compute_s: list[float], wait_share: float) -> str:
-    """Who of several workers is slow, in a sentence. `compute_s`: own work per step by rank; `wait_share`: the most one waits."""
+    """Who of several workers is slow, in a sentence.
+
+    `compute_s`: own work per step by rank; `wait_share`: the most one waits.
+    """
     slowest = stragglers.straggler(compute_s)
     if slowest is None:
-        return f"All workers need about the same time for their own part; waiting and transfer take up to {wait_share:.0%} of a step."
+        return (
+            "All workers need about the same time for their own part; waiting and transfer take up"
+            f" to {wait_share:.0%} of a step."
+        )
     return f"Worker {slowest} is the slowest: the others wait for it {wait_share:.0%} of each step."
 
 
 def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
-    """When a variant has paid back its longer start, in a sentence; (name, what it costs) of both."""
-    name, start, step = other[0], other[1].compile_s - usual[1].compile_s, usual[1].step_s - other[1].step_s
+    """When a variant has paid back its longer start, in a sentence; (name, what it costs) of
+    both.
+    """
+    name, start, step = (
+        other[0],
+        other[1].compile_s - usual[1].compile_s,
+        usual[1].step_s - other[1].step_s,
+    )
     begins = f"it compiles {seconds(abs(start))} {'longer' if start > 0 else 'shorter'}"
     goes_on = f"each step takes {seconds(abs(step))} {'less' if step > 0 else 'more'}"
     if start > 0 and step <= 0:
@@ -183,5 +217,11 @@ def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
         else "within its first step"
     )
     if start > 0:
-        return f"**{name}** has paid back its compiling {after} against {usual[0]}: {begins}, and {goes_on}."
-    return f"**{name}** is ahead of {usual[0]} at first and behind it {after}: {begins}, but {goes_on}."
+        return (
+            f"**{name}** has paid back its compiling {after} against {usual[0]}: {begins}, and"
+            f" {goes_on}."
+        )
+    return (
+        f"**{name}** is ahead of {usual[0]} at first and behind it {after}: {begins}, but"
+        f" {goes_on}."
+    )

@@ -1,4 +1,5 @@
-"""Leaves 16 levels of grey in the sample grids of a home, so that its bundle takes a third of the room: the strokes look the same.
+"""Leaves 16 levels of grey in the sample grids of a home, so that its bundle takes a third of the
+room: the strokes look the same.
 
 python examples/fewer_greys.py HOME
 """

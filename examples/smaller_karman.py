@@ -1,5 +1,6 @@
-"""Copies runs of the Kármán street, small enough to come with the project: of each the film of one iteration, with 256 levels a value;
-pictures and histograms of some epochs, in 64 colors; fewer digits of losses, scores and times. The runs themselves stay as they are.
+"""Copies runs of the Kármán street, small enough to come with the project: of each the film of one
+iteration, with 256 levels a value; pictures and histograms of some epochs, in 64 colors; fewer
+digits of losses, scores and times. The runs themselves stay as they are.
 
 python -m examples.smaller_karman HOME RUN… TO_HOME
 """
@@ -34,7 +35,9 @@ def main(home: Home, run_ids: list[str], target: Home) -> None:
         for journal in run.journals():
             records = shortened(list(records_of(journal)))
             lines = [json.dumps(record, separators=(",", ":")) for record in records]
-            (small.path / journal.name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            (small.path / journal.name).write_text(
+                "".join(f"{line}\n" for line in lines), encoding="utf-8"
+            )
         copy_pictures(run, small)
         copy_film(run, small)
 
@@ -54,9 +57,11 @@ def shortened(records: list[Record]) -> list[Record]:
     film = film_of(records)
     kept = [record for record in records if has_part(record, last)]
     return [
-        rounded({**record, "arrays": record["arrays"] if record is film else []})
-        if record["kind"] == "answer"
-        else rounded(record)
+        (
+            rounded({**record, "arrays": record["arrays"] if record is film else []})
+            if record["kind"] == "answer"
+            else rounded(record)
+        )
         for record in kept
     ]
 
@@ -68,7 +73,9 @@ def has_part(record: Record, last: int) -> bool:
 
 
 def film_of(records: list[Record]) -> Record | None:
-    """Of the newest iteration the way in tiles over the cores, which the page shows at first, or else another one."""
+    """Of the newest iteration the way in tiles over the cores, which the page shows at first,
+    or else another one.
+    """
     filmed = [record for record in records if record["kind"] == "answer" and record["arrays"]]
     newest = max((record["facts"]["iteration"] for record in filmed), default="")
     ways = [record for record in filmed if record["facts"]["iteration"] == newest]
@@ -78,7 +85,8 @@ def film_of(records: list[Record]) -> Record | None:
 def rounded(record: Record) -> Record:
     """With fewer digits where there are many."""
     return {
-        name: to_digits(value, DIGITS[name]) if name in DIGITS else value for name, value in record.items()
+        name: to_digits(value, DIGITS[name]) if name in DIGITS else value
+        for name, value in record.items()
     }
 
 
@@ -89,14 +97,20 @@ def to_digits(value: Any, digits: int) -> Any:
     if isinstance(value, list):
         return [to_digits(item, digits) for item in value]
     return (
-        {name: to_digits(item, digits) for name, item in value.items()} if isinstance(value, dict) else value
+        {name: to_digits(item, digits) for name, item in value.items()}
+        if isinstance(value, dict)
+        else value
     )
 
 
 def copy_pictures(run: RunDir, small: RunDir) -> None:
     """Those that the copied records name."""
     small.samples.mkdir()
-    files = [record["file"] for record in records_of(small.trainer_journal()) if record["kind"] == "sample"]
+    files = [
+        record["file"]
+        for record in records_of(small.trainer_journal())
+        if record["kind"] == "sample"
+    ]
     for file in files:
         with Image.open(run.path / file) as picture:
             # By reach, not by frequency: most pixels are nearly white, and eddies would be grey.

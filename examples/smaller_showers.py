@@ -1,5 +1,5 @@
-"""Makes the runs of showers in a home small enough to come with the project: 64 colors in their pictures, measurements of every
-second epoch and of the last one, cells with three digits.
+"""Makes the runs of showers in a home small enough to come with the project: 64 colors in their
+pictures, measurements of every second epoch and of the last one, cells with three digits.
 
 python examples/smaller_showers.py HOME
 """
@@ -34,7 +34,9 @@ def main() -> None:
 def kept(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those that the slider over the epochs is to have."""
     last = max(record["epoch"] for record in measured)
-    return [record for record in measured if record["epoch"] == last or record["epoch"] % EVERY == 0]
+    return [
+        record for record in measured if record["epoch"] == last or record["epoch"] % EVERY == 0
+    ]
 
 
 def shortened(record: dict[str, Any]) -> dict[str, Any]:

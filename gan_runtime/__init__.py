@@ -1,6 +1,8 @@
-"""Background runtime for distributed GAN training: specs, engines, trainer processes, journals and the results store.
+"""Background runtime for distributed GAN training: specs, engines, trainer processes, journals and
+the results store.
 
-The names below are what a notebook or a program of one's own needs (docs/python.md). They are loaded when they are first
+The names below are what a notebook or a program of one's own needs (docs/python.md). They are
+loaded when they are first
 used: `import gan_runtime` loads nothing else, and no name loads a framework into this process.
 """
 
@@ -28,7 +30,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'gan_runtime' has no attribute {name!r}")
     return getattr(
-        importlib.import_module("gan_runtime.spec" if name == "RunSpec" else "gan_runtime.api"), name
+        importlib.import_module("gan_runtime.spec" if name == "RunSpec" else "gan_runtime.api"),
+        name,
     )
 
 

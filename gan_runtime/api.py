@@ -1,7 +1,9 @@
-"""What a notebook or a program of one's own asks of this project; `gan_runtime` offers it (docs/python.md).
+"""What a notebook or a program of one's own asks of this project; `gan_runtime` offers it
+(docs/python.md).
 
-Everything works beside an open dashboard on the same home. Training and evaluating happen in processes of their own. What a
-person has to correct is a `GanRuntimeError` (base/errors.py) with a sentence that says what was given and what is allowed.
+Everything works beside an open dashboard on the same home. Training and evaluating happen in
+processes of their own. What a person has to correct is a `GanRuntimeError` (base/errors.py) with a
+sentence that says what was given and what is allowed.
 """
 
 from __future__ import annotations
@@ -29,13 +31,16 @@ PYTHON = operator("Python")  # of every change that is asked for here
 SECONDS = 60.0  # that one SQL statement may take
 MOST_ROWS = 1_000_000  # of the answer to one SQL statement
 POLL_SECONDS = 0.2
-SCORES = "SELECT * FROM evaluation_scores JOIN evaluations USING (run_id, evaluation, key, epoch, step)"
+SCORES = (
+    "SELECT * FROM evaluation_scores JOIN evaluations USING (run_id, evaluation, key, epoch, step)"
+)
 
 
 def open_home(path: str | Path | None = None) -> Home:
     """The folder in which runs, data sets and results lie; made if it is missing.
 
-    `path`: None for $GAN_RUNTIME_HOME, else the project's folder; of an installed program ~/gan-dashboard.
+    `path`: None for $GAN_RUNTIME_HOME, else the project's folder; of an installed program
+    ~/gan-dashboard.
 
     Raises:
         HomeError: it cannot be used, or not be written.
@@ -43,15 +48,20 @@ def open_home(path: str | Path | None = None) -> Home:
     return Home.choose(None if path is None else Path(path)).prepare()
 
 
-def train(home: Home, spec: RunSpec | Mapping[str, Any], tell: Callable[[str], None] | None = None) -> str:
-    """Trains a run to its end, and gives its id, such as run-0007. Ctrl-C saves and stops it, which is an end too.
+def train(
+    home: Home, spec: RunSpec | Mapping[str, Any], tell: Callable[[str], None] | None = None
+) -> str:
+    """Trains a run to its end, and gives its id, such as run-0007.
 
-    `spec`: the options of the run, or their values by name; numbers may be text. `tell`: called with a line for each new
-    state and each epoch, such as `print`. The run waits in the queue while another one trains on the device.
+    Ctrl-C saves and stops it, which is an end too.
+
+    `spec`: the options of the run, or their values by name; numbers may be text. `tell`: called
+    with a line for each new state and each epoch, such as `print`. The run waits in the queue while
+    another one trains on the device.
 
     Raises:
-        SpecError, DatasetError, AcceleratorError: an option is wrong, or this host cannot train that; nothing is written.
-        StoreError, HomeError: the home cannot be used.
+        SpecError, DatasetError, AcceleratorError: an option is wrong, or this host cannot train
+        that; nothing is written. StoreError, HomeError: the home cannot be used.
         RunStateError: the training has failed, or its process was lost; the message has the reason.
     """
     from gan_runtime.cli import training
@@ -73,17 +83,22 @@ def train(home: Home, spec: RunSpec | Mapping[str, Any], tell: Callable[[str], N
 
 
 def runs(home: Home) -> pd.DataFrame:
-    """All runs, the newest first, as the view `runs` has them (docs/schema.md): run_id, name, status, epochs, …"""
+    """All runs, the newest first, as the view `runs` has them (docs/schema.md): run_id, name,
+    status, epochs, …
+    """
     return sql(home, "SELECT * FROM runs ORDER BY created_at DESC, run_id DESC")
 
 
 def sql(home: Home, statement: str) -> pd.DataFrame:
-    """The answer to one SQL statement that reads, over the views of docs/schema.md. Reads the journals, changes nothing.
+    """The answer to one SQL statement that reads, over the views of docs/schema.md.
+
+    Reads the journals, changes nothing.
 
     Columns of equal name are a, a_2, …; NULL beside numbers is NaN.
 
     Raises:
-        QueryError: it does not run or would write, takes more than 60 s, or has more than a million rows.
+        QueryError: it does not run or would write, takes more than 60 s, or has more than a million
+            rows.
     """
     import pandas as pd
 
@@ -93,7 +108,8 @@ def sql(home: Home, statement: str) -> pd.DataFrame:
     answer = ingest.store_of(home).person_answer(statement, Limits(SECONDS, MOST_ROWS))
     if answer.cut:
         raise QueryError(
-            f"the statement has more than {MOST_ROWS:,} rows: ask for fewer with LIMIT, or for means."
+            f"the statement has more than {MOST_ROWS:,} rows: ask for fewer with LIMIT, or for"
+            " means."
         )
     return pd.DataFrame(answer.rows, columns=answer.names)
 
@@ -101,8 +117,8 @@ def sql(home: Home, statement: str) -> pd.DataFrame:
 def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") -> NDArray[np.uint8]:
     """A picture of generated samples, uint8 (height, width, 3), red, green and blue from 0 to 255.
 
-    `epoch`: the newest picture at or before it; None for the last one. `kind`: which picture of the run's workload, such as
-    "samples" or "by_class"; "" for its first.
+    `epoch`: the newest picture at or before it; None for the last one. `kind`: which picture of the
+    run's workload, such as "samples" or "by_class"; "" for its first.
 
     Raises:
         UnknownRunError: there is no such run.
@@ -117,9 +133,11 @@ def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") ->
     epochs = queries.sample_epochs(store, [run_id], kind)
     if not epochs or (epoch is not None and epoch < epochs[0]):
         kinds = ", ".join(queries.sample_kinds(store, [run_id])) or "none"
-        wanted = f"picture{f' {quoted(kind)}' if kind else ''}{'' if epoch is None else f' of epoch {epoch} or before'}"
+        named = f" {quoted(kind)}" if kind else ""
+        wanted = f"picture{named}{'' if epoch is None else f' of epoch {epoch} or before'}"
         raise PictureError(
-            f"run {run_id} has no {wanted}: its pictures are {kinds}, of epochs {epochs or 'to come'}."
+            f"run {run_id} has no {wanted}: its pictures are {kinds}, of epochs"
+            f" {epochs or 'to come'}."
         )
     grid = queries.sample(store, run_id, epochs[-1] if epoch is None else epoch, kind)
     assert grid is not None, "there is a picture of that epoch or of one before"
@@ -129,14 +147,17 @@ def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") ->
 def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame:
     """Evaluates a checkpoint of a run and waits for the end: a row for each score.
 
-    `name`: of the evaluation, such as "loss_surface"; `options`: its own, by name. Columns: evaluation, epoch, score, value;
-    error (one standard deviation), low and high (95 %), floor (real rows against other real rows), ceiling (noise against
-    real rows); NaN where there is none. Curves and arrays: the views `evaluation_curves`, `evaluation_arrays`.
+    `name`: of the evaluation, such as "loss_surface"; `options`: its own, by name. Columns:
+    evaluation, epoch, score, value; error (one standard deviation), low and high (95 %), floor
+    (real rows against other real rows), ceiling (noise against real rows); NaN where there is none.
+    Curves and arrays: the views `evaluation_curves`, `evaluation_arrays`.
 
     Raises:
-        UnknownRunError, CheckpointError, RunStateError: there is no such run, or it lacks the checkpoints that this needs.
-        SpecError, DatasetError: an option is wrong, or the evaluation does not apply to this run.
-        JobError: there is no such evaluation, the same is under way, or it has failed; the message has the reason.
+        UnknownRunError, CheckpointError, RunStateError: there is no such run, or it lacks the
+        checkpoints that this needs. SpecError, DatasetError: an option is wrong, or the evaluation
+        does not apply to this run.
+        JobError: there is no such evaluation, the same is under way, or it has failed; the message
+            has the reason.
     """
     from gan_runtime.commands.commands import Commands
     from gan_runtime.evaluation.catalog import evaluation
@@ -146,7 +167,9 @@ def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame
     while (look := job.look()) is not None and look.is_live:
         time.sleep(POLL_SECONDS)
     if look is None or look.end is None or look.state != "finished":
-        raise JobError(look.end.reason if look and look.end else f"job {job.job_id} is gone: ask again.")
+        raise JobError(
+            look.end.reason if look and look.end else f"job {job.job_id} is gone: ask again."
+        )
     answers = sql(home, SCORES)
     mine = (
         (answers.run_id == run_id)
@@ -157,11 +180,13 @@ def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame
 
 
 def register_workload(name: str, place: str) -> None:
-    """Adds a GAN of one's own for this process and the trainings that it starts; `RunSpec` then takes it as workload.
+    """Adds a GAN of one's own for this process and the trainings that it starts; `RunSpec` then
+    takes it as workload.
 
-    `name`: up to 40 small letters, digits and '_'. `place`: "module:NAME" of its `WorkloadEntry`, in a module that can be
-    imported and loads no framework. An installed package declares the same by an entry point of the group
-    gan_runtime.workloads, and is then found by dashboard and command line too.
+    `name`: up to 40 small letters, digits and '_'. `place`: "module:NAME" of its `WorkloadEntry`,
+    in a module that can be imported and loads no framework. An installed package declares the same
+    by an entry point of the group gan_runtime.workloads, and is then found by dashboard and command
+    line too.
 
     Raises:
         PackageError: the name is taken or no name, or there is no such entry.
@@ -172,8 +197,8 @@ def register_workload(name: str, place: str) -> None:
 def register_data_set(name: str, place: str) -> None:
     """Adds a data set of one's own for this process and the trainings that it starts.
 
-    `place`: "module:NAME" of its `DatasetEntry`, whose `load` gives the rows. The rest as of `register_workload`; the group
-    of entry points is gan_runtime.data_sets.
+    `place`: "module:NAME" of its `DatasetEntry`, whose `load` gives the rows. The rest as of
+    `register_workload`; the group of entry points is gan_runtime.data_sets.
 
     Raises:
         PackageError: the name is taken or no name, or there is no such entry.

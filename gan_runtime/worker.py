@@ -31,7 +31,13 @@ from gan_runtime import catalog, device_locks
 from gan_runtime.base import cluster, disk, fields
 from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.cluster import Place
-from gan_runtime.base.errors import AlarmError, DatasetError, GanRuntimeError, NonFiniteError, SpecError
+from gan_runtime.base.errors import (
+    AlarmError,
+    DatasetError,
+    GanRuntimeError,
+    NonFiniteError,
+    SpecError,
+)
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.device_locks import handed
@@ -53,7 +59,9 @@ if TYPE_CHECKING:
 Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
 
 
-def enter(words: list[str], module: str = processes.TRAINER, train: Trains | None = None) -> NoReturn:
+def enter(
+    words: list[str], module: str = processes.TRAINER, train: Trains | None = None
+) -> NoReturn:
     """The life of a trainer process.
 
     `words`: its command line after the module's name; `module`: what the launcher of several
@@ -63,9 +71,8 @@ def enter(words: list[str], module: str = processes.TRAINER, train: Trains | Non
     device_locks.keep_in_place(handed(os.environ))
     processes.handed_start_locks(os.environ)
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
-        tempfile.tempdir = (
-            scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
-        )
+        # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
+        tempfile.tempdir = scratch
         framework_settings.pin(Path(scratch))
         try:
             code = main(
@@ -76,7 +83,9 @@ def enter(words: list[str], module: str = processes.TRAINER, train: Trains | Non
                 module=module,
                 train=train,
             )
-        except GanRuntimeError as problem:  # this process has no place in the run, and so no journal
+        except (
+            GanRuntimeError
+        ) as problem:  # this process has no place in the run, and so no journal
             code = launcher.FAILED
             print(problem)
     sys.stdout.flush()
@@ -130,7 +139,9 @@ def main(
             print(place.says(str(error)))
             refused = cause(Reason.REFUSED, message=place.says(str(error)))
             writer.write(StatusChange.of("failed", refused))
-        except Exception as error:  # the last line of defence: a person must read why in the dashboard
+        except (
+            Exception
+        ) as error:  # the last line of defence: a person must read why in the dashboard
             traceback.print_exc()
             writer.write(StatusChange.of("failed", crash(error, place)))
             return launcher.CUT_OFF if place.lost_in(error) else launcher.FAILED
@@ -174,7 +185,10 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
     else:
         spec = run.spec()
         created = Created(
-            spec=spec.model_dump(), accelerator=accelerator, color=0, images_per_step=spec.images_per_step
+            spec=spec.model_dump(),
+            accelerator=accelerator,
+            color=0,
+            images_per_step=spec.images_per_step,
         )
         journal.append(run.supervisor_journal, attempt, created, starting)
     run.announce()
@@ -190,7 +204,9 @@ def crash(error: Exception, place: Place) -> Cause:
     return cause(Reason.WORKERS_DISCONNECTED, worker=worker, others=lost, error=kind)
 
 
-def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
+def _train(
+    run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place
+) -> None:
     def stop_requested() -> bool:
         return stop.is_set() or run.stop_file.exists()
 
@@ -224,7 +240,9 @@ def _outcome(
     check_batches(spec, workload.program(spec.of_workload, data.fields))
     if not run.has_checkpoint:
         disk.require(
-            run.path, memory_estimate.checkpoints_bytes(spec, data.fields), "this run with its checkpoints"
+            run.path,
+            memory_estimate.checkpoints_bytes(spec, data.fields),
+            "this run with its checkpoints",
         )
     from gan_runtime.training import loop
     from gan_runtime.training.album import Album

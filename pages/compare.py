@@ -1,4 +1,7 @@
-"""Compare: several runs beside each other: results, curves, samples, histograms. The address keeps runs and tab."""
+"""Compare: several runs beside each other: results, curves, samples, histograms.
+
+The address keeps runs and tab.
+"""
 
 import streamlit as st
 

@@ -10,7 +10,9 @@ head = st.columns([3, 1], vertical_alignment="bottom")
 head[0].title("GAN training")
 runtime = session.runtime()
 with head[1]:
-    asked = actions.button("Start a quick run", type="primary", icon=":material/play_arrow:", width="stretch")
+    asked = actions.button(
+        "Start a quick run", type="primary", icon=":material/play_arrow:", width="stretch"
+    )
 if asked:
     actions.start_preset(runtime, "quick")
 
@@ -25,7 +27,11 @@ def overview() -> None:
         return
     home_view.training_now(runtime, [row for row in rows if row.is_live and row.status != "queued"])
     queue_view.show(runtime)
-    ended = [row for row in run_selection.pinned_first(run_selection.runs(runtime.store)) if not row.is_live]
+    ended = [
+        row
+        for row in run_selection.pinned_first(run_selection.runs(runtime.store))
+        if not row.is_live
+    ]
     home_view.last_runs(runtime.store, ended[:8])
     actions.offer_examples(runtime, "home", rows)
 

@@ -1,4 +1,7 @@
-"""A run: while it waits, while it trains and after it has ended. The address keeps the run and the open tab."""
+"""A run: while it waits, while it trains and after it has ended.
+
+The address keeps the run and the open tab.
+"""
 
 import streamlit as st
 

@@ -1,4 +1,6 @@
-"""Runs: every stored run in one table; open one, compare several, rename, delete; and what was deleted."""
+"""Runs: every stored run in one table; open one, compare several, rename, delete; and what
+was deleted.
+"""
 
 import streamlit as st
 
@@ -14,14 +16,17 @@ table = runs_view.in_words(queries.run_table(runtime.store))
 runs_view.left_out(runtime.store)
 if table.empty:
     st.info(
-        "No run is stored yet. Start one on the Launch page, and it appears here as soon as it waits or trains."
+        "No run is stored yet. Start one on the Launch page, and it appears here as soon as it"
+        " waits or trains."
     )
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
     changes.show_bin(runtime)
     st.stop()
 
 shown = runs_view.filtered(table)
-chosen = runs_view.table(columns.with_space(shown, runtime.housekeeping.space), set(table["run_id"]))
+chosen = runs_view.table(
+    columns.with_space(shown, runtime.housekeeping.space), set(table["run_id"])
+)
 runs_view.buttons(runtime, chosen)
 columns.show_space(runtime)
 changes.show_bin(runtime)

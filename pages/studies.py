@@ -1,4 +1,6 @@
-"""Studies: what questions that started several runs say; what XLA and precision cost; the paper, figure by figure."""
+"""Studies: what questions that started several runs say; what XLA and precision cost; the
+paper, figure by figure.
+"""
 
 import streamlit as st
 

@@ -1,4 +1,6 @@
-"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, cores, JAX, waiting."""
+"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX
+files, cores, JAX, waiting.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 tf_process.keep_jax_out()  # tests of JAX have processes of their own
 
 POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
-# Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone
-# for long. One that waits for other processes stands before one that computes: both kinds then run at a time.
+# Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none
+# is left alone for long. One that waits for other processes stands before one that computes: both
+# kinds then run at a time.
 LONGEST = (
     *("test_karman_preset.py", "test_jax_parity.py"),
     *("test_own_pictures.py", "test_check.py"),
@@ -69,7 +72,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(FULL):
             item.add_marker("full")
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+    items.sort(
+        key=lambda item: (
+            LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
+        )
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +87,10 @@ def bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def lock_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
-    """Folders for locks of devices, none of which exists yet. The first one is of what lives longer than one test."""
+    """Folders for locks of devices, none of which exists yet.
+
+    The first one is of what lives longer than one test.
+    """
     place = tmp_path_factory.mktemp("locks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER_VARIABLE, str(place / "session"))
@@ -115,7 +125,9 @@ def at() -> Callable[[float], datetime]:
 def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir]:
     """Makes the folder of a queued run by hand: `new_run("quick-0001", replicas=2)`."""
 
-    def make(run_id: str, seconds: float = 0.0, study: StudyPlace | None = None, **options: Any) -> RunDir:
+    def make(
+        run_id: str, seconds: float = 0.0, study: StudyPlace | None = None, **options: Any
+    ) -> RunDir:
         run = RunDir(home.runs / run_id)
         run.path.mkdir()
         spec = RunSpec.parse(options).model_dump()
@@ -132,7 +144,10 @@ def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir
                 study=study,
             ),
             StatusChange(
-                at=at(seconds), status="queued", reason="waiting for the accelerator", queue_rank=seconds
+                at=at(seconds),
+                status="queued",
+                reason="waiting for the accelerator",
+                queue_rank=seconds,
             ),
         )
         return run
@@ -142,7 +157,9 @@ def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir
 
 @pytest.fixture
 def write_idx() -> Callable[[Path, np.ndarray], Path]:
-    """Writes uint8 (images, height, width) or (labels,) as an IDX file; a name that ends in .gz is compressed."""
+    """Writes uint8 (images, height, width) or (labels,) as an IDX file; a name that ends in
+    .gz is compressed.
+    """
 
     def write(path: Path, values: np.ndarray) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,13 +183,17 @@ def _files_end_at(size: int) -> Iterator[None]:
 
 @pytest.fixture
 def files_end_at() -> Callable[[int], AbstractContextManager[None]]:
-    """`with files_end_at(500):` the system takes no more than 500 bytes of a file, the beginning of a write alone if need be."""
+    """`with files_end_at(500):` the system takes no more than 500 bytes of a file, the
+    beginning of a write alone if need be.
+    """
     return _files_end_at
 
 
 @pytest.fixture
 def wait_until() -> Callable[..., Any]:
-    """Waits until `condition()` is true and returns its value; fails after `seconds`, saying what was awaited."""
+    """Waits until `condition()` is true and returns its value; fails after `seconds`, saying
+    what was awaited.
+    """
 
     def wait(condition: Callable[[], Any], awaited: str, seconds: float = 120.0) -> Any:
         deadline = time.monotonic() + seconds
@@ -186,12 +207,16 @@ def wait_until() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def cores() -> int:
-    """Eight simulated CPU cores in this process; TensorFlow fixes their number when it starts, so they come first."""
+    """Eight simulated CPU cores in this process; TensorFlow fixes their number when it
+    starts, so they come first.
+    """
     import tensorflow as tf
 
     tf.config.set_visible_devices([], "GPU")
     processor = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * CORES)
+    tf.config.set_logical_device_configuration(
+        processor, [tf.config.LogicalDeviceConfiguration()] * CORES
+    )
     assert len(tf.config.list_logical_devices("CPU")) == CORES
     return CORES
 

@@ -1,6 +1,7 @@
 """python -m benchmarks.faults [--seed N] [--scenarios N] [--only KIND,KIND]
 
-One line a scenario, a closing count, and the seed of each failure. Everything is kept at once in benchmarks/results/faults.jsonl.
+One line a scenario, a closing count, and the seed of each failure. Everything is kept at once in
+benchmarks/results/faults.jsonl.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def arguments() -> argparse.Namespace:
         "--seed", type=int, default=1, help="of the first scenario; the others count on from it"
     )
     parser.add_argument("--scenarios", type=int, default=200)
-    parser.add_argument("--only", default="", help=f"kinds, separated by commas: {', '.join(KINDS)}")
+    parser.add_argument(
+        "--only", default="", help=f"kinds, separated by commas: {', '.join(KINDS)}"
+    )
     parser.add_argument("--keep", action="store_true", help="write the outcomes down")
     return parser.parse_args()
 
@@ -51,7 +54,10 @@ def main() -> int:
     failed = [result for result in results if result.problems]
     print(f"{len(results)} scenarios, {len(failed)} failed, {time.monotonic() - begin:.0f} s")
     for result in failed:
-        print(f"again: python -m benchmarks.faults --seed {result.seed} --scenarios 1 --only {result.kind}")
+        print(
+            f"again: python -m benchmarks.faults --seed {result.seed} --scenarios 1 --only"
+            f" {result.kind}"
+        )
     return 1 if failed else 0
 
 
@@ -70,7 +76,10 @@ def keep(results: list[Result], given: argparse.Namespace, seconds: float) -> No
         **{name: facts[name] for name in ("cpu_model", "cores", "commit")},
         "uncommitted_changes": conditions.changed_since_commit(),
     }
-    records = [machine, *({**asdict(result), "seconds": round(result.seconds, 1)} for result in results)]
+    records = [
+        machine,
+        *({**asdict(result), "seconds": round(result.seconds, 1)} for result in results),
+    ]
     RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 

@@ -1,4 +1,6 @@
-"""What is killed beside a training: the preparation of a data set, a person who loads a bundle or queues a run."""
+"""What is killed beside a training: the preparation of a data set, a person who loads a
+bundle or queues a run.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ PICTURES = 60
 
 
 def kill_preparation(stage: Stage) -> Harm:
-    """SIGKILL of the job that prepares a data set: nothing half-made is left, and asked again it gives the same set."""
+    """SIGKILL of the job that prepares a data set: nothing half-made is left, and asked again
+    it gives the same set.
+    """
     run = stage.submit()
     stage.open()
     source = stage.scratch.parent / "photos.zip"
@@ -43,7 +47,9 @@ def kill_preparation(stage: Stage) -> Harm:
     stage.told.append(f"job {end.state if end else ''}")
     if end is not None and end.state == "lost":
         if prepared.is_there(stage.home, "photos"):
-            ask(stage.home, actor=ASKER).remove_data("photos")  # killed after it had taken its place
+            ask(stage.home, actor=ASKER).remove_data(
+                "photos"
+            )  # killed after it had taken its place
         again = _asked(stage, source)
         stage.wait(lambda: again.end() is not None, "the second job ends")
 
@@ -74,7 +80,9 @@ def _pictures(seed: int) -> bytes:
 
 
 def kill_import(stage: Stage) -> Harm:
-    """SIGKILL of whoever loads a bundle: its runs are there as a whole or not at all, and can be loaded again."""
+    """SIGKILL of whoever loads a bundle: its runs are there as a whole or not at all, and can
+    be loaded again.
+    """
     run = stage.submit()
     stage.open()
     stage.wait_for_end(run)
@@ -109,11 +117,15 @@ def kill_submit(stage: Stage) -> Harm:
 
 
 def _interrupted(stage: Stage, what: str, given: str) -> None:
-    """A person who is killed at one of the file operations that this takes; what it leaves is two hours old at once."""
+    """A person who is killed at one of the file operations that this takes; what it leaves is
+    two hours old at once.
+    """
     injection = Injection("person", 0, "kill", "file operation", stage.random.randint(1, 12))
     stage.told.append(injection.in_words)
     command = [sys.executable, "-m", "benchmarks.faults.person", what, str(stage.home.path), given]
-    subprocess.run(command, env=stage.environment_of(injection.environment), check=False, capture_output=True)
+    subprocess.run(
+        command, env=stage.environment_of(injection.environment), check=False, capture_output=True
+    )
     for folder in [*stage.home.runs.glob(".new-*"), *stage.home.runs.glob(".import-*")]:
         stage.told.append(f"left {folder.name[:5]}")
         stage.age(folder, 2 * recovery.IDLE_SECONDS)

@@ -1,4 +1,7 @@
-"""What must hold of a home after everything has recovered. Each check gives the sentences of what does not; none: all is well."""
+"""What must hold of a home after everything has recovered.
+
+Each check gives the sentences of what does not; none: all is well.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ _HALF_MADE = (
 
 
 def journalled(run: RunDir) -> dict[tuple[str, int], float]:
-    """(metric, step) → value as the trainer's journal has them: a later attempt voids what lies beyond where it began."""
+    """(metric, step) → value as the trainer's journal has them: a later attempt voids what
+    lies beyond where it began.
+    """
     found: dict[tuple[str, int], float] = {}
     for line in _lines(run.trainer_journal()):
         if line["kind"] == "attempt":
@@ -50,7 +55,10 @@ def journalled(run: RunDir) -> dict[tuple[str, int], float]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole records of attempts and numbers. The product's reader is not asked: a good line that it drops must be missed."""
+    """The whole records of attempts and numbers.
+
+    The product's reader is not asked: a good line that it drops must be missed.
+    """
     data = path.read_bytes() if path.exists() else b""
     for text in data[: data.rfind(b"\n") + 1].splitlines():
         with contextlib.suppress(ValueError):  # torn, or no text
@@ -60,7 +68,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_good(line: dict[str, Any]) -> bool:
-    """Whether it is one of the two kinds with all that these have; raises ValueError for a time that is none."""
+    """Whether it is one of the two kinds with all that these have; raises ValueError for a
+    time that is none.
+    """
     datetime.fromisoformat(str(line.get("at", "2026-01-01")))
     if not _counts(line.get("attempt", 1)) or line.get("attempt", 1) < 1:
         return False
@@ -72,7 +82,9 @@ def _is_good(line: dict[str, Any]) -> bool:
         and _counts(line.get("epoch"), line.get("first_step"))
         and isinstance(values, dict)
         and isinstance(wall_s, list)
-        and all(isinstance(numbers, list) and len(numbers) == len(wall_s) for numbers in values.values())
+        and all(
+            isinstance(numbers, list) and len(numbers) == len(wall_s) for numbers in values.values()
+        )
     )
 
 
@@ -81,7 +93,9 @@ def _counts(*numbers: object) -> bool:
 
 
 def steps_once(run: RunDir, rows: Rows) -> list[str]:
-    """Every journalled step stands in `scalars` exactly once, with its value, and nothing else does."""
+    """Every journalled step stands in `scalars` exactly once, with its value, and nothing
+    else does.
+    """
     expected = journalled(run)
     metrics = {metric for metric, _ in expected}
     stored = [
@@ -127,7 +141,11 @@ def same_end(run: RunDir, reference: Arrays) -> list[str]:
         return ["the run has no checkpoint"]
     names = sorted(reference.keys() | found.arrays.keys())
     differ = [name for name in names if not _alike(reference.get(name), found.arrays.get(name))]
-    return [f"{len(differ)} arrays differ from the undisturbed run, such as {differ[0]}"] if differ else []
+    return (
+        [f"{len(differ)} arrays differ from the undisturbed run, such as {differ[0]}"]
+        if differ
+        else []
+    )
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -139,19 +157,24 @@ def rebuilt_alike(home: Home, before: Rows) -> list[str]:
     store_recovery.rebuild(home)
     after = stored_rows(home)
     return [
-        f"after a rebuild {view} has {len(after[view])} rows instead of {len(before[view])}, or others"
+        f"after a rebuild {view} has {len(after[view])} rows instead of {len(before[view])}, or"
+        " others"
         for view in before
         if before[view] != after[view]
     ]
 
 
 def next_owner(home: Home) -> None:
-    """What the next owner of the home does when it begins: takes in what is new, and removes what a kill has left."""
+    """What the next owner of the home does when it begins: takes in what is new, and removes
+    what a kill has left.
+    """
     Runtime.open(home).close()
 
 
 def stored_rows(home: Home) -> Rows:
-    """All rows of the public views and of the last numbers, in an order of their own; `scalar_values` and `states` for the other checks."""
+    """All rows of the public views and of the last numbers, in an order of their own;
+    `scalar_values` and `states` for the other checks.
+    """
     store = Store(home.database)
     try:
         rows: Rows = {

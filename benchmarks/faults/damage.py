@@ -13,7 +13,9 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, StatusChange
 from tests.support.toy_engine import PACE_VARIABLE
 
-MOST_SECONDS = 5.0  # that a disk stays full or a folder read-only, unless the trainer is gone before
+MOST_SECONDS = (
+    5.0  # that a disk stays full or a folder read-only, unless the trainer is gone before
+)
 
 
 def cut_journal(stage: Stage) -> Harm:
@@ -38,7 +40,10 @@ def append_garbage(stage: Stage) -> Harm:
 
 
 def flip_bit(stage: Stage) -> Harm:
-    """A bit of a journal is another one. The database is made anew from it: what is stored already is not read again."""
+    """A bit of a journal is another one.
+
+    The database is made anew from it: what is stored already is not read again.
+    """
     run = dead(stage)
     stage.home.database.unlink()
     path = stage.random.choice((run.trainer_journal(), run.supervisor_journal))
@@ -55,7 +60,9 @@ def flip_bit(stage: Stage) -> Harm:
 
 
 def damage_database(stage: Stage) -> Harm:
-    """The database is cut, empty, no database, has other bytes in a block, or a log that is none: it is set aside or read as far as it is whole."""
+    """The database is cut, empty, no database, has other bytes in a block, or a log that is
+    none: it is set aside or read as far as it is whole.
+    """
     run = dead(stage)
     database = stage.home.database
     content = bytearray(_content(database))
@@ -63,17 +70,23 @@ def damage_database(stage: Stage) -> Harm:
     place = stage.random.randrange(max(1, len(content)))
     stage.told.append(f"{how} at byte {place} of {len(content)}")
     if how == "log":
-        database.with_name(f"{database.name}.wal").write_bytes(stage.random.randbytes(place % 9_999))
+        database.with_name(f"{database.name}.wal").write_bytes(
+            stage.random.randbytes(place % 9_999)
+        )
     elif how == "block":
         content[place : place + 64] = stage.random.randbytes(len(content[place : place + 64]))
         database.write_bytes(content)
     else:
-        database.write_bytes({"cut": bytes(content[:place]), "empty": b"", "garbage": b"\1" * 9_999}[how])
+        database.write_bytes(
+            {"cut": bytes(content[:place]), "empty": b"", "garbage": b"\1" * 9_999}[how]
+        )
     return Harm(run, (LOST, FINISHED))
 
 
 def damage_checkpoint(stage: Stage) -> Harm:
-    """The newest checkpoint is cut, empty, has another bit, or is gone: the one before it is taken, and an event says so."""
+    """The newest checkpoint is cut, empty, has another bit, or is gone: the one before it is
+    taken, and an event says so.
+    """
     stage.least_calls = 12  # two epochs, so that there is one before it
     run = dead(stage)
     newest = max(run.checkpoints.glob("step-*.safetensors"))
@@ -91,15 +104,27 @@ def damage_checkpoint(stage: Stage) -> Harm:
     stage.told.append(f"{newest.name}: {how}")
 
     def told(_: Home) -> list[str]:
-        events = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, Event)]
-        is_told = any(newest.name in event.message for event in events if event.topic == "checkpoint")
-        return [] if is_told or stage.finished_before_harm else ["no event tells of the damaged checkpoint"]
+        events = [
+            record
+            for record in journal.read_all(run.trainer_journal())
+            if isinstance(record, Event)
+        ]
+        is_told = any(
+            newest.name in event.message for event in events if event.topic == "checkpoint"
+        )
+        return (
+            []
+            if is_told or stage.finished_before_harm
+            else ["no event tells of the damaged checkpoint"]
+        )
 
     return Harm(run, (LOST, FINISHED), [told])
 
 
 def fill_disk(stage: Stage) -> Harm:
-    """The disk of the home is full for a while: a small one of its own for root, else its files can grow no more."""
+    """The disk of the home is full for a while: a small one of its own for root, else its
+    files can grow no more.
+    """
     if not stage.on_small_disk():
         stage.told.append("no right to mount: one write without space instead")
         from benchmarks.faults.kills import fail_once
@@ -115,13 +140,17 @@ def fill_disk(stage: Stage) -> Harm:
 
 
 def nearly_fill_disk(stage: Stage) -> Harm:
-    """The disk of the home is nearly full: the run saves and ends as stopped, and goes on once there is space."""
+    """The disk of the home is nearly full: the run saves and ends as stopped, and goes on
+    once there is space.
+    """
     if not stage.on_small_disk():
         stage.told.append("no right to mount: one write without space instead")
         from benchmarks.faults.kills import fail_once
 
         return fail_once(stage)
-    run = begun(stage, {PACE_VARIABLE: "0.3"})  # it lasts longer than the time between two looks at the disk
+    run = begun(
+        stage, {PACE_VARIABLE: "0.3"}
+    )  # it lasts longer than the time between two looks at the disk
     filler = stage.home.path / "filler"
     left = stage.random.randrange(5, disk.LEAST_BYTES // 1_000_000) * 1_000_000
     with filler.open("wb") as file:

@@ -15,7 +15,10 @@ MOST_CALLS = 20  # of 24 that a toy makes
 
 @dataclass(frozen=True)
 class Harm:
-    """`ends`: true states of the first attempt. `more`: what else must hold once all has recovered, as sentences of what does not."""
+    """`ends`: true states of the first attempt.
+
+    `more`: what else must hold once all has recovered, as sentences of what does not.
+    """
 
     run: RunDir
     ends: tuple[str, ...]
@@ -26,7 +29,9 @@ Kind = Callable[[Stage], Harm]
 
 
 def begun(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
-    """A run of an owner that trains, after so many calls as the seed says; or one that has ended already."""
+    """A run of an owner that trains, after so many calls as the seed says; or one that has
+    ended already.
+    """
     run = stage.submit()
     stage.open(environment)
     calls = stage.random.randint(0, min(MOST_CALLS, stage.calls))

@@ -62,7 +62,9 @@ def kill_starting(stage: Stage) -> Harm:
 
 
 def kill_at_operation(stage: Stage) -> Harm:
-    """SIGKILL of the trainer at one of its file operations: opening, renaming and removing of checkpoints, pictures, journals."""
+    """SIGKILL of the trainer at one of its file operations: opening, renaming and removing of
+    checkpoints, pictures, journals.
+    """
     return _injected(stage, "kill", "file operation", LOST)
 
 
@@ -102,23 +104,29 @@ def _injected(stage: Stage, do: Do, at: At, *ends: str) -> Harm:
 
 
 def kill_owner_at_commit(stage: Stage) -> Harm:
-    """SIGKILL of the owner when rows are in a transaction and not committed, or at a file operation of its own."""
+    """SIGKILL of the owner when rows are in a transaction and not committed, or at a file
+    operation of its own.
+    """
     at: At = stage.random.choice(("commit", "commit", "file operation"))
     injection = Injection("owner", 0, "kill", at, stage.random.randint(3, 12))
     stage.told.append(injection.in_words)
     run = stage.submit()
     stage.open_or_end(injection.environment)
     stage.wait(
-        lambda: not stage.has_owner() or stage.state(run) == FINISHED, "the owner is killed, or the run ends"
+        lambda: not stage.has_owner() or stage.state(run) == FINISHED,
+        "the owner is killed, or the run ends",
     )
     if stage.has_owner():  # the run was quicker; it must not be struck while it ends
         stage.kill_owner()
-    # Killed after its word that a trainer starts and before the start, it leaves a run that the next owner queues again.
+    # Killed after its word that a trainer starts and before the start, it leaves a run that the
+    # next owner queues again.
     return Harm(run, (FINISHED,))
 
 
 def fail_owner_once(stage: Stage) -> Harm:
-    """One file operation of the owner fails: it goes on with the next tick, or the next owner does."""
+    """One file operation of the owner fails: it goes on with the next tick, or the next owner
+    does.
+    """
     do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
     injection = Injection("owner", 0, do, "file operation", stage.random.randint(1, 12))
     stage.told.append(injection.in_words)
@@ -141,7 +149,9 @@ def freeze_and_stop(stage: Stage) -> Harm:
 
 
 def freeze_and_thaw(stage: Stage) -> Harm:
-    """SIGSTOP of the trainer for longer than the grace period of a stop, then SIGCONT: nothing has happened."""
+    """SIGSTOP of the trainer for longer than the grace period of a stop, then SIGCONT:
+    nothing has happened.
+    """
     stage.grace_seconds = 0.5
     run = begun(stage)
     frozen = stage.trainers(run)

@@ -1,4 +1,8 @@
-"""The table of faults. A seed's last digit 0 stands for one with TensorFlow, so a tenth of all scenarios; the others train a toy."""
+"""The table of faults.
+
+A seed's last digit 0 stands for one with TensorFlow, so a tenth of all scenarios; the others train
+a toy.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,8 @@ TOYS: dict[str, Kind] = {
     )
 }
 WITH_TENSORFLOW: dict[str, Kind] = {
-    kind.__name__: kind for kind in (with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
+    kind.__name__: kind
+    for kind in (with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
 }
 KINDS: dict[str, Kind] = {**TOYS, **WITH_TENSORFLOW}
 EVERY = 10  # seeds one trains with TensorFlow

@@ -20,7 +20,9 @@ _SHIFTS_S = (-86_400.0, -3_600.0, -61.0, 61.0, 3_600.0, 86_400.0)
 
 
 def shift_clock(stage: Stage) -> Harm:
-    """The clock is an hour or a day off, back or ahead, before the harm or after it: all that is written then is dated so."""
+    """The clock is an hour or a day off, back or ahead, before the harm or after it: all that
+    is written then is dated so.
+    """
     shift_s, before = stage.random.choice(_SHIFTS_S), stage.random.random() < 0.5
     stage.told.append(f"{'before' if before else 'after'} the harm {shift_s:+.0f} s")
     environment = Injection("everybody", clock_s=shift_s).environment
@@ -31,7 +33,10 @@ def shift_clock(stage: Stage) -> Harm:
 
 
 def reuse_pid(stage: Stage) -> Harm:
-    """After a reset another process has the pid of the trainer. It must neither be taken for it nor be harmed."""
+    """After a reset another process has the pid of the trainer.
+
+    It must neither be taken for it nor be harmed.
+    """
     run = dead(stage)
     identity = run.process()
     decoy = _decoy(identity["pid"]) if identity else None
@@ -40,7 +45,8 @@ def reuse_pid(stage: Stage) -> Harm:
         run.process_file.write_text(json.dumps(identity | {"pid": decoy.pid}), encoding="utf-8")
     if decoy is not None:
         stage.told.append(
-            f"pid {decoy.pid} {'written down' if decoy.pid != (identity or {}).get('pid') else 'given'} to another"
+            f"pid {decoy.pid}"
+            f" {'written down' if decoy.pid != (identity or {}).get('pid') else 'given'} to another"
         )
 
     def unharmed(_: Home) -> list[str]:
@@ -68,10 +74,14 @@ def _decoy(pid: int) -> subprocess.Popen[bytes] | None:
 
 
 def race_owners(stage: Stage) -> Harm:
-    """Three processes want to own the home at the same moment: one does, the others are told whose it is."""
+    """Three processes want to own the home at the same moment: one does, the others are told
+    whose it is.
+    """
     run = stage.submit()
     owners = [stage.start_owner() for _ in range(3)]
-    lines = [owner.stdout.readline().decode().strip() for owner in owners if owner.stdout is not None]
+    lines = [
+        owner.stdout.readline().decode().strip() for owner in owners if owner.stdout is not None
+    ]
     winners = [owner for owner, line in zip(owners, lines, strict=True) if line == "open"]
     if len(winners) != 1:
         raise UntrueError(f"{len(winners)} of 3 processes own the home: {lines}")
@@ -87,7 +97,9 @@ def take_over(stage: Stage) -> Harm:
     run = begun(stage)
     stage.kill_owner()
     owners = [stage.start_owner() for _ in range(2)]
-    lines = [owner.stdout.readline().decode().strip() for owner in owners if owner.stdout is not None]
+    lines = [
+        owner.stdout.readline().decode().strip() for owner in owners if owner.stdout is not None
+    ]
     if lines.count("open") != 1:
         raise UntrueError(f"{lines.count('open')} of 2 processes own the home: {lines}")
     stage.adopt(owners[lines.index("open")])

@@ -1,4 +1,5 @@
-"""Process entry of a person at the command line who is interrupted: queues a run, or loads a bundle.
+"""Process entry of a person at the command line who is interrupted: queues a run, or loads a
+bundle.
 
 python -m benchmarks.faults.person submit HOME SPEC_JSON
 python -m benchmarks.faults.person import HOME BUNDLE

@@ -36,8 +36,20 @@ _SHARED: dict[str, Any] = {
     "precision": "float32",
     "accelerator": "cpu",
 }
-TOY = {**_SHARED, "engine": "tensorflow", "batch_size_global": 8, "epochs": 6, "keep_checkpoints": 2}
-REAL = {**_SHARED, "engine": "tensorflow", "batch_size_global": 256, "epochs": 4, "weight_snapshots": "yes"}
+TOY = {
+    **_SHARED,
+    "engine": "tensorflow",
+    "batch_size_global": 8,
+    "epochs": 6,
+    "keep_checkpoints": 2,
+}
+REAL = {
+    **_SHARED,
+    "engine": "tensorflow",
+    "batch_size_global": 256,
+    "epochs": 4,
+    "weight_snapshots": "yes",
+}
 
 
 @dataclass(frozen=True)
@@ -66,11 +78,17 @@ class Result:
         """For a person."""
         ends = " → ".join(self.ends)
         verdict = "passed" if not self.problems else f"FAILED: {'; '.join(self.problems)}"
-        return f"seed {self.seed:<6} {self.kind:<18} {self.seconds:4.1f} s  {self.told}  [{ends}]  {verdict}"
+        return (
+            f"seed {self.seed:<6} {self.kind:<18} {self.seconds:4.1f} s  {self.told}  [{ends}] "
+            f" {verdict}"
+        )
 
 
 def play(seed: int, kind: str) -> Result:
-    """Sets up, harms, recovers, checks. Never raises for what goes wrong in it: that is a problem of the result."""
+    """Sets up, harms, recovers, checks.
+
+    Never raises for what goes wrong in it: that is a problem of the result.
+    """
     begin, is_real = time.monotonic(), kind in WITH_TENSORFLOW
     known = reference(is_real)
     told: list[str] = []
@@ -87,7 +105,9 @@ def play(seed: int, kind: str) -> Result:
         problems.append(str(error))
     except Exception as error:  # the other scenarios are still to be played
         problems.append(f"{type(error).__name__}: {error}")
-    return Result(seed, kind, ", ".join(told), tuple(ends), tuple(problems), time.monotonic() - begin)
+    return Result(
+        seed, kind, ", ".join(told), tuple(ends), tuple(problems), time.monotonic() - begin
+    )
 
 
 def _problems(stage: Stage, harm: Harm, ends: list[str], known: Reference) -> list[str]:
@@ -104,7 +124,11 @@ def _problems(stage: Stage, harm: Harm, ends: list[str], known: Reference) -> li
     ]
     if ends[0] not in harm.ends:
         problems.append(f"the first attempt ended {ends[0]}, which is not {' or '.join(harm.ends)}")
-    return problems if ends[-1] == "finished" else [*problems, f"after {len(ends)} attempts it is {ends[-1]}"]
+    return (
+        problems
+        if ends[-1] == "finished"
+        else [*problems, f"after {len(ends)} attempts it is {ends[-1]}"]
+    )
 
 
 @contextmanager
@@ -122,7 +146,10 @@ def _stage(seed: int, is_real: bool, known: Reference) -> Iterator[Stage]:
             known.syncs,
             TRAINER if is_real else toy_trainer.MODULE,
         )
-        before, tempfile.tempdir = tempfile.tempdir, str(scratch)  # of the processes and of this one
+        before, tempfile.tempdir = (
+            tempfile.tempdir,
+            str(scratch),
+        )  # of the processes and of this one
         try:
             yield stage
         finally:
@@ -132,7 +159,9 @@ def _stage(seed: int, is_real: bool, known: Reference) -> Iterator[Stage]:
 
 @cache
 def reference(is_real: bool = False) -> Reference:
-    """Of a run that is trained without owner and without harm; how much TensorFlow's does to its files is not counted."""
+    """Of a run that is trained without owner and without harm; how much TensorFlow's does to
+    its files is not counted.
+    """
     with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:
         run = RunDir(Home(Path(folder)).prepare().runs / "reference-0001")
         run.path.mkdir()
@@ -146,7 +175,9 @@ def reference(is_real: bool = False) -> Reference:
             "cpu",
         ]
         environment = {**processes.environment(os.environ), "CUDA_VISIBLE_DEVICES": "-1"}
-        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
         counts = re.search(r"file operations: (\d+), syncs: (\d+)", said)
         end = checkpoints.load_newest(run.checkpoints)
         assert end is not None

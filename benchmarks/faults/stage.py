@@ -1,4 +1,6 @@
-"""The stage of one scenario: a home in a temporary folder, its owner, the trainers of its run, and what is known of them."""
+"""The stage of one scenario: a home in a temporary folder, its owner, the trainers of its
+run, and what is known of them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ from tests.support.hosts import stated_host
 
 ASKER = operator("a scenario")
 TOLD_SECONDS = 15.0  # from the end of the last process to a state that says so
-PATIENCE_SECONDS = 180.0  # for everything else that is awaited, on a machine that does other things too
+PATIENCE_SECONDS = (
+    180.0  # for everything else that is awaited, on a machine that does other things too
+)
 POLL_SECONDS = 0.01
 LOOK_SECONDS = 0.5  # between two looks into the table of processes, which cost more
 MOST_ATTEMPTS = 6
@@ -46,9 +50,12 @@ class UntrueError(Exception):
 
 @dataclass
 class Stage:
-    """`grace_seconds`: of a stop; short, so that a scenario is. `module`: what trainers are started as.
+    """`grace_seconds`: of a stop; short, so that a scenario is.
 
-    `calls`, `operations` (on files), `syncs`: of an undisturbed trainer; `least_calls`: before any harm. `environment`: of owners.
+    `module`: what trainers are started as.
+
+    `calls`, `operations` (on files), `syncs`: of an undisturbed trainer; `least_calls`: before any
+    harm. `environment`: of owners.
     """
 
     home: Home
@@ -72,10 +79,12 @@ class Stage:
         """Queues the run of the scenario."""
         return ask(self.home, stated_host(), actor=ASKER).submit(RunSpec.parse(self.options))
 
-    # ---- the owner ----------------------------------------------------------------------------------------------------
+    # ---- the owner -------------------------------------------------------------------------------
 
     def start_owner(self, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """One more process that wants to own the home; as root it loses the right to write where it may not."""
+        """One more process that wants to own the home; as root it loses the right to write
+        where it may not.
+        """
         return subprocess.Popen(
             [
                 sys.executable,
@@ -100,7 +109,10 @@ class Stage:
             raise UntrueError(f"the home could not be opened: {line or 'the owner ended'}")
 
     def open_or_end(self, environment: Mapping[str, str]) -> None:
-        """As `open`, for one that is to be harmed in its first moments already. One that did not open has ended when this returns."""
+        """As `open`, for one that is to be harmed in its first moments already.
+
+        One that did not open has ended when this returns.
+        """
         self._owner = self.start_owner(environment)
         assert self._owner.stdout is not None
         is_open = self._owner.stdout.readline() == b"open\n"
@@ -109,7 +121,9 @@ class Stage:
             self._owner.wait(PATIENCE_SECONDS)
 
     def environment_of(self, more: Mapping[str, str]) -> dict[str, str]:
-        """Of a process of this stage: its temporary files lie apart, and its devices are its own, as scenarios play side by side."""
+        """Of a process of this stage: its temporary files lie apart, and its devices are its
+        own, as scenarios play side by side.
+        """
         apart = {"TMPDIR": str(self.scratch), FOLDER_VARIABLE: str(self.scratch.parent / "locks")}
         return processes.environment({**os.environ, **apart, **more})
 
@@ -134,7 +148,7 @@ class Stage:
             if self._owner.wait(PATIENCE_SECONDS) != 0:
                 raise UntrueError("the owner ended badly when it was told to end")
 
-    # ---- its trainers -------------------------------------------------------------------------------------------------
+    # ---- its trainers ----------------------------------------------------------------------------
 
     def trainers(self, run: RunDir) -> list[psutil.Process]:
         """Every process of the run: the trainer, or the launcher (the first) and its workers."""
@@ -152,10 +166,13 @@ class Stage:
         return path.read_bytes().count(b'"kind":"scalars"') if path.exists() else 0
 
     def wait_for_calls(self, run: RunDir, calls: int) -> None:
-        """Until so many calls are journalled; a run that ends before is one that nobody disturbed."""
+        """Until so many calls are journalled; a run that ends before is one that nobody
+        disturbed.
+        """
         wanted = max(calls, self.least_calls)
         self.wait(
-            lambda: self.steps(run) >= wanted or self.state(run) in ENDED, f"{wanted} calls are journalled"
+            lambda: self.steps(run) >= wanted or self.state(run) in ENDED,
+            f"{wanted} calls are journalled",
         )
         self.finished_before_harm = self.state(run) in ENDED
 
@@ -173,7 +190,9 @@ class Stage:
         """As the journals say."""
         return latest_status(run).status
 
-    def wait(self, condition: Callable[[], Any], awaited: str, seconds: float = PATIENCE_SECONDS) -> None:
+    def wait(
+        self, condition: Callable[[], Any], awaited: str, seconds: float = PATIENCE_SECONDS
+    ) -> None:
         """Raises UntrueError when it does not become true in time."""
         deadline = time.monotonic() + seconds
         while not condition():
@@ -181,27 +200,35 @@ class Stage:
                 raise UntrueError(f"not within {seconds:.0f} s: {awaited}")
             time.sleep(POLL_SECONDS)
 
-    # ---- recovery -----------------------------------------------------------------------------------------------------
+    # ---- recovery --------------------------------------------------------------------------------
 
     def wait_for_end(self, run: RunDir) -> str:
-        """The state in which an attempt ended, which must be told soon after its last process is gone."""
+        """The state in which an attempt ended, which must be told soon after its last process
+        is gone.
+        """
         silent_since: float | None = None
         look_at = 0.0
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (state := self.state(run)) not in ENDED:
             now = time.monotonic()
             if now >= look_at:
-                silent_since = None if self.trainers(run) or state == "queued" else (silent_since or now)
+                silent_since = (
+                    None if self.trainers(run) or state == "queued" else (silent_since or now)
+                )
                 look_at = now + LOOK_SECONDS
             if silent_since is not None and now - silent_since > TOLD_SECONDS:
-                raise UntrueError(f"{TOLD_SECONDS:.0f} s after its last process the run is still {state}")
+                raise UntrueError(
+                    f"{TOLD_SECONDS:.0f} s after its last process the run is still {state}"
+                )
             if now > deadline:
                 raise UntrueError(f"after {PATIENCE_SECONDS:.0f} s the run is still {state}")
             time.sleep(5 * POLL_SECONDS)
         return state
 
     def recover(self, run: RunDir) -> list[str]:
-        """Gives the home an owner and resumes the run until it is finished; returns the ends of its attempts."""
+        """Gives the home an owner and resumes the run until it is finished; returns the ends
+        of its attempts.
+        """
         if not self.has_owner():
             self.open()
         ends = [self.wait_for_end(run)]
@@ -212,10 +239,12 @@ class Stage:
         self.wait(lambda: not self.trainers(run), "the run's processes are gone")
         return ends
 
-    # ---- its disk -----------------------------------------------------------------------------------------------------
+    # ---- its disk --------------------------------------------------------------------------------
 
     def on_small_disk(self) -> bool:
-        """Moves the empty home to a disk of its own, in memory; False where nobody but root may do so."""
+        """Moves the empty home to a disk of its own, in memory; False where nobody but root
+        may do so.
+        """
         self.disk_mb = DISK_MB
         mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(self.home.path)]
         self._mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
@@ -261,6 +290,9 @@ def kill(doomed: list[psutil.Process], number: signal.Signals = signal.SIGKILL) 
 
 
 def _without_override() -> None:
-    """A process of root may write into any folder, whatever its rights say. Its children shall not."""
+    """A process of root may write into any folder, whatever its rights say.
+
+    Its children shall not.
+    """
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE, 0, 0, 0)

@@ -1,4 +1,6 @@
-"""The same with the real trainer: TensorFlow, digits, a perceptron of a GAN. A start costs 8 s of processor time, so these are few."""
+"""The same with the real trainer: TensorFlow, digits, a perceptron of a GAN. A start costs 8
+s of processor time, so these are few.
+"""
 
 from __future__ import annotations
 

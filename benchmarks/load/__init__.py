@@ -1,1 +1,3 @@
-"""How the dashboard stands under load: thirty windows on one run, a thousand stored runs, ten million numbers."""
+"""How the dashboard stands under load: thirty windows on one run, a thousand stored runs, ten
+million numbers.
+"""

@@ -1,8 +1,9 @@
 """python -m benchmarks.load [--only QUESTION,QUESTION] [--small] [--keep] [--home DIR]
 
-One JSON line a figure: its target, and whether it is met. `--keep` writes them to benchmarks/results/load.jsonl, each question that was
-measured in the place of its older answer, with the machine, and makes docs/benchmarks.md anew. `--home`: a folder in which the home of
-many runs is kept for the next time; it takes minutes to make.
+One JSON line a figure: its target, and whether it is met. `--keep` writes them to
+benchmarks/results/load.jsonl, each question that was measured in the place of its older answer,
+with the machine, and makes docs/benchmarks.md anew. `--home`: a folder in which the home of many
+runs is kept for the next time; it takes minutes to make.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def ask(question: str, home: Home, scale: Scale) -> Iterator[Figure]:
 
 
 def make(home: Home, scale: Scale) -> None:
-    """The home of many runs, unless it is there: with showers and flows of some, so that no page is empty."""
+    """The home of many runs, unless it is there: with showers and flows of some, so that no
+    page is empty.
+    """
     if home.database.exists():
         return
     large_home.folder(home.path, scale.runs, scale.rows, scale.epochs)
@@ -76,9 +79,15 @@ def make(home: Home, scale: Scale) -> None:
 
 
 def keep(
-    question: str, records: list[dict[str, object]], load: float, seconds: float, path: Path = RESULTS
+    question: str,
+    records: list[dict[str, object]],
+    load: float,
+    seconds: float,
+    path: Path = RESULTS,
 ) -> None:
-    """Puts the answers in the place of the older ones, with the circumstances, and writes the page anew."""
+    """Puts the answers in the place of the older ones, with the circumstances, and writes the
+    page anew.
+    """
     circumstances = results.machine(datetime.now(UTC), load)
     machine = {
         "question": question,

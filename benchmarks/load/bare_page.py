@@ -1,4 +1,6 @@
-"""A page of one line: what Streamlit itself takes on this machine, beside which the views of our pages stand."""
+"""A page of one line: what Streamlit itself takes on this machine, beside which the views of
+our pages stand.
+"""
 
 import streamlit as st
 

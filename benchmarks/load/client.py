@@ -1,9 +1,10 @@
 """Browsers without a screen: WebSocket sessions that speak Streamlit's protocol, in one process.
 
-A session asks for a page as a browser does, and then asks for each fragment that redraws itself, at that fragment's interval
-and until it is told to stop. It keeps nothing of what comes.
+A session asks for a page as a browser does, and then asks for each fragment that redraws itself, at
+that fragment's interval and until it is told to stop. It keeps nothing of what comes.
 
-python -m benchmarks.load.client ADDRESS PAGE [QUERY] [--sessions 30]      until its standard input is closed; then one JSON line
+python -m benchmarks.load.client ADDRESS PAGE [QUERY] [--sessions 30]      until its standard input
+is closed; then one JSON line
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ from websockets.typing import Origin, Subprotocol
 from benchmarks.load.figures import p95
 
 STREAM = "/_stcore/stream"
-SHORT = (
-    400  # bytes: what tells of timers and ends is shorter, so that thirty sessions need not read every chart
-)
+# bytes: what tells of timers and ends is shorter, so that thirty sessions need not read every chart
+SHORT = 400
 MEDIA = re.compile(rb"/media/[0-9a-f]+\.\w+")
 MOST_BYTES = 2**27
 COMING = 5  # windows that are opened at the same moment
@@ -42,7 +42,10 @@ class PageError(Exception):
 
 @dataclass
 class Visit:
-    """What one answer of the server came to. `seconds`: until its script had ended; `media`: files that it names."""
+    """What one answer of the server came to.
+
+    `seconds`: until its script had ended; `media`: files that it names.
+    """
 
     seconds: float = 0.0
     payload: int = 0
@@ -96,7 +99,9 @@ class Session:
             self._script_hash = message.new_session.page_script_hash
         elif kind == "navigation":  # the page that stands behind the address
             self._script_hash = message.navigation.page_script_hash
-        elif kind == "page_config_changed":  # only of a page that is drawn as a whole, before its fragments
+        elif (
+            kind == "page_config_changed"
+        ):  # only of a page that is drawn as a whole, before its fragments
             self._stop_timers()
         elif kind == "auto_rerun":
             timer = message.auto_rerun
@@ -159,7 +164,9 @@ async def opened(address: str, page: str = "", query: str = "") -> Any:
 async def crowd(address: str, page: str, query: str, sessions: int) -> dict[str, Any]:
     """So many sessions on one page, until standard input is closed."""
     async with contextlib.AsyncExitStack() as stack:
-        opened_ones = [await stack.enter_async_context(opened(address, page, query)) for _ in range(sessions)]
+        opened_ones = [
+            await stack.enter_async_context(opened(address, page, query)) for _ in range(sessions)
+        ]
         staying = []
         for begin in range(0, sessions, COMING):
             coming = opened_ones[begin : begin + COMING]

@@ -1,4 +1,6 @@
-"""What each question must come to, as a literal table, and the line that is written of each answer."""
+"""What each question must come to, as a literal table, and the line that is written of each
+answer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Wanted:
-    """`limit`: the most that is allowed, or the least that is wanted; None for what is only stated. Shares are written with "%"."""
+    """`limit`: the most that is allowed, or the least that is wanted; None for what is only stated.
+
+    Shares are written with "%".
+    """
 
     name: str
     title: str
@@ -33,27 +38,41 @@ WANTED = (
     *(
         Wanted(
             f"first_view_{page}",
-            f"first view of {page.capitalize()}: its first screen, of that of a Streamlit page of one line, medians",
+            f"first view of {page.capitalize()}: its first screen, of that of a Streamlit page of"
+            " one line, medians",
             TIMES_BARE,
             unit="×",
         )
         for page in PAGES
     ),
     Wanted("first_view_bare_s", "first view of a Streamlit page of one line, median"),
-    *(Wanted(f"payload_{page}_mb", f"payload of {page.capitalize()}", 1.5, unit="MB") for page in PAGES),
+    *(
+        Wanted(f"payload_{page}_mb", f"payload of {page.capitalize()}", 1.5, unit="MB")
+        for page in PAGES
+    ),
     Wanted("query_p95_ms", "queries of these pages, p95", 60.0, unit="ms"),
-    Wanted("ingest_rows_per_s", "rows taken in from ended runs, in a second", 200_000.0, "at_least", ""),
-    Wanted("ingest_steps_per_s", "steps of a live run taken in, in a second", 2_000.0, "at_least", ""),
+    Wanted(
+        "ingest_rows_per_s", "rows taken in from ended runs, in a second", 200_000.0, "at_least", ""
+    ),
+    Wanted(
+        "ingest_steps_per_s", "steps of a live run taken in, in a second", 2_000.0, "at_least", ""
+    ),
     Wanted("bytes_per_million_rows", "database, of a million rows of numbers", None, unit="MB"),
     Wanted("start_s", "start of the process until Home is drawn, median", 3.0),
     Wanted("one_page_slows", "one open Live page slows a training on all cores", 0.03, unit="%"),
     Wanted("thirty_pages_slow", "thirty open Live pages slow it", 0.15, unit="%"),
     Wanted(
-        "memory_visited_mb", "memory of the dashboard right after every page was visited", 300.0, unit="MB"
+        "memory_visited_mb",
+        "memory of the dashboard right after every page was visited",
+        300.0,
+        unit="MB",
     ),
     Wanted("memory_mb", "memory of the dashboard at rest, every page visited", 300.0, unit="MB"),
     Wanted(
-        "memory_growth_mb", "growth of memory over the second half of an hour of live data", 20.0, unit="MB"
+        "memory_growth_mb",
+        "growth of memory over the second half of an hour of live data",
+        20.0,
+        unit="MB",
     ),
     Wanted("pixel_p95_s", "from a step made to a pixel changed, one page, p95", 2.0),
     Wanted("pixel_p95_s_thirty", "the same beside thirty other open pages", 2.0),
@@ -64,7 +83,11 @@ Told = Callable[..., None]
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the results. `reason`: why a target is missed, or why nothing was measured; `further`: how the value came about."""
+    """One line of the results.
+
+    `reason`: why a target is missed, or why nothing was measured; `further`: how the value came
+    about.
+    """
 
     name: str
     value: float | None
@@ -89,5 +112,7 @@ class Figure:
 
 
 def p95(values: list[float]) -> float:
-    """The smallest value that nineteen of twenty do not exceed (nearest rank): of 20 values the second largest."""
+    """The smallest value that nineteen of twenty do not exceed (nearest rank): of 20 values
+    the second largest.
+    """
     return sorted(values)[-(-95 * len(values) // 100) - 1]

@@ -1,9 +1,11 @@
-"""Memory of the dashboard on a home of many runs: with every page visited, and over an hour of live data, replayed faster than it was made.
+"""Memory of the dashboard on a home of many runs: with every page visited, and over an hour of live
+data, replayed faster than it was made.
 
-A replayed run writes what a trainer would in an hour (6 numbers a step, an epoch's end with its histograms and picture once a minute)
-while windows look on at Live. Memory with every page visited is told twice: right after the last page, and once the store has been left
-alone so long that it gives back what DuckDB had read (`Store.rest`). Growth: the highest of the last tenth over the highest of the tenth
-before the middle.
+A replayed run writes what a trainer would in an hour (6 numbers a step, an epoch's end with its
+histograms and picture once a minute) while windows look on at Live. Memory with every page visited
+is told twice: right after the last page, and once the store has been left alone so long that it
+gives back what DuckDB had read (`Store.rest`). Growth: the highest of the last tenth over the
+highest of the tenth before the middle.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
         begun_mb = round(process.memory_info().rss / 1e6)
         asyncio.run(_visit_all(address, scale.runs))
         told: dict[str, Any] = {"pages": len(pages.visits(scale.runs)), "runs": scale.runs}
-        reason = f"{begun_mb} MB before the first page: the libraries, and DuckDB with {scale.runs:,} runs"
+        reason = (
+            f"{begun_mb} MB before the first page: the libraries, and DuckDB with {scale.runs:,}"
+            " runs"
+        )
         yield Figure("memory_visited_mb", process.memory_info().rss / 1e6, told, reason)
         time.sleep(REST_SECONDS + TICKS)
         stage.wait_until_quiet(process)

@@ -1,8 +1,11 @@
-"""From a step made to a pixel changed: a real browser on the page of a run whose journal another process writes.
+"""From a step made to a pixel changed: a real browser on the page of a run whose journal another
+process writes.
 
-The page's sentence "step N of M" is watched in the browser (a mutation observer, with the browser's clock, which is this machine's):
-when N first stands there, the frame after it is drawn, and the chart of losses beside it came in the same refresh. The moment of step N is that of its journal line,
-which is written when the step's call ends. Each line of the journal that the page skips counts as seen with the next one.
+The page's sentence "step N of M" is watched in the browser (a mutation observer, with the browser's
+clock, which is this machine's): when N first stands there, the frame after it is drawn, and the
+chart of losses beside it came in the same refresh. The moment of step N is that of its journal
+line, which is written when the step's call ends. Each line of the journal that the page skips
+counts as seen with the next one.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ WATCH = r"""() => { window.seen = []; let last = -1;
     const look = () => { const found = document.body.innerText.match(/step ([\d\s\u2009\u202f,]+) of/);
         const step = found ? parseInt(found[1].replace(/\D/g, '')) : -1;
         if (step > last) { last = step; requestAnimationFrame(() => window.seen.push([step, Date.now() / 1000])); } };
-    new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true}); look(); }"""
+    new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true}); look(); }"""  # noqa: E501
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
@@ -66,26 +69,37 @@ def _seen(where: str, seconds: float) -> list[tuple[int, float]]:
         page = browser.new_page()
         page.goto(where)
         page.wait_for_function(DRAWN, arg=True, timeout=PATIENCE_MS)
-        page.wait_for_function("() => document.body.innerText.includes('step ')", timeout=PATIENCE_MS)
+        page.wait_for_function(
+            "() => document.body.innerText.includes('step ')", timeout=PATIENCE_MS
+        )
         page.evaluate(WATCH)
         time.sleep(seconds)
-        found: list[tuple[int, float]] = [(int(step), float(at)) for step, at in page.evaluate("window.seen")]
+        found: list[tuple[int, float]] = [
+            (int(step), float(at)) for step, at in page.evaluate("window.seen")
+        ]
         return found
 
 
 def _written(run: RunDir) -> list[tuple[int, float]]:
     """Last step of each call, and when its line was written."""
     calls: list[dict[str, Any]] = [
-        json.loads(line) for line in run.trainer_journal().read_bytes().splitlines() if b'"scalars"' in line
+        json.loads(line)
+        for line in run.trainer_journal().read_bytes().splitlines()
+        if b'"scalars"' in line
     ]
     return [
-        (call["first_step"] + len(call["wall_s"]) - 1, datetime.fromisoformat(call["at"]).timestamp())
+        (
+            call["first_step"] + len(call["wall_s"]) - 1,
+            datetime.fromisoformat(call["at"]).timestamp(),
+        )
         for call in calls
     ]
 
 
 def delays(written: list[tuple[int, float]], seen: list[tuple[int, float]]) -> list[float]:
-    """Of each line written while the page was watched: until it, or a later one, was on the screen."""
+    """Of each line written while the page was watched: until it, or a later one, was on the
+    screen.
+    """
     steps = [step for step, _ in seen]
     waited = []
     for step, at in written:

@@ -1,9 +1,11 @@
-"""A run that trains, as its owner sees it: a process that holds the run's journal and writes into it what a trainer would.
+"""A run that trains, as its owner sees it: a process that holds the run's journal and writes into
+it what a trainer would.
 
     python -m benchmarks.load.replay RUN_DIR --steps-per-s 100 --seconds 60 [--epoch-steps 1000]
 
-The run must have been submitted with `submitted`. Numbers are random walks, nothing is trained; the process ends by itself, or when
-the file STOP is there. `--faster F`: an hour of records in 1/F of an hour. Each call is written when its last step is due.
+The run must have been submitted with `submitted`. Numbers are random walks, nothing is trained; the
+process ends by itself, or when the file STOP is there. `--faster F`: an hour of records in 1/F of
+an hour. Each call is written when its last step is due.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ ACCELERATOR = "cpu"
 
 def free_name(home: Home) -> str:
     """Of a run that the home does not have yet."""
-    return f"quick-{1 + max((run_number(run.run_id) or 0 for run in home.run_dirs()), default=0):04d}"
+    return (
+        f"quick-{1 + max((run_number(run.run_id) or 0 for run in home.run_dirs()), default=0):04d}"
+    )
 
 
 def submitted(home: Home, name: str) -> RunDir:
@@ -64,7 +68,9 @@ def replaying(run: RunDir, *words: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def replay(run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, faster: float) -> None:
+def replay(
+    run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, faster: float
+) -> None:
     """Writes the run, to its end or until somebody stops it."""
     random, picture = np.random.default_rng(7), large_home.picture(np.random.default_rng(7))
     run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
@@ -76,7 +82,9 @@ def replay(run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, fa
         )
         run.announce()
         step, begin = 0, time.monotonic()
-        while (passed := time.monotonic() - begin) * faster < seconds and not run.stop_file.exists():
+        while (
+            passed := time.monotonic() - begin
+        ) * faster < seconds and not run.stop_file.exists():
             due = int(min(passed * faster, seconds) * steps_per_s)
             while step < due:
                 step = _write_call(run, writer, step, due, epoch_steps, random, picture)
@@ -93,10 +101,14 @@ def _write_call(
     random: np.random.Generator,
     picture: bytes,
 ) -> int:
-    """One call up to `due` at most, and the end of its epoch where it has come to it; the newest step."""
+    """One call up to `due` at most, and the end of its epoch where it has come to it; the
+    newest step.
+    """
     epoch = done // epoch_steps + 1
     last = min(due, epoch * epoch_steps)
-    records: list[journal.Record] = [large_home.call(journal.now(), epoch, done + 1, last - done, random)]
+    records: list[journal.Record] = [
+        large_home.call(journal.now(), epoch, done + 1, last - done, random)
+    ]
     if last == epoch * epoch_steps:
         (run.samples / f"epoch-{epoch:05d}.png").write_bytes(picture)
         records += large_home.end_of_epoch(journal.now(), epoch, epoch_steps, random)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """`rows`: step numbers of all stored runs; each run has `epochs` pictures; `sessions`: windows on one Live page."""
+    """`rows`: step numbers of all stored runs; each run has `epochs` pictures; `sessions`:
+    windows on one Live page.
+    """
 
     runs: int
     rows: int

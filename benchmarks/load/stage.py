@@ -74,7 +74,9 @@ def busy_seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def wait_until_quiet(process: psutil.Process, share: float = 0.15, patience_s: float = 60.0) -> None:
+def wait_until_quiet(
+    process: psutil.Process, share: float = 0.15, patience_s: float = 60.0
+) -> None:
     """Returns once the process takes less than this share of a core for a second."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:

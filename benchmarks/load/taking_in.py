@@ -1,7 +1,9 @@
-"""How fast journals come into the database, how large it becomes, and how long the questions of pages take.
+"""How fast journals come into the database, how large it becomes, and how long the questions of
+pages take.
 
-Ended runs: journals of numbers alone, taken in at once. A live run: calls of 50 steps with six numbers each are written and taken in one
-tick after the other, as an owner does four times a second; the figure is what these ticks could take in if nothing else were to do.
+Ended runs: journals of numbers alone, taken in at once. A live run: calls of 50 steps with six
+numbers each are written and taken in one tick after the other, as an owner does four times a
+second; the figure is what these ticks could take in if nothing else were to do.
 """
 
 from __future__ import annotations
@@ -52,17 +54,24 @@ def _megabytes(home: Home) -> float:
 
 def _live(home: Home, seconds: float) -> Figure:
     """Ticks at the pace of 2,000 steps/s; only the taking in is timed."""
-    run, random, store = replay.submitted(home, "quick-0001"), np.random.default_rng(1), Store(home.database)
+    run, random, store = (
+        replay.submitted(home, "quick-0001"),
+        np.random.default_rng(1),
+        Store(home.database),
+    )
     ingestor, per_tick = Ingestor(home, store), int(LIVE_STEPS_PER_S * TICK_SECONDS)
     busy, step = [], 0
     with JournalWriter(run.trainer_journal()) as writer:
         writer.write(
-            journal.AttemptStart(resume_step=0), journal.StatusChange(status="running", reason="training")
+            journal.AttemptStart(resume_step=0),
+            journal.StatusChange(status="running", reason="training"),
         )
         ingestor.catch_up()
         for _ in range(max(2, int(seconds / TICK_SECONDS))):
             for first in range(step + 1, step + per_tick + 1, large_home.STEPS_PER_CALL):
-                writer.write(large_home.call(journal.now(), 1, first, large_home.STEPS_PER_CALL, random))
+                writer.write(
+                    large_home.call(journal.now(), 1, first, large_home.STEPS_PER_CALL, random)
+                )
             step += per_tick
             begin = time.perf_counter()
             ingestor.catch_up_news()
@@ -70,12 +79,18 @@ def _live(home: Home, seconds: float) -> Figure:
     stored = int(store.rows("SELECT max(step) FROM scalars")[0][0])
     assert stored == step, f"{stored} of {step} steps were taken in"
     store.close()
-    told = {"steps": step, "rows_per_step": len(large_home.METRICS), "slowest_tick_s": round(max(busy), 3)}
+    told = {
+        "steps": step,
+        "rows_per_step": len(large_home.METRICS),
+        "slowest_tick_s": round(max(busy), 3),
+    }
     return Figure("ingest_steps_per_s", step / sum(busy), told)
 
 
 def queries(home: Home, scale: Scale) -> Iterator[Figure]:
-    """Every question that the five pages ask while each is visited by new sessions, none of them answered from memory."""
+    """Every question that the five pages ask while each is visited by new sessions, none of
+    them answered from memory.
+    """
     import os
 
     from gan_runtime.records.home import HOME_VARIABLE

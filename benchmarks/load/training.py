@@ -1,10 +1,12 @@
 """What open Live pages cost a training on the same cores, and what they cost the dashboard.
 
-A real run (the quick preset's networks and, as there, the precision that this processor can; TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,
-one … Its speed in each turn is read from its journal: steps from one line to a later one, over the time between their writing.
-Each turn with windows is compared with the mean of the turns without any before and after it. One window takes less than a turn differs from the
-next one, so it has more turns. The windows are processes of this machine too; on another one
-they would take nothing from the training, so the figures are on the safe side.
+A real run (the quick preset's networks and, as there, the precision that this processor can;
+TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,
+one … Its speed in each turn is read from its journal: steps from one line to a later one, over the
+time between their writing. Each turn with windows is compared with the mean of the turns without
+any before and after it. One window takes less than a turn differs from the next one, so it has more
+turns. The windows are processes of this machine too; on another one they would take nothing from
+the training, so the figures are on the safe side.
 """
 
 from __future__ import annotations
@@ -56,7 +58,10 @@ def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> 
 
 
 def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> list[Figure]:
-    speeds: dict[int, list[tuple[float, float, float]]] = {1: [], scale.sessions: []}  # before, beside, after
+    speeds: dict[int, list[tuple[float, float, float]]] = {
+        1: [],
+        scale.sessions: [],
+    }  # before, beside, after
     crowds: dict[int, dict[str, Any]] = {}
     before = steps_per_s(run, scale.seconds / 2)
     for sessions in _order(scale):
@@ -71,7 +76,10 @@ def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> 
         speeds[sessions].append((before, beside, after))
         before = after
     names = dict(zip(speeds, ("one_page_slows", "thirty_pages_slow"), strict=True))
-    return [_figure(names[sessions], sessions, turns, crowds[sessions]) for sessions, turns in speeds.items()]
+    return [
+        _figure(names[sessions], sessions, turns, crowds[sessions])
+        for sessions, turns in speeds.items()
+    ]
 
 
 def _order(scale: Scale) -> list[int]:
@@ -106,9 +114,10 @@ def _newest_call(run: RunDir) -> tuple[int, float]:
     for line in reversed(lines):
         if b'"kind":"scalars"' in line and line.startswith(b"{"):
             call = json.loads(line)
-            return call["first_step"] + len(call["wall_s"]) - 1, datetime.fromisoformat(
-                call["at"]
-            ).timestamp()
+            return (
+                call["first_step"] + len(call["wall_s"]) - 1,
+                datetime.fromisoformat(call["at"]).timestamp(),
+            )
     return 0, 0.0
 
 

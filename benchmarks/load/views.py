@@ -1,10 +1,16 @@
-"""How long the first view of a page takes on a home of many runs, what it weighs, and the start of the process.
+"""How long the first view of a page takes on a home of many runs, what it weighs, and the start of
+the process.
 
-A view is a new window of one browser on the page's address, until its first screen is drawn: the page's script has ended, its title is there, nothing stands for what is still to come, and
-every chart, table and picture that reaches into a window of 1280 × 720 is drawn. What lies below may come later (dashboard/rendering.py); `whole_page_median_s` is until all of the page is drawn, from the same beginning.
-The browser is Chromium with a profile on disk, as a person has it: it has seen the dashboard's own script and style before, and keeps them and what it has compiled of them. Payload: what the
-WebSocket and the pictures weigh, of the first screen and of the whole page after it. A browser is sent large parts that both have once; this count has them twice.
-In turns with our pages comes one of Streamlit with a single line: what the machine and Streamlit take by themselves. Targets are multiples of it. The start is the median of several.
+A view is a new window of one browser on the page's address, until its first screen is drawn: the
+page's script has ended, its title is there, nothing stands for what is still to come, and every
+chart, table and picture that reaches into a window of 1280 × 720 is drawn. What lies below may come
+later (dashboard/rendering.py); `whole_page_median_s` is until all of the page is drawn, from the
+same beginning. The browser is Chromium with a profile on disk, as a person has it: it has seen the
+dashboard's own script and style before, and keeps them and what it has compiled of them. Payload:
+what the WebSocket and the pictures weigh, of the first screen and of the whole page after it. A
+browser is sent large parts that both have once; this count has them twice. In turns with our pages
+comes one of Streamlit with a single line: what the machine and Streamlit take by themselves.
+Targets are multiples of it. The start is the median of several.
 """
 
 from __future__ import annotations
@@ -40,7 +46,7 @@ DRAWN = f"""whole => {{
     const parts = document.querySelectorAll('[data-testid="stVegaLiteChart"], [data-testid="stDataFrame"]');
     return [...parts].filter(counts).every(part => part.querySelector('canvas, svg'))
         && [...document.images].filter(counts).every(image => image.complete);
-}}"""
+}}"""  # noqa: E501
 WINDOW = ViewportSize(width=1280, height=720)
 PATIENCE_MS = 60_000.0
 WITH_A_REST = ("run", "compare", "compare/curves")  # whose first screen comes alone
@@ -64,10 +70,15 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
     # Playwright's own loop runs in this thread.
     with chromium() as context, ThreadPoolExecutor(1) as aside:
         yield _start(context, home, scale.starts)
-        with stage.served(home) as (process, address), stage.served(home, BARE_PAGE) as (_, bare_address):
+        with (
+            stage.served(home) as (process, address),
+            stage.served(home, BARE_PAGE) as (_, bare_address),
+        ):
             seconds_of_view(context, address)
             stage.wait_until_quiet(process)
-            pages_seen = {page: f"{address}/{path_of(page)}?{query}" for page, query in queries.items()}
+            pages_seen = {
+                page: f"{address}/{path_of(page)}?{query}" for page, query in queries.items()
+            }
             pages_seen["bare"] = bare_address
             views: dict[str, list[View]] = {page: [] for page in pages_seen}
             for _ in range(scale.visits):
@@ -82,7 +93,9 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
 
 
 def _start(context: BrowserContext, home: Home, starts: int) -> Figure:
-    """The median: a start takes what else runs for seconds, and the first one reads its files from the disk."""
+    """The median: a start takes what else runs for seconds, and the first one reads its files
+    from the disk.
+    """
     tries, views = list[float](), list[float]()
     for _ in range(starts):
         begin = time.perf_counter()
@@ -128,7 +141,9 @@ def chromium() -> Iterator[BrowserContext]:
 
 
 def seconds_of_view(context: BrowserContext, where: str, begin: float | None = None) -> View:
-    """In a window that is closed again; from `begin` on the clock `time.perf_counter`, or from when the address is asked for."""
+    """In a window that is closed again; from `begin` on the clock `time.perf_counter`, or
+    from when the address is asked for.
+    """
     page = context.new_page()
     begin = time.perf_counter() if begin is None else begin
     page.goto(where)
@@ -153,4 +168,6 @@ async def _payload(address: str, page: str, query: str) -> Figure:
         "server_s": round(first.seconds, 3),
         "whole_page_server_s": round(sum(visit.seconds for visit in visits), 3),
     }
-    return Figure(f"payload_{page}_mb", (sum(visit.payload for visit in visits) + media) / 1e6, told)
+    return Figure(
+        f"payload_{page}_mb", (sum(visit.payload for visit in visits) + media) / 1e6, told
+    )

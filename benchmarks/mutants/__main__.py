@@ -1,6 +1,7 @@
 """python -m benchmarks.mutants SEED COUNT: judges the last commit, in a clone of it.
 
-A run that is ended early goes on with the same command: cosmic-ray's session stays in the temporary folder.
+A run that is ended early goes on with the same command: cosmic-ray's session stays in the temporary
+folder.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def main() -> None:
                 "commit": commit,
                 "date": begin.isoformat(timespec="seconds"),
                 "minutes": round((datetime.now(UTC) - begin).total_seconds() / 60),
-                "machine": f"{facts['cpu_model']}, {facts['cores']} cores, load {load:.1f} at the start",
+                "machine": (
+                    f"{facts['cpu_model']}, {facts['cores']} cores, load {load:.1f} at the start"
+                ),
                 "drawn": count,
             }
             page.keep(page.outcomes(session), run)
@@ -56,7 +59,9 @@ def _prepare(copy: Path, session: Path, seed: int, count: int) -> None:
 
 def _run(*command: str | Path, cwd: Path = REPOSITORY) -> str:
     tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(command, cwd=cwd, env=tools, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=cwd, env=tools, stdout=subprocess.PIPE, text=True, check=True
+    )
     return done.stdout.strip()
 
 

@@ -1,6 +1,8 @@
-"""benchmarks/results/mutants.jsonl, from a session of cosmic-ray, and docs/mutants.md from it; no figure is typed by hand.
+"""benchmarks/results/mutants.jsonl, from a session of cosmic-ray, and docs/mutants.md from it; no
+figure is typed by hand.
 
-python -m benchmarks.mutants.page    writes the page once more, when cosmic-ray.toml says what a survivor means
+python -m benchmarks.mutants.page    writes the page once more, when cosmic-ray.toml says what a
+survivor means
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ A mutant is the training core with one small change: another operator, a number 
 changes are cosmic-ray's; the places are drawn at random, with a seed, from the files that `benchmarks/mutants/cosmic-ray.toml`
 lists. A mutant is noticed when a test about its file fails, or when the tests do not end (which counts for `make test-all` only).
 The tests about a file are those that the same table names, not the whole suite, so each share is a lower bound.
-"""
+"""  # noqa: E501
 
 
 def outcomes(session: Path) -> list[Record]:
@@ -35,7 +37,11 @@ def outcomes(session: Path) -> list[Record]:
     from cosmic_ray.work_item import WorkerOutcome
 
     with use_db(session) as work:
-        tried = [pair for pair in work.completed_work_items if pair[1].worker_outcome == WorkerOutcome.NORMAL]
+        tried = [
+            pair
+            for pair in work.completed_work_items
+            if pair[1].worker_outcome == WorkerOutcome.NORMAL
+        ]
     records = [outcome(item.mutations[0], result) for item, result in tried]
     return sorted(records, key=lambda record: (record["path"], record["line"], record["after"]))
 
@@ -43,16 +49,31 @@ def outcomes(session: Path) -> list[Record]:
 def outcome(change: Any, result: Any) -> Record:
     """Of one change. `by`: the first test that failed, or SURVIVED, or HUNG."""
     lines = result.diff.splitlines()[3:]  # after the names of the files
-    before, after = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+    before, after = (
+        "\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+"
+    )
     test = result.output.rpartition(NOTICED)[2].strip()
-    by = SURVIVED if result.test_outcome == SURVIVED else test if test.startswith("tests/") else HUNG
-    place = {"path": str(change.module_path), "line": change.start_pos[0], "before": before, "after": after}
+    by = (
+        SURVIVED if result.test_outcome == SURVIVED else test if test.startswith("tests/") else HUNG
+    )
+    place = {
+        "path": str(change.module_path),
+        "line": change.start_pos[0],
+        "before": before,
+        "after": after,
+    }
     return {"kind": "mutant", **place, "operator": change.operator_name, "by": by}
 
 
 def keep(mutants: list[Record], run: Record) -> None:
-    """Stores outcomes in the place of those of the last run, of which the counts stay, and writes the page."""
-    runs = [record for record in stored() if record["kind"] == "run" and record["commit"] != run["commit"]]
+    """Stores outcomes in the place of those of the last run, of which the counts stay, and
+    writes the page.
+    """
+    runs = [
+        record
+        for record in stored()
+        if record["kind"] == "run" and record["commit"] != run["commit"]
+    ]
     records = [*mutants, *runs, {"kind": "run", **run, "counts": counts(mutants)}]
     RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     PAGE.write_text(text(records), encoding="utf-8")
@@ -66,7 +87,11 @@ def stored() -> list[Record]:
 def counts(mutants: list[Record]) -> list[int]:
     """See COUNTS; `make test-all` runs the tests of `make test` too."""
     noticed = [mutant["by"] for mutant in mutants if mutant["by"] != SURVIVED]
-    return [len(mutants), len(noticed), sum(by != HUNG and not by.startswith(FULL) for by in noticed)]
+    return [
+        len(mutants),
+        len(noticed),
+        sum(by != HUNG and not by.startswith(FULL) for by in noticed),
+    ]
 
 
 def text(records: list[Record]) -> str:
@@ -74,13 +99,16 @@ def text(records: list[Record]) -> str:
     mutants = [record for record in records if record["kind"] == "mutant"]
     paths = sorted({mutant["path"] for mutant in mutants})
     files = (
-        (_file(path), *counts([mutant for mutant in mutants if mutant["path"] == path])) for path in paths
+        (_file(path), *counts([mutant for mutant in mutants if mutant["path"] == path]))
+        for path in paths
     )
     survivors = (_survivor(mutant) for mutant in mutants if mutant["by"] == SURVIVED)
     return "\n".join(
         (
             INTRODUCTION,
-            _table(("Run", *COUNTS, "Machine"), (_run(run) for run in records if run["kind"] == "run")),
+            _table(
+                ("Run", *COUNTS, "Machine"), (_run(run) for run in records if run["kind"] == "run")
+            ),
             "## By file, in the last run\n",
             _table(("File", *COUNTS), files),
             "## What no test noticed\n",

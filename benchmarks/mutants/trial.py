@@ -1,6 +1,8 @@
-"""python -m benchmarks.mutants.trial: the command that cosmic-ray runs, in a copy of the repository, for each change.
+"""python -m benchmarks.mutants.trial: the command that cosmic-ray runs, in a copy of the
+repository, for each change.
 
-Runs the tests about the changed file, those of `make test` first, until one fails, and prints its name.
+Runs the tests about the changed file, those of `make test` first, until one fails, and prints its
+name.
 """
 
 from __future__ import annotations
@@ -24,15 +26,21 @@ def table(name: str) -> dict[str, Any]:
 
 
 def tests_about(changed: list[str], root: Path) -> list[str]:
-    """Those of `make test`, then those that only `make test-all` has; about all files if none is changed."""
+    """Those of `make test`, then those that only `make test-all` has; about all files if none
+    is changed.
+    """
     about = table("tests")
-    tests = dict.fromkeys(test for path in changed or about for test in about[path.removeprefix(PACKAGE)])
+    tests = dict.fromkeys(
+        test for path in changed or about for test in about[path.removeprefix(PACKAGE)]
+    )
     places = [suite + test for suite in (QUICK, FULL) for test in tests]
     return [place for place in places if (root / place).exists()]
 
 
 class FirstFailure:
-    """A plugin of pytest: runs the files in the given order, not the slowest first, and keeps the first test that failed."""
+    """A plugin of pytest: runs the files in the given order, not the slowest first, and keeps
+    the first test that failed.
+    """
 
     def __init__(self, files: list[str]) -> None:
         self.test, self._files = "", files
@@ -49,8 +57,12 @@ class FirstFailure:
 
 
 def main() -> int:
-    """For cosmic-ray: 0 if no test noticed. A test that is only too slow for `make test` noticed nothing."""
-    changed = subprocess.run(["git", "diff", "--name-only"], capture_output=True, text=True, check=True)
+    """For cosmic-ray: 0 if no test noticed. A test that is only too slow for `make test`
+    noticed nothing.
+    """
+    changed = subprocess.run(
+        ["git", "diff", "--name-only"], capture_output=True, text=True, check=True
+    )
     files = tests_about(changed.stdout.split(), Path())
     failure = FirstFailure(files)
     code = pytest.main(["-x", "--tb=line", *files], plugins=[failure])

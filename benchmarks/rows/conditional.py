@@ -1,7 +1,8 @@
-"""A conditional DCGAN of 64 × 64 RGB pictures: our trainer against the same networks in plain Keras.
+"""A conditional DCGAN of 64 × 64 RGB pictures: our trainer against the same networks in plain
+Keras.
 
-Both precisions are in one rotation. As in the row `training`, ours is a whole run, the peer trains and does
-nothing else, and the default rounds cover an epoch with its probe and checkpoint.
+Both precisions are in one rotation. As in the row `training`, ours is a whole run, the peer trains
+and does nothing else, and the default rounds cover an epoch with its probe and checkpoint.
 """
 
 from __future__ import annotations
@@ -35,4 +36,6 @@ def compare(report: Report, turns: dict[str, list[Turn]], ending: str = "") -> N
     for precision in PRECISIONS:
         ours, keras = turns[f"ours {precision}"], turns[f"keras {precision}"]
         ratios, of_totals = speed_ratios(ours, keras), speed_ratio_of_totals(ours, keras)
-        report.spread("figure", f"over_keras_{precision}{ending}", spread(ratios), of_totals=of_totals)
+        report.spread(
+            "figure", f"over_keras_{precision}{ending}", spread(ratios), of_totals=of_totals
+        )

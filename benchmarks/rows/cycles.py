@@ -1,4 +1,6 @@
-"""The compiler's cycles of a step on a TPU v3-8: ours beside plain Keras on JAX. An estimate: no TPU is used, so no machine is timed.
+"""The compiler's cycles of a step on a TPU v3-8: ours beside plain Keras on JAX.
+
+An estimate: no TPU is used, so no machine is timed.
 
 Then an epoch of CERN's 3DGAN at full size on the machines on which its authors measured it:
 how good such estimates are.
@@ -22,7 +24,9 @@ EPOCH, EPOCH_OF_KERAS = "shower_epoch_s", "shower_epoch_of_keras"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Both sides at batch 512, ours at the paper's other batches and in float32, and the dearest operations of both."""
+    """Both sides at batch 512, ours at the paper's other batches and in float32, and the
+    dearest operations of both.
+    """
     del effort  # what the compiler says does not vary
     programs = [
         ("keras", BATCH, PRECISION),
@@ -45,7 +49,9 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def epochs(report: Report, answers: Answers) -> None:
-    """Both sides on each machine, each as soon as it is known, and the dearest operations of ours."""
+    """Both sides on each machine, each as soon as it is known, and the dearest operations of
+    ours.
+    """
     found = {}
     for topology in estimates.MACHINES:
         for side in estimates.PROGRAMS:
@@ -71,7 +77,11 @@ def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
         ]
     )
     epoch_s = one.epoch_s(plan.steps_per_epoch(plan.point), plan.spec.steps_per_loop)
-    facts = {"epoch_s": epoch_s, "share_of_memory": one.share_of_memory, "compile_s": one.compile_seconds}
+    facts = {
+        "epoch_s": epoch_s,
+        "share_of_memory": one.share_of_memory,
+        "compile_s": one.compile_seconds,
+    }
     report.add(estimates.KIND, side=side, topology=topology, **facts, **numbers(one))
     if topology == TOPOLOGY:
         add_dearest(report, "epoch_operation", side, one)

@@ -1,7 +1,8 @@
-"""The cost of growth: seconds per step against the global batch and the number of simulated replicas, on the same cores.
+"""The cost of growth: seconds per step against the global batch and the number of simulated
+replicas, on the same cores.
 
-Each cell is a process of its own with the bare engine, bfloat16, timed step by step; the order of the cells is mixed, so that
-a drift of the machine does not look like growth.
+Each cell is a process of its own with the bare engine, bfloat16, timed step by step; the order of
+the cells is mixed, so that a drift of the machine does not look like growth.
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ def measure(report: Report, effort: Effort) -> None:
     cells = list(itertools.product(BATCHES, REPLICAS))
     random.Random(1).shuffle(cells)
     for batch, replicas in cells:
-        options = ["--batch", str(batch), "--steps", str(effort.steps), "--set", f"replicas={replicas}"]
+        options = [
+            "--batch",
+            str(batch),
+            "--steps",
+            str(effort.steps),
+            "--set",
+            f"replicas={replicas}",
+        ]
         answer = answer_of(["-m", "benchmarks.engine_side", *options])
-        report.add("cell", batch=batch, replicas=replicas, step_s=answer["step_s"], steps=effort.steps)
+        report.add(
+            "cell", batch=batch, replicas=replicas, step_s=answer["step_s"], steps=effort.steps
+        )

@@ -1,4 +1,6 @@
-"""How long a step waits for its images: the share of input in a profile of the bare engine's steps."""
+"""How long a step waits for its images: the share of input in a profile of the bare engine's
+steps.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def add_share(report: Report, effort: Effort, data: str) -> None:
 
 
 def share_of(effort: Effort, data: str) -> dict[str, float]:
-    """Category → share of one profile of `effort.steps` steps. Raises NotMeasuredError when it is empty."""
+    """Category → share of one profile of `effort.steps` steps.
+
+    Raises NotMeasuredError when it is empty.
+    """
     options = ["--data", data, "--batch", str(effort.batch), "--images", str(effort.images)]
     answer = answer_of(["-m", "benchmarks.engine_side", *options, "--profile", str(effort.steps)])
     if not answer["shares"]:

@@ -1,7 +1,9 @@
-"""A model that is fed with its own frames: map-reduce over two simulated cores against the whole frame at once, on the same cores of this machine.
+"""A model that is fed with its own frames: map-reduce over two simulated cores against the whole
+frame at once, on the same cores of this machine.
 
-Each side has a process of its own, as the job `iterate` sets it up, with both engines in one rotation. The whole frame may use every thread of
-the machine, and is filled up from 80 × 192 to 128 × 192 pixels, as many as the six tiles of 64 have.
+Each side has a process of its own, as the job `iterate` sets it up, with both engines in one
+rotation. The whole frame may use every thread of the machine, and is filled up from 80 × 192 to 128
+× 192 pixels, as many as the six tiles of 64 have.
 """
 
 from __future__ import annotations
@@ -29,10 +31,14 @@ def commands(effort: Effort) -> dict[str, list[str]]:
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Frames a second of all sides, and how fast map-reduce is beside the whole frame with each engine."""
+    """Frames a second of all sides, and how fast map-reduce is beside the whole frame with
+    each engine.
+    """
     turns = effort.turns(commands(effort), report.turn)
     report.rates(turns, 1, "frames/s")
     for engine in ENGINES:
         whole, tiled = (turns[f"{way} {engine}"] for way in COMPARED)
         ratios, of_totals = speed_ratios(tiled, whole), speed_ratio_of_totals(tiled, whole)
-        report.spread("figure", f"map_reduce_over_whole_{engine}", spread(ratios), of_totals=of_totals)
+        report.spread(
+            "figure", f"map_reduce_over_whole_{engine}", spread(ratios), of_totals=of_totals
+        )

@@ -1,7 +1,8 @@
-"""How much of the machine a step uses: its operations per second against those of a large matrix product and convolution.
+"""How much of the machine a step uses: its operations per second against those of a large matrix
+product and convolution.
 
-All three take turns, in bfloat16 and through the same library. The operations of a step are computed from the layers' shapes
-(flops.py); the machine's rate is the higher of its two.
+All three take turns, in bfloat16 and through the same library. The operations of a step are
+computed from the layers' shapes (flops.py); the machine's rate is the higher of its two.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def measure(report: Report, effort: Effort) -> None:
     for figure, yardsticks in YARDSTICKS.items():
         shares = [
             step / max(others)
-            for step, *others in zip(rates["step"], *(rates[name] for name in yardsticks), strict=True)
+            for step, *others in zip(
+                rates["step"], *(rates[name] for name in yardsticks), strict=True
+            )
         ]
         of_totals = totals["step"] / max(totals[name] for name in yardsticks)
         report.spread("figure", figure, spread(shares), of_totals=of_totals)

@@ -1,9 +1,11 @@
-"""What journal, probes and checkpoints cost together: a whole run against the bare engine, over whole epochs, in turns.
+"""What journal, probes and checkpoints cost together: a whole run against the bare engine, over
+whole epochs, in turns.
 
-Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real run. The run is timed by
-the wall, with the time between its host calls and at the ends of epochs; the bare engine makes the same calls and nothing
-else. The cost has two parts: within epochs (median over the turns), and the ends of epochs (seconds beyond what their
-turn's steps take, median over the ends; all are listed). "Of totals" is all seconds of whole epochs, and decides.
+Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real
+run. The run is timed by the wall, with the time between its host calls and at the ends of epochs;
+the bare engine makes the same calls and nothing else. The cost has two parts: within epochs (median
+over the turns), and the ends of epochs (seconds beyond what their turn's steps take, median over
+the ends; all are listed). "Of totals" is all seconds of whole epochs, and decides.
 """
 
 from __future__ import annotations
@@ -19,14 +21,21 @@ PRECISION = "mixed_bfloat16"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """The share of the bare time; `effort.rounds` is the number of EPOCHS here, `effort.steps` the steps of a turn."""
+    """The share of the bare time; `effort.rounds` is the number of EPOCHS here,
+    `effort.steps` the steps of a turn.
+    """
     epoch = effort.images // effort.batch
-    commands = {"run": effort.run("trainer_side", PRECISION), "engine": effort.run("engine_side", PRECISION)}
+    commands = {
+        "run": effort.run("trainer_side", PRECISION),
+        "engine": effort.run("engine_side", PRECISION),
+    }
     with child_sides(commands) as sides:
         full, bare, ends = turns_of(report, sides["run"], sides["engine"], effort, epoch)
     found = overhead(full, bare, ends, epoch)
     ends_s = [
-        round(f.seconds - f.steps * b.step_s, 3) for f, b, last in zip(full, bare, ends, strict=True) if last
+        round(f.seconds - f.steps * b.step_s, 3)
+        for f, b, last in zip(full, bare, ends, strict=True)
+        if last
     ]
     report.rates({"run": full, "engine": bare}, effort.batch)
     report.add(
@@ -44,7 +53,9 @@ def measure(report: Report, effort: Effort) -> None:
 def turns_of(
     report: Report, run: Side, engine: Side, effort: Effort, epoch: int
 ) -> tuple[list[Turn], list[Turn], list[bool]]:
-    """Pairs of turns until the run has ended `effort.rounds` more epochs; whether each ended one."""
+    """Pairs of turns until the run has ended `effort.rounds` more epochs; whether each ended
+    one.
+    """
     done = run.turn(WARM_UP_STEPS).steps
     engine.turn(WARM_UP_STEPS)
     full: list[Turn] = []

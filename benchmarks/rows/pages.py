@@ -1,4 +1,6 @@
-"""How long every page takes on a store of 200 runs and 5 million step numbers; benchmarks/pages.py says what is timed."""
+"""How long every page takes on a store of 200 runs and 5 million step numbers;
+benchmarks/pages.py says what is timed.
+"""
 
 from __future__ import annotations
 

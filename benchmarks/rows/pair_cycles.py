@@ -1,4 +1,6 @@
-"""The compiler's cycles of a step of Pix2Pix at full size on a TPU v3-8: ours beside plain Keras on JAX. An estimate, like those of `cycles`."""
+"""The compiler's cycles of a step of Pix2Pix at full size on a TPU v3-8: ours beside plain
+Keras on JAX. An estimate, like those of `cycles`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report as reports
 
 BATCH, OF_KERAS, PER_REPLICA = 64, "pair_cycles_of_keras", "ours_per_replica"
-# Program and side of cycles_side.py. Batch norm goes over all cores in the first two; in the last each core
-# normalises its own share.
+# Program and side of cycles_side.py. Batch norm goes over all cores in the first two; in the last
+# each core normalises its own share.
 SIDES = {
     "ours": ("pairs", "ours"),
     "keras": ("pairs", "keras"),
@@ -28,13 +30,17 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def pairs(report: Report, answers: Answers) -> None:
-    """The programs of SIDES; of the two that do the same mathematics the figure, and their dearest operations."""
+    """The programs of SIDES; of the two that do the same mathematics the figure, and their
+    dearest operations.
+    """
     found = {}
     for name, (program, side) in SIDES.items():
         try:
             found[name] = one = answers.of(program, side, TOPOLOGY, BATCH, PRECISION)
         except NotMeasuredError as error:
-            report.not_measured(f"pair_cycles_{name}" if name == PER_REPLICA else OF_KERAS, f"{error}.")
+            report.not_measured(
+                f"pair_cycles_{name}" if name == PER_REPLICA else OF_KERAS, f"{error}."
+            )
             continue
         report.add("pair_cycles", side=name, batch=BATCH, precision=PRECISION, **numbers(one))
         if name != PER_REPLICA:

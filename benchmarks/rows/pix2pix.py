@@ -1,9 +1,12 @@
-"""KIT's Pix2Pix, cut down to 16 channels and tiles of 64 pixels: our trainer against the same networks in plain Keras.
+"""KIT's Pix2Pix, cut down to 16 channels and tiles of 64 pixels: our trainer against the same
+networks in plain Keras.
 
-Both precisions are in one rotation. As in the row `training`, ours is a whole run; it streams whole frames of 80 × 192 pixels from
-memory-mapped files and cuts its tiles out of them on the device. The peer (benchmarks/keras_pix2pix.py) trains on tiles that
-stay where they are, and does nothing else. The default rounds cover three epochs with their probes and checkpoints. In the first
-one the frames come from the disk, later the system has them in its cache; what the first alone comes to is told beside.
+Both precisions are in one rotation. As in the row `training`, ours is a whole run; it streams whole
+frames of 80 × 192 pixels from memory-mapped files and cuts its tiles out of them on the device. The
+peer (benchmarks/keras_pix2pix.py) trains on tiles that stay where they are, and does nothing else.
+The default rounds cover three epochs with their probes and checkpoints. In the first one the frames
+come from the disk, later the system has them in its cache; what the first alone comes to is told
+beside.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ def measure(report: Report, effort: Effort) -> None:
     report.rates(turns, effort.batch)
     conditional.compare(report, turns)
     first_epoch = {
-        side: of_side[: effort.images // (effort.steps * effort.batch)] for side, of_side in turns.items()
+        side: of_side[: effort.images // (effort.steps * effort.batch)]
+        for side, of_side in turns.items()
     }
     conditional.compare(report, first_epoch, "_first_epoch")

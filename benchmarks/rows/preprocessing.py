@@ -1,9 +1,12 @@
-"""Showers that are converted anew in each epoch, as in the talk, against showers that are converted once (shower_set.py).
+"""Showers that are converted anew in each epoch, as in the talk, against showers that are converted
+once (shower_set.py).
 
-First only reading: batches of the full grid as values, float32, both sides out of the system's cache and not from the disk, so it is the
-work that is compared. The file is not packed; that would cost more to read. Then training, of the small networks on the small grid: turn by
-turn, and how long a step waits for its showers in a profile. Rows are read ahead, so where a step takes longer than its rows nothing waits, and what
-converting costs is the cores that it takes from the step. Last, how many showers are simulated in a second, on one core.
+First only reading: batches of the full grid as values, float32, both sides out of the system's
+cache and not from the disk, so it is the work that is compared. The file is not packed; that would
+cost more to read. Then training, of the small networks on the small grid: turn by turn, and how
+long a step waits for its showers in a profile. Rows are read ahead, so where a step takes longer
+than its rows nothing waits, and what converting costs is the cores that it takes from the step.
+Last, how many showers are simulated in a second, on one core.
 """
 
 from __future__ import annotations
@@ -72,7 +75,8 @@ def measure(report: Report, effort: Effort) -> None:
 def compare_training(report: Report, effort: Effort) -> None:
     """How many showers a second the bare engine trains on, on each side."""
     commands = {
-        f"training, {name}": effort.run("engine_side", PRECISION, data=data) for name, data in DATA.items()
+        f"training, {name}": effort.run("engine_side", PRECISION, data=data)
+        for name, data in DATA.items()
     }
     report.rates(effort.turns(commands, report.turn), effort.batch)
 

@@ -1,7 +1,8 @@
 """Our trainer against a script that is no part of this project: --referee SCRIPT.
 
-It is started anew for each turn, SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N, and prints one JSON
-line whose `images_per_s` is that of its median step. So there is no ratio of totals: a slow step of a referee is not seen.
+It is started anew for each turn, SCRIPT --engine tf|torch --precision float32|bf16 --batch N
+--steps N, and prints one JSON line whose `images_per_s` is that of its median step. So there is no
+ratio of totals: a slow step of a referee is not seen.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ SPOKEN = {"mixed_bfloat16": "bf16"}  # the precisions that a referee calls other
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Ours over the referee, turn by turn, in both precisions and with each framework that is installed."""
+    """Ours over the referee, turn by turn, in both precisions and with each framework that is
+    installed.
+    """
     if effort.referee is None:
         raise NotMeasuredError("there is no referee: name one with --referee SCRIPT")
     report.add("facts", sha256=hashlib.sha256(effort.referee.read_bytes()).hexdigest())
@@ -34,7 +37,9 @@ def measure(report: Report, effort: Effort) -> None:
         for precision in PRECISIONS
         for engine in engines
     ]
-    commands = {f"ours {precision}": effort.run("trainer_side", precision) for precision in PRECISIONS}
+    commands = {
+        f"ours {precision}": effort.run("trainer_side", precision) for precision in PRECISIONS
+    }
     turns = effort.turns(commands, report.turn, *referees)
     report.rates(turns, effort.batch)
     for referee in referees:

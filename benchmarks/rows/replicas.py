@@ -1,4 +1,6 @@
-"""Eight simulated replicas against one: two whole runs of ours on the same global batch, turn by turn."""
+"""Eight simulated replicas against one: two whole runs of ours on the same global batch, turn
+by turn.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ PRECISION = "mixed_bfloat16"
 def measure(report: Report, effort: Effort) -> None:
     """How many times as fast 8 replicas are as one."""
     commands = {
-        f"replicas {count}": effort.run("trainer_side", PRECISION, f"replicas={count}") for count in (1, 8)
+        f"replicas {count}": effort.run("trainer_side", PRECISION, f"replicas={count}")
+        for count in (1, 8)
     }
     turns = effort.turns(commands, report.turn)
     report.rates(turns, effort.batch)

@@ -1,8 +1,10 @@
-"""CERN's 3DGAN, cut down to 17 × 17 × 25 cells and 4 channels: our trainer against plain Keras, and 8 simulated replicas against one.
+"""CERN's 3DGAN, cut down to 17 × 17 × 25 cells and 4 channels: our trainer against plain Keras, and
+8 simulated replicas against one.
 
-All sides are in one rotation. As in the row `training`, ours is a whole run; it streams its showers from memory-mapped files. The peer
-(benchmarks/keras_showers.py) trains and does nothing else. With the default rounds no epoch ends within the turns. Then the memory of one
-whole run of the authors' networks, each step on 8 showers one after another, with its probe, samples and checkpoint.
+All sides are in one rotation. As in the row `training`, ours is a whole run; it streams its showers
+from memory-mapped files. The peer (benchmarks/keras_showers.py) trains and does nothing else. With
+the default rounds no epoch ends within the turns. Then the memory of one whole run of the authors'
+networks, each step on 8 showers one after another, with its probe, samples and checkpoint.
 """
 
 from __future__ import annotations

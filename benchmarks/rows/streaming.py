@@ -1,9 +1,11 @@
-"""What it costs to stream rows from memory-mapped files, and how long a streamed step waits for them.
+"""What it costs to stream rows from memory-mapped files, and how long a streamed step waits for
+them.
 
-A conditional `dcgan` of 64 × 64 RGB pictures that streams trains against one whose rows lie in memory, both
-whole runs, turn by turn; the waiting is read from a profile of the bare engine. The files were dropped from
-the system's cache before, so that rows come from the disk until it holds them again. With the default
-rounds no epoch ends within the turns: its end would cost both sides the same.
+A conditional `dcgan` of 64 × 64 RGB pictures that streams trains against one whose rows lie in
+memory, both whole runs, turn by turn; the waiting is read from a profile of the bare engine. The
+files were dropped from the system's cache before, so that rows come from the disk until it holds
+them again. With the default rounds no epoch ends within the turns: its end would cost both sides
+the same.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ def commands(effort: Effort) -> dict[str, list[str]]:
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """The share of a step that streaming costs, and the share of input in a profile of streamed steps."""
+    """The share of a step that streaming costs, and the share of input in a profile of
+    streamed steps.
+    """
     turns = effort.turns(commands(effort), report.turn)
     report.rates(turns, effort.batch)
     compare(report, turns["resident"], turns["streamed"])

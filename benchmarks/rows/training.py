@@ -1,8 +1,9 @@
-"""Our trainer against a plain Keras loop and a PyTorch loop, in both precisions, all in one rotation.
+"""Our trainer against a plain Keras loop and a PyTorch loop, in both precisions, all in one
+rotation.
 
-Ours is a whole run (trainer_side.py) with journal and probes on; the peers train and do nothing else. The default
-rounds cover an epoch of MNIST with its probe and checkpoint: the median of the turns is about steady steps, the ratio of
-totals charges the epoch's end in full.
+Ours is a whole run (trainer_side.py) with journal and probes on; the peers train and do nothing
+else. The default rounds cover an epoch of MNIST with its probe and checkpoint: the median of the
+turns is about steady steps, the ratio of totals charges the epoch's end in full.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def measure(report: Report, effort: Effort) -> None:
     """Rates of all sides, and the ratios that have targets."""
     peers = [who for who in MODULES if who != "torch" or importlib.util.find_spec("torch")]
     commands = {
-        _side(who, precision): _command(effort, who, precision) for precision in PRECISIONS for who in peers
+        _side(who, precision): _command(effort, who, precision)
+        for precision in PRECISIONS
+        for who in peers
     }
     if "torch" not in peers:
         print(INSTALL_TORCH, file=sys.stderr)
@@ -53,6 +56,8 @@ def _compare(report: Report, turns: dict[str, list[Turn]]) -> None:
     for name, (ours, peer) in pairs.items():
         if peer in turns:
             totals = speed_ratio_of_totals(turns[ours], turns[peer])
-            report.spread("figure", name, spread(speed_ratios(turns[ours], turns[peer])), of_totals=totals)
+            report.spread(
+                "figure", name, spread(speed_ratios(turns[ours], turns[peer])), of_totals=totals
+            )
         elif peer.startswith("torch"):
             report.not_measured(name, INSTALL_TORCH)

@@ -1,6 +1,9 @@
-"""Charts of the Compare page: curves, a result against time, parallel coordinates. A frame in, an altair Chart out, no Streamlit.
+"""Charts of the Compare page: curves, a result against time, parallel coordinates.
 
-A click on a curve, a point or a line selects its run in the parameter `PICK`: the field `run` holds the name.
+A frame in, an altair Chart out, no Streamlit.
+
+A click on a curve, a point or a line selects its run in the parameter `PICK`: the field `run` holds
+the name.
 """
 
 from __future__ import annotations
@@ -26,7 +29,11 @@ X_TITLES = {
 }
 Smoothing = Literal["none", "light", "strong"]
 YScale = Literal["auto", "linear", "log"]
-SMOOTHED_SHARES: dict[Smoothing, float] = {"none": 0.0, "light": 0.02, "strong": 0.1}  # of a curve's points
+SMOOTHED_SHARES: dict[Smoothing, float] = {
+    "none": 0.0,
+    "light": 0.02,
+    "strong": 0.1,
+}  # of a curve's points
 FADED = 0.15  # what is not picked
 
 
@@ -39,11 +46,19 @@ class Look:
 
 
 def run_curves(
-    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 310
+    frame: pd.DataFrame,
+    colors: dict[str, str],
+    x: str,
+    metric: Metric,
+    look: Look,
+    height: int = 310,
 ) -> alt.LayerChart:
-    """One metric of several runs. `frame`: as `queries.curves`, and a column `run` with their names.
+    """One metric of several runs.
 
-    `colors`: name → colour. What is measured once an epoch is not smoothed and has its points drawn.
+    `frame`: as `queries.curves`, and a column `run` with their names.
+
+    `colors`: name → colour. What is measured once an epoch is not smoothed and has its points
+    drawn.
     """
     tooltip = [
         alt.Tooltip("run:N", title="Run"),
@@ -55,9 +70,17 @@ def run_curves(
 
 
 def group_curves(
-    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 310
+    frame: pd.DataFrame,
+    colors: dict[str, str],
+    x: str,
+    metric: Metric,
+    look: Look,
+    height: int = 310,
 ) -> alt.LayerChart:
-    """One metric of groups of runs, mean and band. `frame`: as `queries.group_curves`; otherwise as `run_curves`."""
+    """One metric of groups of runs, mean and band.
+
+    `frame`: as `queries.group_curves`; otherwise as `run_curves`.
+    """
     tooltip = [
         alt.Tooltip("run:N", title="Group"),
         alt.Tooltip("x:Q", title=X_TITLES[x], format=",.4~g"),
@@ -127,7 +150,10 @@ def _y_title(title: str, log: bool) -> str:
 
 
 def color_of(field: str, colors: dict[str, str]) -> alt.Color:
-    """Name → colour. The page has one legend for all charts, which wraps where there are many runs."""
+    """Name → colour.
+
+    The page has one legend for all charts, which wraps where there are many runs.
+    """
     return alt.Color(
         f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values()))
     )
@@ -149,8 +175,12 @@ def unless_picked(pick: alt.Parameter, full: float, faded: float) -> alt.Opacity
 
 
 def finished(rows: pd.DataFrame, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
-    """Drawn on a canvas, whatever the number of marks: another renderer would be another embedding."""
-    return charts.layered(rows, *layers, usermeta={"embedOptions": {"renderer": "canvas"}}, **properties)
+    """Drawn on a canvas, whatever the number of marks: another renderer would be another
+    embedding.
+    """
+    return charts.layered(
+        rows, *layers, usermeta={"embedOptions": {"renderer": "canvas"}}, **properties
+    )
 
 
 HEIGHT = 320
@@ -160,14 +190,23 @@ HEADING, ROW = 60, 62  # pixels of the title, and of each axis of parallel coord
 def scatter(
     frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], result: Result, value: str
 ) -> alt.LayerChart:
-    """A result of each run against its training seconds, the front of those that no other beats as a line.
+    """A result of each run against its training seconds, the front of those that no other beats as
+    a line.
 
-    `frame`: columns run, series (whose colour it has), seconds, text, and `value`; `front`: the same, fastest first.
+    `frame`: columns run, series (whose colour it has), seconds, text, and `value`; `front`: the
+    same, fastest first.
     """
-    x = alt.X("seconds:Q", title="Training time (s)", axis=alt.Axis(grid=False), scale=alt.Scale(domainMin=0))
+    x = alt.X(
+        "seconds:Q",
+        title="Training time (s)",
+        axis=alt.Axis(grid=False),
+        scale=alt.Scale(domainMin=0),
+    )
     y_axis = alt.Axis(format="%") if result.format.endswith("%") else alt.Axis()
     y = alt.Y(f"{value}:Q", title=result.axis, scale=alt.Scale(zero=False, padding=16), axis=y_axis)
-    dashed = alt.Chart(front).mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4])
+    dashed = alt.Chart(front).mark_line(
+        interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4]
+    )
     points = _runs(colors, result)
     layers = (dashed.encode(x=x, y=y), points.encode(x=x, y=y))
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
@@ -206,16 +245,23 @@ def _runs(colors: dict[str, str], result: Result) -> alt.Chart:
     )
 
 
-def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
-    """One line a run down the axes, which lie below each other, so that their names and values have room on any screen.
+def parallel(
+    crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]
+) -> alt.LayerChart:
+    """One line a run down the axes, which lie below each other, so that their names and values have
+    room on any screen.
 
     The frames as `parallel.crossings`, with a column `series`, and `parallel.ticks` give them.
     """
     pick = alt.selection_point(name=PICK, fields=["run"])
     order = list(dict.fromkeys(crossings["axis"]))
     x = alt.X("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
-    y = alt.Y("axis:N", title=None, sort=order, axis=None, scale=alt.Scale(type="point", padding=0.5))
-    base = alt.Chart().encode(x=x, y=y, color=color_of("series", colors), detail=alt.Detail("run:N"))
+    y = alt.Y(
+        "axis:N", title=None, sort=order, axis=None, scale=alt.Scale(type="point", padding=0.5)
+    )
+    base = alt.Chart().encode(
+        x=x, y=y, color=color_of("series", colors), detail=alt.Detail("run:N")
+    )
     faded = unless_picked(pick, 0.9, 0.12)
     dash = charts.dash_of("series", colors)
     down = alt.Order("row:Q")
@@ -229,17 +275,27 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     ]
     points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
     ends = pd.DataFrame([{"axis": name, "place": 0.0, "end": 1.0} for name in order])
-    rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, x2=alt.X2("end:Q"))
-    names = alt.Chart(ends).mark_text(align="left", dy=-14, fontSize=12, fontWeight=600, color=charts.ink())
+    rules = (
+        alt.Chart(ends)
+        .mark_rule(color=palette.NEUTRAL, opacity=0.5)
+        .encode(x=x, y=y, x2=alt.X2("end:Q"))
+    )
+    names = alt.Chart(ends).mark_text(
+        align="left", dy=-14, fontSize=12, fontWeight=600, color=charts.ink()
+    )
     values = [
         alt.Chart(ticks[ticks["align"] == side])
         .mark_text(align=side, dy=15, color=charts.ink(), fontSize=12)
         .encode(x=x, y=y, text=alt.Text("text:N"))
         for side in compare_results.SIDES
     ]
-    title = alt.Title("Which options lead where?", subtitle="One line a run; every axis has its own scale.")
+    title = alt.Title(
+        "Which options lead where?", subtitle="One line a run; every axis has its own scale."
+    )
     layers = (rules, lines, points, names.encode(x=x, y=y, text=alt.Text("axis:N")), *values)
-    what = "Parallel coordinates: a line for each run down the options and results that were picked."
+    what = (
+        "Parallel coordinates: a line for each run down the options and results that were picked."
+    )
     height = HEADING + ROW * len(order)
     return finished(crossings, *layers, title=title, description=what, height=height)
 

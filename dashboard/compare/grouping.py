@@ -33,9 +33,11 @@ def each_run(rows: list[RunRow]) -> list[Series]:
 
 
 def grouped(rows: list[RunRow], by: str) -> list[Series]:
-    """The runs that agree in the option `by`, or with OVER_SEEDS in every option but the seed, as one curve each.
+    """The runs that agree in the option `by`, or with OVER_SEEDS in every option but the seed, as
+    one curve each.
 
-    Groups come by the value of the option (numbers by size), and so do their colours, whatever the order of the runs.
+    Groups come by the value of the option (numbers by size), and so do their colours, whatever the
+    order of the runs.
     """
     specs = {row.run_id: full_spec(row) for row in rows}
     wanted = [
@@ -47,15 +49,24 @@ def grouped(rows: list[RunRow], by: str) -> list[Series]:
     for run_id, spec in specs.items():
         members.setdefault(tuple(spec[option.name] for option in wanted), []).append(run_id)
     return [
-        Series(_group_name(wanted, key, len(members[key])), tuple(members[key]), palette.group_color(index))
+        Series(
+            _group_name(wanted, key, len(members[key])),
+            tuple(members[key]),
+            palette.group_color(index),
+        )
         for index, key in enumerate(sorted(members, key=_order))
     ]
 
 
 def choices(rows: list[RunRow]) -> dict[str, str]:
-    """What the runs may be grouped by: name → label. Each option that differs, and the seed where runs differ in nothing else."""
+    """What the runs may be grouped by: name → label.
+
+    Each option that differs, and the seed where runs differ in nothing else.
+    """
     options = differing(rows)
-    over_seeds = {OVER_SEEDS: "All but the seed"} if any(option.name == "seed" for option in options) else {}
+    over_seeds = (
+        {OVER_SEEDS: "All but the seed"} if any(option.name == "seed" for option in options) else {}
+    )
     by_option = {option.name: option.label for option in options if option.name != "seed"}
     return {EACH_RUN: "Each run alone", **over_seeds, **by_option}
 
@@ -73,13 +84,20 @@ def differing(rows: list[RunRow]) -> list[Option]:
 
 
 def full_spec(row: RunRow) -> defaultdict[str, Any]:
-    """Every option of a stored run. What a run from before an option did is that option's default; options of other workloads
-    are ABSENT."""
-    return defaultdict(lambda: ABSENT, {**option_words.defaults(row.workload), **json.loads(row.spec)})
+    """Every option of a stored run.
+
+    What a run from before an option did is that option's default; options of other workloads are
+    ABSENT.
+    """
+    return defaultdict(
+        lambda: ABSENT, {**option_words.defaults(row.workload), **json.loads(row.spec)}
+    )
 
 
 def _group_name(options: list[Option], values: tuple[Any, ...], runs: int) -> str:
-    phrases = [option_words.phrase(option, value) for option, value in zip(options, values, strict=True)]
+    phrases = [
+        option_words.phrase(option, value) for option, value in zip(options, values, strict=True)
+    ]
     return f"{' · '.join(phrases) or SAME_OPTIONS} ({runs} run{'s' if runs > 1 else ''})"
 
 

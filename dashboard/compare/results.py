@@ -49,14 +49,20 @@ NEEDS: dict[str, Role] = {
 
 
 def has(known: Declared, name: str) -> bool:
-    """Whether the workloads have the numbers that a result is made from. `name`: of the result, with or without "_last"."""
+    """Whether the workloads have the numbers that a result is made from.
+
+    `name`: of the result, with or without "_last".
+    """
     role = NEEDS.get(name.removesuffix("_last"))
     return role is None or known.of_role(role) is not None
 
 
 def results(known: Declared) -> dict[str, Result]:
     """The results that runs of these workloads can have, by the column of `queries.results`."""
-    losses = {loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format) for loss in known.losses}
+    losses = {
+        loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format)
+        for loss in known.losses
+    }
     qualities_first = sorted(known.rated, key=lambda metric: metric not in known.qualities)
     rated = {f"{metric.name}_best": rated_result(metric) for metric in qualities_first}
     return rated | {name: result for name, result in RESULTS.items() if has(known, name)} | losses
@@ -69,18 +75,22 @@ def rated_result(metric: Metric) -> Result:
 
 
 GAP_HELP = (
-    "Mean score that D gives real images minus that of generated ones, without sign, after the epoch. The best checkpoint is the one where it "
-    "is smallest, unless the workload measures quality. It says how hard D finds it, not how good the images look."
+    "Mean score that D gives real images minus that of generated ones, without sign, after the"
+    " epoch. The best checkpoint is the one where it is smallest, unless the workload measures"
+    " quality. It says how hard D finds it, not how good the images look."
 )
 ACCURACY_HELP = (
-    "Share of real and generated images that D judges correctly, mean of both, after the epoch. At 50 % it guesses; a D that has learnt "
-    "nothing guesses too."
+    "Share of real and generated images that D judges correctly, mean of both, after the epoch. At"
+    " 50 % it guesses; a D that has learnt nothing guesses too."
 )
 SPREAD_HELP = (
-    "Variance of a pixel over generated images, over that of real ones, after the epoch. Far below 1 all images look the same; noise can "
-    "have 1 as well."
+    "Variance of a pixel over generated images, over that of real ones, after the epoch. Far below"
+    " 1 all images look the same; noise can have 1 as well."
 )
-NO_BEST = "A low loss of one network is often a high one of the other, and D's scores say how hard D finds it: none of these has a best value."
+NO_BEST = (
+    "A low loss of one network is often a high one of the other, and D's scores say how hard D"
+    " finds it: none of these has a best value."
+)
 NO_QUALITY = "Nothing here measures how good the images are; look at the samples."
 
 
@@ -102,9 +112,11 @@ def text(name: str, value: float) -> str:
 
 
 def front(frame: pd.DataFrame, name: str, result: Result | None = None) -> pd.DataFrame:
-    """The runs of `queries.results` that no other run beats in both training time and the result, fastest first.
+    """The runs of `queries.results` that no other run beats in both training time and the result,
+    fastest first.
 
-    Runs in which one of the two was not measured are left out. Where nothing is better, as with losses, the front is empty.
+    Runs in which one of the two was not measured are left out. Where nothing is better, as with
+    losses, the front is empty.
     `result`: what is better, for one that is declared by a workload.
     """
     known = frame.dropna(subset=["seconds", name])
@@ -118,7 +130,8 @@ def front(frame: pd.DataFrame, name: str, result: Result | None = None) -> pd.Da
 
 
 Side = Literal["left", "center", "right"]
-# Width of a letter of a value as a share of an axis on a narrow phone (300 pixels): values that would touch are left out.
+# Width of a letter of a value as a share of an axis on a narrow phone (300 pixels): values that
+# would touch are left out.
 LETTER = 7 / 300
 SIDES: tuple[Side, ...] = ("left", "center", "right")
 DECADES_FROM = 20.0  # an axis of positive numbers that spans this factor is logarithmic
@@ -127,7 +140,9 @@ MIDDLE = 0.5
 
 @dataclass(frozen=True)
 class Axis:
-    """One vertical axis. `values`: run → number, or a choice as text; None was not measured. `texts`: run → in words.
+    """One vertical axis.
+
+    `values`: run → number, or a choice as text; None was not measured. `texts`: run → in words.
 
     `choices`: the order of text values, bottom to top; those that no run has get no place.
     """
@@ -139,7 +154,9 @@ class Axis:
 
 
 def crossings(axes: list[Axis]) -> pd.DataFrame:
-    """Columns: run, axis (title), row (from 0), place (0 left to 1 right; NaN where not measured), text. A row a run and axis."""
+    """Columns: run, axis (title), row (from 0), place (0 left to 1 right; NaN where not
+    measured), text. A row a run and axis.
+    """
     return pd.DataFrame(
         [
             {
@@ -157,14 +174,17 @@ def crossings(axes: list[Axis]) -> pd.DataFrame:
 
 
 def ticks(axes: list[Axis]) -> pd.DataFrame:
-    """Values that runs really have, at their place on each axis; of many the lowest, the highest and those that fit between.
+    """Values that runs really have, at their place on each axis; of many the lowest, the highest
+    and those that fit between.
 
     Columns: axis, place, text, align (left, center or right of the place).
     """
     rows = []
     for axis in axes:
         found = {
-            _place(axis, value): axis.texts[run] for run, value in axis.values.items() if _is_known(value)
+            _place(axis, value): axis.texts[run]
+            for run, value in axis.values.items()
+            if _is_known(value)
         }
         rows += [
             {"axis": axis.title, "place": place, "text": found[place], "align": _side(place)}
@@ -190,7 +210,9 @@ def _place(axis: Axis, value: Any) -> float:
 
 
 def _fitting(texts: dict[float, str]) -> list[float]:
-    """The places whose texts do not touch: the first, the last, and from left to right what fits between them."""
+    """The places whose texts do not touch: the first, the last, and from left to right what
+    fits between them.
+    """
     places = sorted(texts)
     kept = places[:1]
     for place in places[1:-1]:

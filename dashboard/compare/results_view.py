@@ -30,7 +30,9 @@ MOST_USUAL_OPTIONS, MOST_USUAL_RESULTS = 4, 2
 
 
 def recorded(known: Declared, results: pd.DataFrame) -> Declared:
-    """Without the rated numbers that none of these runs has, such as those of a measurement that nobody has asked for."""
+    """Without the rated numbers that none of these runs has, such as those of a measurement
+    that nobody has asked for.
+    """
     there = tuple(
         metric
         for metric in known.metrics
@@ -40,12 +42,17 @@ def recorded(known: Declared, results: pd.DataFrame) -> Declared:
 
 
 def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) -> None:
-    """What each run reached at best, in which epoch, of the numbers that have a best value, and where it ended."""
+    """What each run reached at best, in which epoch, of the numbers that have a best value,
+    and where it ended.
+    """
     st.header("Best epoch, beside the last" if known.rated else "After the last epoch")
     shown = pd.DataFrame({"Run": list(run_selection.unique_names(rows).values())})
     config: dict[str, Any] = {"Run": st.column_config.TextColumn("Run", pinned=True)}
     for metric in known.rated:
-        title, text = metric.title, f"{metric.axis}. Best: the {compare_results.rated_result(metric).best}."
+        title, text = (
+            metric.title,
+            f"{metric.axis}. Best: the {compare_results.rated_result(metric).best}.",
+        )
         shown[f"{title}, best"] = results[f"{metric.name}_best"].to_numpy()
         shown[f"at epoch ({title})"] = results[f"{metric.name}_best_epoch"].to_numpy()
         shown[f"{title}, last"] = results[f"{metric.name}_last"].to_numpy()
@@ -60,7 +67,9 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) ->
     st.caption(compare_results.best_caption(known))
 
 
-def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared) -> None:
+def against_time(
+    results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared
+) -> None:
     """A result of each run against its training seconds."""
     st.header("Numbers against time")
     offered = compare_results.results(declared)
@@ -75,17 +84,22 @@ def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series],
     known = _named(results, rows, drawn).dropna(subset=["seconds", name])
     if known.empty:
         st.info(
-            f"None of these runs has recorded it yet: '{offered[name].title}' appears after a first epoch."
+            f"None of these runs has recorded it yet: '{offered[name].title}' appears after a first"
+            " epoch."
         )
         return
     known = known.assign(text=[compare_results.text(name, value) for value in known[name]])
     front = compare_results.front(known, name, offered[name])
     _draw(
-        compare_charts.scatter(known, front, _colors(drawn), offered[name], name), f"compare.scatter.{name}"
+        compare_charts.scatter(known, front, _colors(drawn), offered[name], name),
+        f"compare.scatter.{name}",
     )
     missing = len(rows) - len(known)
     if missing:
-        st.caption(f"{missing} of the {len(rows)} runs {'has' if missing == 1 else 'have'} not recorded it.")
+        st.caption(
+            f"{missing} of the {len(rows)} runs {'has' if missing == 1 else 'have'} not"
+            " recorded it."
+        )
 
 
 def options_and_results(
@@ -107,15 +121,20 @@ def options_and_results(
         st.info("Pick two or more axes above: options that differ, and numbers.")
         return
     axes = [
-        _option_axis(options[name], rows)
-        if name in options
-        else _result_axis(name, offered[name].title, results, rows)
+        (
+            _option_axis(options[name], rows)
+            if name in options
+            else _result_axis(name, offered[name].title, results, rows)
+        )
         for name in picked
     ]
     crossings = compare_results.crossings(axes)
     series = _series_by_run(rows, drawn)
     crossings = crossings.assign(series=crossings["run"].map(series))
-    _draw(compare_charts.parallel(crossings, compare_results.ticks(axes), _colors(drawn)), "compare.parallel")
+    _draw(
+        compare_charts.parallel(crossings, compare_results.ticks(axes), _colors(drawn)),
+        "compare.parallel",
+    )
 
 
 def _usual(offered: dict[str, Result]) -> list[str]:
@@ -135,7 +154,8 @@ def _option_axis(option: Option, rows: list[RunRow]) -> Axis:
 def _result_axis(name: str, title: str, results: pd.DataFrame, rows: list[RunRow]) -> Axis:
     names = run_selection.unique_names(rows)
     values = {
-        names[run_id]: float(value) for run_id, value in zip(results["run_id"], results[name], strict=True)
+        names[run_id]: float(value)
+        for run_id, value in zip(results["run_id"], results[name], strict=True)
     }
     texts = {run: compare_results.text(name, value) for run, value in values.items()}
     return Axis(title, values, texts)

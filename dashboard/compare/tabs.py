@@ -1,4 +1,7 @@
-"""The tabs of the Compare page, and its tables of numbers and of options that differ. Only the open tab is drawn."""
+"""The tabs of the Compare page, and its tables of numbers and of options that differ.
+
+Only the open tab is drawn.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
             "Images/s": [words.count(_known(value)) for value in table["images_per_s"]],
             "Training time": [words.duration(_known(value)) for value in table["seconds"]],
             **{
-                label: [words.duration(queries.phases(store, row.run_id).get(phase)) for row in rows]
+                label: [
+                    words.duration(queries.phases(store, row.run_id).get(phase)) for row in rows
+                ]
                 for phase, label in PHASES.items()
             },
         }
@@ -57,7 +62,9 @@ def differences(rows: list[RunRow]) -> None:
         name: [option_words.value(option, spec[option.name]) for option in differing]
         for name, spec in specs.items()
     }
-    table = pd.DataFrame({"Option": [option_words.label(option) for option in differing], **columns})
+    table = pd.DataFrame(
+        {"Option": [option_words.label(option) for option in differing], **columns}
+    )
     tables.show(table, hide_index=True, key="compare.differences")
 
 
@@ -66,7 +73,12 @@ def _known(value: float) -> float | None:
 
 
 PAGE = "compare"
-TITLES = {"results": "Results", "curves": "Curves", "samples": "Samples", "histograms": "Histograms"}
+TITLES = {
+    "results": "Results",
+    "curves": "Curves",
+    "samples": "Samples",
+    "histograms": "Histograms",
+}
 
 
 def show(store: Store, rows: list[RunRow], tab: str) -> None:
@@ -82,7 +94,9 @@ def show(store: Store, rows: list[RunRow], tab: str) -> None:
 
 
 def _results(store: Store, rows: list[RunRow]) -> None:
-    """Tables first, as they are drawn in no time; then each result against time, and options beside results."""
+    """Tables first, as they are drawn in no time; then each result against time, and options
+    beside results.
+    """
     run_ids = [row.run_id for row in rows]
     results = queries.results(store, run_ids)
     declared = results_view.recorded(queries.declared_of(store, run_ids), results)

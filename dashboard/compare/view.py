@@ -29,21 +29,25 @@ AXES: dict[XAxis, str] = {
     "device_s": "Device time",
 }
 AXIS_HELP = (
-    "Of runs with different batches the usual axis is Epoch, or Images where the data differ too: the same step is another part of each "
-    "training. Images: real ones, each counted as often as a step has seen it. Time: seconds in training steps alone, over all "
-    "attempts, without loading, samples and checkpoints. Device time: that time × replicas × workers, what all devices "
-    "together were busy with or waited in; simulated CPU cores count as devices."
+    "Of runs with different batches the usual axis is Epoch, or Images where the data differ too:"
+    " the same step is another part of each training. Images: real ones, each counted as often as a"
+    " step has seen it. Time: seconds in training steps alone, over all attempts, without loading,"
+    " samples and checkpoints. Device time: that time × replicas × workers, what all devices"
+    " together were busy with or waited in; simulated CPU cores count as devices."
 )
 SMOOTHINGS: tuple[Smoothing, ...] = ("none", "light", "strong")
 SMOOTHING_HELP = (
-    "The bold line is the mean of the last 2 % (light) or 10 % (strong) of a curve's points; the raw curve stays behind it. "
-    "What is measured once an epoch is never smoothed."
+    "The bold line is the mean of the last 2 % (light) or 10 % (strong) of a curve's points; the"
+    " raw curve stays behind it. What is measured once an epoch is never smoothed."
 )
 SCALES: dict[YScale, str] = {"auto": "Auto", "linear": "Linear", "log": "Log"}
-SCALE_HELP = "Auto takes a logarithm for numbers that span decades: gradients, updates, loss scales."
+SCALE_HELP = (
+    "Auto takes a logarithm for numbers that span decades: gradients, updates, loss scales."
+)
 GROUP_HELP = (
-    "One curve for the runs that agree in this option, or in everything but the seed: their mean, and a band from the lowest "
-    "to the highest run. A run counts as far as it has come; the tooltip tells how many do."
+    "One curve for the runs that agree in this option, or in everything but the seed: their mean,"
+    " and a band from the lowest to the highest run. A run counts as far as it has come; the"
+    " tooltip tells how many do."
 )
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
@@ -70,11 +74,18 @@ def opened_last() -> tuple[str, ...]:
 
 
 def choices(rows: list[RunRow]) -> Choices:
-    """One row of controls, the same place whatever is picked; each is in the address once it is changed."""
+    """One row of controls, the same place whatever is picked; each is in the address once it
+    is changed.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         x = _x_axis(rows)
         smoothing = _control(
-            "Smoothing", {name: name.capitalize() for name in SMOOTHINGS}, SMOOTHING, SMOOTHING_HELP, 130, 1
+            "Smoothing",
+            {name: name.capitalize() for name in SMOOTHINGS},
+            SMOOTHING,
+            SMOOTHING_HELP,
+            130,
+            1,
         )
         y = _control("Y axis", SCALES, Y, SCALE_HELP, 130)
         by = group_by(rows)
@@ -92,13 +103,17 @@ def _x_axis(rows: list[RunRow]) -> XAxis:
 
 
 def usual_axis(rows: list[RunRow]) -> XAxis:
-    """Steps where a step of each run sees as many images, else epochs, or images where the data differ."""
+    """Steps where a step of each run sees as many images, else epochs, or images where the
+    data differ.
+    """
     if len({nesting.images_per_step(grouping.full_spec(row)) for row in rows}) == 1:
         return "step"
     return "epoch" if len({row.dataset for row in rows}) == 1 else "images"
 
 
-def _control(label: str, names: dict[Name, str], key: str, text: str, width: int, usual: int = 0) -> Name:
+def _control(
+    label: str, names: dict[Name, str], key: str, text: str, width: int, usual: int = 0
+) -> Name:
     picked: Name = st.selectbox(
         label,
         tuple(names),
@@ -113,7 +128,10 @@ def _control(label: str, names: dict[Name, str], key: str, text: str, width: int
 
 
 def group_by(rows: list[RunRow]) -> str:
-    """What the runs are grouped by. A choice that the picked runs no longer offer falls back to each run alone."""
+    """What the runs are grouped by.
+
+    A choice that the picked runs no longer offer falls back to each run alone.
+    """
     offered = grouping.choices(rows)
     if st.session_state.get(BY, grouping.EACH_RUN) not in offered:
         st.session_state[BY] = grouping.EACH_RUN
@@ -148,16 +166,23 @@ def legend(drawn: list[Series], by: str) -> None:
 
 def _line(one: Series, dashed: bool) -> str:
     form = f"border-top:3px {'dashed' if dashed else 'solid'} {one.color}"
-    return f"<span style='display:inline-block;width:1.3rem;margin-right:0.4rem;vertical-align:middle;{form}'></span>"
+    return (
+        "<span style='display:inline-block;width:1.3rem;margin-right:0.4rem;"
+        f"vertical-align:middle;{form}'></span>"
+    )
 
 
 def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
-    """All numbers that the runs have recorded, by name: the losses first, then those that a person may add."""
+    """All numbers that the runs have recorded, by name: the losses first, then those that a
+    person may add.
+    """
     run_ids = [row.run_id for row in rows]
     losses = {loss.name: loss for loss in queries.declared_of(store, run_ids).losses}
     present = set(queries.recorded(store, run_ids))
     others = {
-        name: metric for name, metric in queries.metric_table(store, run_ids).items() if name in present
+        name: metric
+        for name, metric in queries.metric_table(store, run_ids).items()
+        if name in present
     }
     return losses | others
 
@@ -179,8 +204,12 @@ def more_metrics(known: dict[str, Metric]) -> list[Metric]:
     return [known[name] for name in picked]
 
 
-def loss_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int) -> None:
-    """One below the other over the whole width, so that the same step stands at the same place; of at most so many points a curve."""
+def loss_charts(
+    store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int
+) -> None:
+    """One below the other over the whole width, so that the same step stands at the same
+    place; of at most so many points a curve.
+    """
     for metric in metrics:
         _curves(store, drawn, chosen, metric, queries.points_each(len(drawn), most))
 
@@ -196,7 +225,9 @@ def more_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: lis
                 _curves(store, drawn, chosen, metric, points)
 
 
-def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, points: int) -> None:
+def _curves(
+    store: Store, drawn: list[Series], chosen: Choices, metric: Metric, points: int
+) -> None:
     frame = _frame(store, drawn, chosen, metric.name, points)
     if frame.empty:
         none = "None of these runs has finished a step yet."
@@ -209,11 +240,14 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, 
     shown = compare_charts.drawable(frame, metric, chosen.look.y)
     if shown.empty:
         st.info(
-            f"{words.plain(metric.title)}: no value is above 0, so a logarithmic axis has no place for it. Set the y axis to linear."
+            f"{words.plain(metric.title)}: no value is above 0, so a logarithmic axis has no place"
+            " for it. Set the y axis to linear."
         )
         return
     colors = {line.name: line.color for line in drawn}
-    draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
+    draw = (
+        compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
+    )
     zoomed = zoom_key(chosen)
     place = plots.place_of(metric.name, zoomed)
     plots.chart(
@@ -231,7 +265,9 @@ def zoom_key(chosen: Choices) -> str:
     return f"compare.{chosen.x}"
 
 
-def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, points: int) -> pd.DataFrame:
+def _frame(
+    store: Store, drawn: list[Series], chosen: Choices, metric: str, points: int
+) -> pd.DataFrame:
     window = plots.zoom_window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {line.run_ids[0]: line.name for line in drawn}
@@ -242,13 +278,17 @@ def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, poin
 
 
 def pick(key: str, part: str) -> None:
-    """Remembers which run or group was clicked in the chart `key` of a part; a click beside the curves forgets it."""
+    """Remembers which run or group was clicked in the chart `key` of a part; a click beside
+    the curves forgets it.
+    """
     clicked = st.session_state[key]["selection"].get(compare_charts.PICK, [])
     st.session_state[f"compare.picked.{part}"] = clicked[0].get("run") if clicked else None
 
 
 def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
-    """The runs behind the last click in a part, each with a way to its page; before it, that one can click."""
+    """The runs behind the last click in a part, each with a way to its page; before it, that
+    one can click.
+    """
     picked = st.session_state.get(f"compare.picked.{part}")
     single = {line.name: line for line in grouping.each_run(rows)}
     clicked = single.get(str(picked)) or next((line for line in drawn if line.name == picked), None)
@@ -259,7 +299,8 @@ def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
     names = run_selection.unique_names(rows)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f":color[■]{{foreground='{clicked.color}'}} **{words.plain(clicked.name)}**", width="content"
+            f":color[■]{{foreground='{clicked.color}'}} **{words.plain(clicked.name)}**",
+            width="content",
         )
         for run_id in clicked.run_ids:
             label = f"Open {words.plain(names[run_id])} · {known[run_id].status}"

@@ -1,4 +1,6 @@
-"""Which data set to make, from which files, and what shall become of them; a preview before anything is stored; then the job that makes it."""
+"""Which data set to make, from which files, and what shall become of them; a preview before
+anything is stored; then the job that makes it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ COLUMNS = 3
 LONGEST_NAME = 40
 DROPPED = "What is dropped goes to the disk of this host while it arrives."
 OF_PICTURES = "JPEG, PNG or WebP of any size."
-BEFORE_A_PREVIEW = "A preview appears here as soon as there are pictures: what they become, how many of each label, and what is left out."
+BEFORE_A_PREVIEW = (
+    "A preview appears here as soon as there are pictures: what they become, how many of each"
+    " label, and what is left out."
+)
 BEFORE_A_FILE = "How the rows are converted can be chosen as soon as there is a file."
 
 
@@ -81,7 +86,9 @@ def _options(preparation: str) -> tuple[dict[str, str], dict[str, DeltaGenerator
     given: dict[str, str] = {}
     below: dict[str, DeltaGenerator] = {}
     for begin in range(0, len(known), COLUMNS):
-        for column, option in zip(st.columns(COLUMNS), known[begin : begin + COLUMNS], strict=False):
+        for column, option in zip(
+            st.columns(COLUMNS), known[begin : begin + COLUMNS], strict=False
+        ):
             with column:
                 given[option.name] = _field(option, preparation)
                 below[option.name] = st.empty()
@@ -114,8 +121,8 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
         st.warning(words.plain(problem), icon=":material/warning:")
     if not offered.names and not offered.problems:
         st.caption(
-            "More than that, or a folder: set GAN_DATA_DIR to a folder of this host before the dashboard starts, "
-            "and what lies below it can be picked here."
+            "More than that, or a folder: set GAN_DATA_DIR to a folder of this host before the"
+            " dashboard starts, and what lies below it can be picked here."
         )
     if not offered.names:
         return None
@@ -129,7 +136,10 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
 
 
 def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Dropped]:
-    """The files by their ids. A file that Streamlit holds itself, as in tests of the page alone, is written down first."""
+    """The files by their ids.
+
+    A file that Streamlit holds itself, as in tests of the page alone, is written down first.
+    """
     for file in files:
         if file.size and not uploads.place(runtime.home, file.file_id).exists():
             runtime.commands.keep_upload(file.file_id, file.getvalue())
@@ -170,7 +180,9 @@ GRID_WIDTH = 420
 
 
 def show_preview(runtime: Runtime, wanted: Wanted) -> None:
-    """The button that prepares the set; of pictures only after a look: a button, then how far the look is, then its answer."""
+    """The button that prepares the set; of pictures only after a look: a button, then how far
+    the look is, then its answer.
+    """
     if wanted.source is None or not PREPARATIONS[wanted.preparation].has_preview:
         _prepare(runtime, wanted)
     else:
@@ -193,8 +205,12 @@ def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
 
 
 def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) -> None:
-    pressed = actions.button(label, type="primary", icon=":material/visibility:", key="data.preview")
-    st.caption("Nothing is stored yet: every picture is looked at, and you see what would become of it.")
+    pressed = actions.button(
+        label, type="primary", icon=":material/visibility:", key="data.preview"
+    )
+    st.caption(
+        "Nothing is stored yet: every picture is looked at, and you see what would become of it."
+    )
     if (
         pressed
         and actions.attempt(
@@ -216,7 +232,10 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
         st.image(
             previews.of_pairs(rows) if noun == data_summary.PAIR else previews.png(rows),
             width=GRID_WIDTH,
-            alt=f"{words.things(len(rows), noun)} as they would be stored{', ordered by class' if summary.counts else ''}.",
+            alt=(
+                f"{words.things(len(rows), noun)} as they would be"
+                f" stored{', ordered by class' if summary.counts else ''}."
+            ),
         )
         order = (
             "ordered by class"

@@ -1,4 +1,6 @@
-"""The data sets that there are, a card each, and those in the making: how far they are, and how the last ones ended."""
+"""The data sets that there are, a card each, and those in the making: how far they are, and
+how the last ones ended.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ LOOK_AGAIN_SECONDS = 10  # MNIST's files may be put into their place while the p
 
 def show(runtime: Runtime) -> None:
     """All sets; those that one has prepared oneself come first."""
-    known = sorted(loading.known(runtime.home).values(), key=lambda known_set: not known_set.is_prepared)
+    known = sorted(
+        loading.known(runtime.home).values(), key=lambda known_set: not known_set.is_prepared
+    )
     for begin in range(0, len(known), COLUMNS):
         beside = known[begin : begin + COLUMNS]
         for column, known_set in zip(st.columns(COLUMNS, gap="small"), beside, strict=False):
@@ -54,7 +58,8 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
     at_hand = _availability(runtime.home.path, known_set.name, known_set.is_prepared)
     rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
     st.markdown(
-        f"{words.things(rows, data_summary.noun(known_set.fields))} · {data_summary.row(known_set.fields)}"
+        f"{words.things(rows, data_summary.noun(known_set.fields))} ·"
+        f" {data_summary.row(known_set.fields)}"
     )
     st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
     if known_set.preparation is not None:
@@ -64,7 +69,11 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
             _train(known_set)
         if known_set.is_prepared:
             _remove(runtime, known_set.name)
-        elif isinstance(at_hand, Availability) and not at_hand.ready and known_set.name in PREPARATIONS:
+        elif (
+            isinstance(at_hand, Availability)
+            and not at_hand.ready
+            and known_set.name in PREPARATIONS
+        ):
             _fetch(runtime, known_set.name)
 
 
@@ -74,20 +83,28 @@ def _picture(home: Home, known_set: KnownSet) -> None:
     if known_set.is_prepared:
         image = actions.attempt(lambda: _first_rows(home.path, known_set.name, known_set.summary))
     if image is not None:
-        st.image(image, width=PICTURE_WIDTH, alt=f"The first rows of {words.plain(known_set.name)}.")
+        st.image(
+            image, width=PICTURE_WIDTH, alt=f"The first rows of {words.plain(known_set.name)}."
+        )
 
 
 def _train(known_set: KnownSet) -> None:
     """Goes to Launch, where the data set stands with options that read it."""
-    if st.button("Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"):
+    if st.button(
+        "Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"
+    ):
         preset, spec = starting_point(known_set.name, known_set.fields)
         launch_fields.fill_again(spec.flat(), preset)
         st.switch_page(places.LAUNCH)
 
 
 def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
-    """The first preset that reads such fields as it stands, and the options. Without one, the first workload that reads them: its own options
-    at their defaults, fitted to the data, beside a preset of it that is for other data; else the first preset, as far as it has its options."""
+    """The first preset that reads such fields as it stands, and the options.
+
+    Without one, the first workload that reads them: its own options at their defaults, fitted to
+    the data, beside a preset of it that is for other data; else the first preset, as far as it has
+    its options.
+    """
     for name in PRESETS:
         spec = RunSpec.parse(nesting.overlaid(host_presets.values(name), {"dataset": dataset}))
         if loading.reads(spec.entry, spec.of_workload, offered):
@@ -95,10 +112,16 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     changes: dict[str, Any] = {"dataset": dataset}
     for workload in loading.workloads_for(offered)[:1]:
         changes |= {"workload": workload, **catalog.WORKLOADS[workload].fitted(offered)}
-    of_it = [name for name, preset in PRESETS.items() if preset.values["workload"] == changes.get("workload")]
+    of_it = [
+        name
+        for name, preset in PRESETS.items()
+        if preset.values["workload"] == changes.get("workload")
+    ]
     name = next(iter(of_it or PRESETS))
     lost = nesting.own_options(changes["workload"]) if of_it else {}
-    kept = {option: value for option, value in host_presets.values(name).items() if option not in lost}
+    kept = {
+        option: value for option, value in host_presets.values(name).items() if option not in lost
+    }
     return name, RunSpec.parse(nesting.overlaid(kept, changes))
 
 
@@ -115,18 +138,21 @@ def _fetch(runtime: Runtime, name: str) -> None:
 
 
 def _remove(runtime: Runtime, name: str) -> None:
-    if actions.button("Remove", key=f"data.remove.{name}", icon=":material/delete:", type="tertiary"):
+    if actions.button(
+        "Remove", key=f"data.remove.{name}", icon=":material/delete:", type="tertiary"
+    ):
         _confirm(runtime, name)
 
 
 @st.dialog("Remove this data set?")
 def _confirm(runtime: Runtime, name: str) -> None:
     st.markdown(
-        f"The files of **{words.plain(name)}** are deleted. Runs that were trained on it stay, but cannot go on without it."
+        f"The files of **{words.plain(name)}** are deleted. Runs that were trained on it stay, but"
+        " cannot go on without it."
     )
-    if actions.button("Remove for good", type="primary", icon=":material/delete:") and actions.succeeded(
-        lambda: runtime.commands.remove_data(name)
-    ):
+    if actions.button(
+        "Remove for good", type="primary", icon=":material/delete:"
+    ) and actions.succeeded(lambda: runtime.commands.remove_data(name)):
         st.rerun()
 
 
@@ -143,7 +169,9 @@ def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: A
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
 def _availability(home: Path, name: str, is_prepared: bool) -> Availability | str:  # noqa: ARG001  (made meanwhile, it is another set)
-    """As `loading.availability`, or why it cannot be used: MNIST's files are looked through for that."""
+    """As `loading.availability`, or why it cannot be used: MNIST's files are looked through
+    for that.
+    """
     try:
         return loading.availability(name, Home(home))
     except DatasetError as error:
@@ -151,7 +179,9 @@ def _availability(home: Path, name: str, is_prepared: bool) -> Availability | st
 
 
 def embedded_rows(name: str) -> Path | None:
-    """The picture of a set that is inside scikit-learn, which the dashboard does not load; None for other sets."""
+    """The picture of a set that is inside scikit-learn, which the dashboard does not load;
+    None for other sets.
+    """
     path = Path(__file__).parent / f"{name}.png"
     return path if path.is_file() else None
 
@@ -163,7 +193,9 @@ MAKING_WIDTH = 576
 
 
 def show_making(runtime: Runtime) -> None:
-    """Everything that is being prepared, by whomever, and the end of what this tab has asked for."""
+    """Everything that is being prepared, by whomever, and the end of what this tab has asked
+    for.
+    """
     for look in job_queue.looks(runtime.home, data_jobs.PREPARE):
         if look.is_live:
             show_progress(runtime, look)
@@ -180,9 +212,9 @@ def show_progress(runtime: Runtime, look: JobLook) -> None:
 
 def show_ended(runtime: Runtime) -> None:
     """The last jobs about data and how they ended; nothing before the first."""
-    looks = [look for look in job_queue.looks(runtime.home, data_jobs.PREPARE) if look.end is not None][
-        :MOST_ENDED
-    ]
+    looks = [
+        look for look in job_queue.looks(runtime.home, data_jobs.PREPARE) if look.end is not None
+    ][:MOST_ENDED]
     if not looks:
         return
     with st.expander("How the last preparations ended"):
@@ -206,7 +238,8 @@ def _picture_of_now(look: JobLook) -> None:
     """The newest one, which redraws alone."""
     drawn = previews.read(look.job.work)
     if drawn is not None:
-        # As an address that holds it: one of the server's would be gone with the next picture, before a slow browser asks for it.
+        # As an address that holds it: one of the server's would be gone with the next picture,
+        # before a slow browser asks for it.
         address = f"data:image/png;base64,{base64.b64encode(drawn).decode('ascii')}"
         st.image(address, width=MAKING_WIDTH, alt="What is being made at this moment.")
 

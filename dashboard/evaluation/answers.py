@@ -1,4 +1,6 @@
-"""What the page of an evaluation looks at, read from its stored answers, and what a domain adds to the page."""
+"""What the page of an evaluation looks at, read from its stored answers, and what a domain
+adds to the page.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ NUMBERS = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
 
 @dataclass(frozen=True)
 class Shown:
-    """One answer of each run, or several of one run. `answers`: by their names in charts; the first is what figures are about.
+    """One answer of each run, or several of one run.
+
+    `answers`: by their names in charts; the first is what figures are about.
 
     `stored`: all answers of these runs; `scores`: of each of them, by its identity. `runs`: by id.
     """
@@ -85,7 +89,9 @@ class DomainTab:
 
 @dataclass(frozen=True)
 class OptionChoices:
-    """What the form offers for an option of this run: value → title, or any number up to `most`; `several`: any of them together."""
+    """What the form offers for an option of this run: value → title, or any number up to
+    `most`; `several`: any of them together.
+    """
 
     titles: Mapping[Any, str] = field(default_factory=dict)
     several: bool = False
@@ -96,15 +102,19 @@ class OptionChoices:
 class DomainPage:
     """What a domain adds to the page of its evaluation. Of an evaluation without one see `plain`.
 
-    `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page; `texts`: what each is. `headline`: those
-    of the first row; the sentence is about the first of them. `substitutes`: a score of the first row → the one in its place where an
-    answer lacks it. `over_epochs`: those of the charts over epochs; `best_rule`: what is said before the best epoch by the first.
-    `real`: what generated rows are compared with, in sentences. `subject`: what an answer is of, in words; `about`: what tells it from
-    others of its run besides the epoch. `usual`: of the answers of a run, the newest first, those that the page begins with.
-    `baselines`: simpler predictions by name, in words, the one that counts most first. `read`: a score as the page needs it, from a
-    stored one. `value_words`: a value as it is read, where it is more than a number; `below`: what is below its figure, "" for its
-    floor or baselines. `choices(home, run)`: by option, for the form. `literature`: draws tables of others. `no_answer`: a
-    sentence for a run of which nothing is measured.
+    `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page;
+    `texts`: what each is. `headline`: those of the first row; the sentence is about the first of
+    them. `substitutes`: a score of the first row → the one in its place where an answer lacks it.
+    `over_epochs`: those of the charts over epochs; `best_rule`: what is said before the best epoch
+    by the first.
+    `real`: what generated rows are compared with, in sentences. `subject`: what an answer is of, in
+    words; `about`: what tells it from others of its run besides the epoch. `usual`: of the answers
+    of a run, the newest first, those that the page begins with.
+    `baselines`: simpler predictions by name, in words, the one that counts most first. `read`: a
+    score as the page needs it, from a stored one. `value_words`: a value as it is read, where it is
+    more than a number; `below`: what is below its figure, "" for its floor or baselines.
+    `choices(home, run)`: by option, for the form. `literature`: draws tables of others.
+    `no_answer`: a sentence for a run of which nothing is measured.
     """
 
     tabs: tuple[DomainTab, ...]
@@ -113,8 +123,12 @@ class DomainPage:
     over_epochs: tuple[str, ...]
     best_rule: str = "By the first of these scores"
     real: str = "held-out rows"
-    no_answer: str = "Nothing is measured of this run yet: what is measured appears here, and stays."
-    subject: Callable[[EvaluationRow], str] = lambda row: f"epoch {row.epoch} ({row.checkpoint} checkpoint)"
+    no_answer: str = (
+        "Nothing is measured of this run yet: what is measured appears here, and stays."
+    )
+    subject: Callable[[EvaluationRow], str] = lambda row: (
+        f"epoch {row.epoch} ({row.checkpoint} checkpoint)"
+    )
     about: Callable[[EvaluationRow], dict[str, str]] = lambda _: {}
     usual: Callable[[list[EvaluationRow]], list[EvaluationRow]] = lambda rows: rows[:1]
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +136,8 @@ class DomainPage:
     substitutes: Mapping[str, str] = field(default_factory=dict)
     floor_title: str = "Floor"
     floor_help: str = (
-        "The floor: the same score of held-out rows against other held-out rows. Only chance can be below it."
+        "The floor: the same score of held-out rows against other held-out rows. Only chance can be"
+        " below it."
     )
     read: Callable[[Score], Score] = lambda score: score
     value_words: Callable[[Metric, Score, EvaluationRow], str] | None = None
@@ -132,7 +147,9 @@ class DomainPage:
 
 
 def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
-    """The page of an evaluation for which no domain has one: answers are told apart by their keys."""
+    """The page of an evaluation for which no domain has one: answers are told apart by their
+    keys.
+    """
     names = tuple(metric.name for metric in evaluation.scores)
     return DomainPage(
         tabs=tabs,
@@ -145,7 +162,9 @@ def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
 
 
 def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
-    """A value as it is read and, where one is known, its error: "2.1 % ± 0.3 %"; a dash where there is none."""
+    """A value as it is read and, where one is known, its error: "2.1 % ± 0.3 %"; a dash where
+    there is none.
+    """
     if value is None or math.isnan(value):
         return "–"
     form = metric.format.replace("~", "")
@@ -173,7 +192,9 @@ def stored_scores(
     for row in frame.to_dict("records"):
         score = Score(
             name=row["score"],
-            baselines={name: value for name, value in (row["baselines"] or {}).items() if value is not None},
+            baselines={
+                name: value for name, value in (row["baselines"] or {}).items() if value is not None
+            },
             samples=None if row["samples"] != row["samples"] else row["samples"],
             **{name: row[name] for name in NUMBERS},
         )
@@ -182,9 +203,13 @@ def stored_scores(
 
 
 def names_of(
-    rows: list[EvaluationRow], runs: Mapping[str, RunRow], about: Callable[[EvaluationRow], dict[str, str]]
+    rows: list[EvaluationRow],
+    runs: Mapping[str, RunRow],
+    about: Callable[[EvaluationRow], dict[str, str]],
 ) -> list[str]:
-    """What each answer is called in charts: its run and, where that is not enough, all in which they differ. No name occurs twice."""
+    """What each answer is called in charts: its run and, where that is not enough, all in
+    which they differ. No name occurs twice.
+    """
     run_names = run_selection.unique_names(
         [runs[run_id] for run_id in dict.fromkeys(row.run_id for row in rows)]
     )
@@ -193,7 +218,9 @@ def names_of(
 
 
 def told_apart(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) -> list[str]:
-    """`firsts`, or where some are equal these with all parts in which they differ, and at last with the key, which no other has."""
+    """`firsts`, or where some are equal these with all parts in which they differ, and at
+    last with the key, which no other has.
+    """
     if len(set(firsts)) == len(firsts):
         return firsts
     every = dict.fromkeys(part for own in parts for part in own)
@@ -203,10 +230,13 @@ def told_apart(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) 
         for first, own in zip(firsts, parts, strict=True)
     ]
     return [
-        f"{name} · {key}" if names.count(name) > 1 else name for name, key in zip(names, keys, strict=True)
+        f"{name} · {key}" if names.count(name) > 1 else name
+        for name, key in zip(names, keys, strict=True)
     ]
 
 
 def label(row: EvaluationRow, run: RunRow, about: dict[str, str]) -> str:
     """An answer, for a list."""
-    return " · ".join([run_selection.unique_names([run])[run.run_id], f"epoch {row.epoch}", *about.values()])
+    return " · ".join(
+        [run_selection.unique_names([run])[run.run_id], f"epoch {row.epoch}", *about.values()]
+    )

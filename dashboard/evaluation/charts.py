@@ -1,4 +1,7 @@
-"""Charts of any evaluation: scores against their floor, scores over epochs. A frame in, an Altair chart out."""
+"""Charts of any evaluation: scores against their floor, scores over epochs.
+
+A frame in, an Altair chart out.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,17 @@ MOST_DECADES = 3  # below the reference
 def against(
     rows: pd.DataFrame, marks: pd.DataFrame, colors: dict[str, str], reference: str
 ) -> alt.LayerChart:
-    """Each score divided by its reference, with one standard deviation. `rows`: series, score, value, base (in words), ratio, low, high;
-    `marks`: name, score, value, ratio of other predictions. `reference`: what the ratio is to, in words."""
+    """Each score divided by its reference, with one standard deviation.
+
+    `rows`: series, score, value, base (in words), ratio, low, high; `marks`: name, score, value,
+    ratio of other predictions. `reference`: what the ratio is to, in words.
+    """
     order = list(dict.fromkeys(rows["score"]))
     low, high = _ends(pd.concat([rows["ratio"], marks["ratio"]]) if len(marks) else rows["ratio"])
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
-    axis = alt.Axis(format="~r", values=_powers(low, high), labelExpr="format(datum.value, '~r') + ' ×'")
+    axis = alt.Axis(
+        format="~r", values=_powers(low, high), labelExpr="format(datum.value, '~r') + ' ×'"
+    )
     x = alt.X("ratio:Q", title=f"Times {reference} (log)", scale=scale, axis=axis)
     y = alt.Y(
         "score:N",
@@ -48,7 +56,9 @@ def against(
     bars = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
         x=alt.X("low:Q", scale=scale), x2=alt.X2("high:Q"), **offset
     )
-    points = base.mark_circle(size=90 if not many else 60, opacity=1).encode(x=x, tooltip=tooltip, **offset)
+    points = base.mark_circle(size=90 if not many else 60, opacity=1).encode(
+        x=x, tooltip=tooltip, **offset
+    )
     line = (
         alt.Chart(pd.DataFrame({"at": [1.0]}))
         .mark_rule(strokeWidth=2, strokeDash=[5, 4], color=palette.REAL)
@@ -58,7 +68,9 @@ def against(
     if len(marks):
         layers.append(_others(marks, y, scale))
     height = AROUND + LEGEND * legend_rows(colors) + len(order) * ROW
-    title = heading(f"How far is each score from {reference}?", "Left of the dashed line is better.")
+    title = heading(
+        f"How far is each score from {reference}?", "Left of the dashed line is better."
+    )
     what = f"Scores of {', '.join(colors)}, each divided by {reference}."
     return layered(rows, *layers, title=title, description=what, height=height)
 
@@ -71,7 +83,10 @@ def _others(marks: pd.DataFrame, y: alt.Y, scale: alt.Scale) -> alt.Chart:
         alt.Tooltip("ratio:Q", title="Times", format=".3~g"),
     ]
     shape = alt.Shape(
-        "name:N", title=None, legend=legend(*WIDE), scale=alt.Scale(range=["diamond", "square", "triangle"])
+        "name:N",
+        title=None,
+        legend=legend(*WIDE),
+        scale=alt.Scale(range=["diamond", "square", "triangle"]),
     )
     return (
         alt.Chart(marks)
@@ -90,16 +105,28 @@ def _ends(ratios: pd.Series[float]) -> tuple[float, float]:
 
 def _powers(low: float, high: float) -> list[float]:
     """Of ten, with 2 and 5 times each where they are few."""
-    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    every = [first * power for power in powers for first in (1.0, 2.0, 5.0) if low <= first * power <= high]
-    return every if len(every) <= 2 * MOST_STEPS else [power for power in powers if low <= power <= high]
+    powers = [
+        10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ]
+    every = [
+        first * power
+        for power in powers
+        for first in (1.0, 2.0, 5.0)
+        if low <= first * power <= high
+    ]
+    return (
+        every
+        if len(every) <= 2 * MOST_STEPS
+        else [power for power in powers if low <= power <= high]
+    )
 
 
 def over_epochs(
     frame: pd.DataFrame, metric: Metric, colors: dict[str, str], height: int = 320
 ) -> alt.LayerChart:
-    """A score of each run over the epochs that were measured, one standard deviation up and down, and dashed the floor. `frame`: series,
-    epoch, value, low, high, floor."""
+    """A score of each run over the epochs that were measured, one standard deviation up and down,
+    and dashed the floor. `frame`: series, epoch, value, low, high, floor.
+    """
     x = alt.X(
         "epoch:Q",
         title="Epoch",
@@ -110,7 +137,11 @@ def over_epochs(
     is_log = bool(len(known)) and bool((known > 0).all())  # a floor may be negative
     scale = alt.Scale(type="log" if is_log else "linear", nice=False, zero=False, padding=10)
     form = ".3~%" if metric.format.endswith("%") else ".3~g"
-    axis = alt.Axis(format=form, values=_steps(known)) if is_log else alt.Axis(format=form, tickCount=5)
+    axis = (
+        alt.Axis(format=form, values=_steps(known))
+        if is_log
+        else alt.Axis(format=form, tickCount=5)
+    )
     y = alt.Y("value:Q", title=metric.axis, scale=scale, axis=axis)
     color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))
     tooltip = [
@@ -138,27 +169,44 @@ def over_epochs(
 
 
 def _steps(known: pd.Series[float]) -> list[float]:
-    """1, 2 and 5 times powers of ten between the least and the largest; powers alone where there are many."""
+    """1, 2 and 5 times powers of ten between the least and the largest; powers alone where
+    there are many.
+    """
     low, high = float(known.min()), float(known.max())
-    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    every = [first * power for power in powers for first in (1.0, 2.0, 5.0) if low <= first * power <= high]
-    return every if len(every) <= MOST_STEPS else [power for power in powers if low <= power <= high]
+    powers = [
+        10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ]
+    every = [
+        first * power
+        for power in powers
+        for first in (1.0, 2.0, 5.0)
+        if low <= first * power <= high
+    ]
+    return (
+        every if len(every) <= MOST_STEPS else [power for power in powers if low <= power <= high]
+    )
 
 
 def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
-    """A curve of any evaluation, a line for each series in the order of its places. `rows`: series, x, y (of a path, else NaN), value,
-    error."""
+    """A curve of any evaluation, a line for each series in the order of its places.
+
+    `rows`: series, x, y (of a path, else NaN), value, error.
+    """
     is_path = bool(rows["y"].notna().all())
     up = "y" if is_path else "value"
     names = list(dict.fromkeys(rows["series"]))
     colors = dict(zip(names, _series_colors(names), strict=True))
     frame = rows.assign(
-        place=range(len(rows)), low=rows["value"] - rows["error"], high=rows["value"] + rows["error"]
+        place=range(len(rows)),
+        low=rows["value"] - rows["error"],
+        high=rows["value"] + rows["error"],
     )
     frame = frame[frame["series"] == names[0]] if is_path else frame
     color = alt.Color("series:N", title=None, legend=legend(*WIDE), scale=scale_of(colors))
     base = alt.Chart().encode(
-        x=alt.X("x:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False)),
+        x=alt.X(
+            "x:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False)
+        ),
         color=color,
     )
     tooltip = [
@@ -167,7 +215,9 @@ def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
         alt.Tooltip(f"{up}:Q", title="Value", format=".4~g"),
     ]
     y = alt.Y(f"{up}:Q", title=None, scale=alt.Scale(zero=False))
-    line = base.mark_line(point=is_path, strokeWidth=2).encode(y=y, order="place:Q", tooltip=tooltip)
+    line = base.mark_line(point=is_path, strokeWidth=2).encode(
+        y=y, order="place:Q", tooltip=tooltip
+    )
     band = base.mark_area(opacity=0.25, line=False).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     layers = [line] if is_path else [band, line]
     what = f"{title}: {', '.join(names)}."
@@ -180,7 +230,10 @@ def _series_colors(names: list[str]) -> list[str]:
 
 
 def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:
-    """A map of any evaluation: a rectangle for each place of a regular grid. `rows`: x, y, value."""
+    """A map of any evaluation: a rectangle for each place of a regular grid.
+
+    `rows`: x, y, value.
+    """
     ends: dict[str, pd.Series[float]] = {}
     for axis in ("x", "y"):
         places = sorted(rows[axis].unique())
@@ -188,7 +241,10 @@ def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:
         ends |= {f"{axis}_low": rows[axis] - 1.01 * half, f"{axis}_high": rows[axis] + 1.01 * half}
     x, y = (
         encoding(
-            f"{axis}_low:Q", title=None, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False)
+            f"{axis}_low:Q",
+            title=None,
+            scale=alt.Scale(zero=False, nice=False),
+            axis=alt.Axis(grid=False),
         )
         for encoding, axis in ((alt.X, "x"), (alt.Y, "y"))
     )
@@ -199,4 +255,6 @@ def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:
     drawn = alt.Chart(rows.assign(**ends)).mark_rect()
     return drawn.encode(
         x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"), color=color, tooltip=tooltip
-    ).properties(title=heading(title), description=f"{title}, a color for each place.", height=height)
+    ).properties(
+        title=heading(title), description=f"{title}, a color for each place.", height=height
+    )

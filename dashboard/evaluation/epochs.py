@@ -1,4 +1,6 @@
-"""Which epoch is the best: scores over the epochs that were measured, and a button that keeps the best one."""
+"""Which epoch is the best: scores over the epochs that were measured, and a button that keeps
+the best one.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,19 @@ from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.training import trained
 
 ACROSS = 3
-ONE_EPOCH = "Only one epoch of these runs is measured, so none can be called the best. A run that keeps its weights after each epoch (weight_snapshots=yes) can be measured at any of them: see Measure again."
-DASHED = "Dashed: the floor, what held-out rows have among themselves. The best checkpoint is chosen while training, on fewer rows."
+ONE_EPOCH = (
+    "Only one epoch of these runs is measured, so none can be called the best. A run that keeps its"
+    " weights after each epoch (weight_snapshots=yes) can be measured at any of them: see Measure"
+    " again."
+)
+DASHED = (
+    "Dashed: the floor, what held-out rows have among themselves. The best checkpoint is chosen"
+    " while training, on fewer rows."
+)
 BEST_HELP = (
-    "The networks with the weights of that epoch become the run's best checkpoint, which images and evaluations can be asked "
-    "of. They are of half precision, as snapshots keep them. A run that goes on chooses its best checkpoint anew as it trains."
+    "The networks with the weights of that epoch become the run's best checkpoint, which images and"
+    " evaluations can be asked of. They are of half precision, as snapshots keep them. A run that"
+    " goes on chooses its best checkpoint anew as it trains."
 )
 
 
@@ -39,7 +49,9 @@ def draw(runtime: Runtime, shown: Shown) -> None:
 
 
 def over_epochs(shown: Shown) -> pd.DataFrame:
-    """series, score, epoch, value, low, high, floor: of each run the answers that are about the same as its answer that is shown."""
+    """series, score, epoch, value, low, high, floor: of each run the answers that are about
+    the same as its answer that is shown.
+    """
     rows = []
     for name, answer in _of_each_run(shown).items():
         for row in shown.stored:
@@ -57,7 +69,9 @@ def over_epochs(shown: Shown) -> pd.DataFrame:
                 }
                 for score in shown.scores[identity(row)].values()
             ]
-    frame = pd.DataFrame(rows, columns=["series", "score", "epoch", "value", "low", "high", "floor"])
+    frame = pd.DataFrame(
+        rows, columns=["series", "score", "epoch", "value", "low", "high", "floor"]
+    )
     return frame.drop_duplicates(["series", "score", "epoch"]).sort_values(["series", "epoch"])
 
 
@@ -72,9 +86,14 @@ def _of_each_run(shown: Shown) -> dict[str, EvaluationRow]:
 def _charts(shown: Shown, frame: pd.DataFrame) -> None:
     scores = set(frame["score"])
     wanted = [
-        name if name in scores else shown.page.substitutes.get(name, "") for name in shown.page.over_epochs
+        name if name in scores else shown.page.substitutes.get(name, "")
+        for name in shown.page.over_epochs
     ]
-    known = {metric.name: metric for metric in shown.page.scores if metric.name in scores and metric.better}
+    known = {
+        metric.name: metric
+        for metric in shown.page.scores
+        if metric.name in scores and metric.better
+    }
     usual = [name for name in wanted if name in known]
     picked = st.multiselect(
         "Scores",
@@ -96,7 +115,9 @@ def _charts(shown: Shown, frame: pd.DataFrame) -> None:
 
 
 def best_words(shown: Shown, frame: pd.DataFrame) -> str:
-    """The best epoch of each run by the first score that is drawn over epochs, in a sentence; "" where it is not stored."""
+    """The best epoch of each run by the first score that is drawn over epochs, in a sentence;
+    "" where it is not stored.
+    """
     metric = shown.metric(shown.page.over_epochs[0])
     errors = frame[frame["score"] == metric.name].dropna(subset=["value"])
     if errors.empty:
@@ -111,8 +132,13 @@ def best_words(shown: Shown, frame: pd.DataFrame) -> str:
 
 
 def keep_as_best(runtime: Runtime, rows: list[RunRow]) -> None:
-    """One row: run, score, button. Nothing is drawn where no run has two measured epochs whose weights are kept here."""
-    offered = {widgets.title(row): (row, best) for row in rows if (best := _best_epochs(runtime, row))}
+    """One row: run, score, button.
+
+    Nothing is drawn where no run has two measured epochs whose weights are kept here.
+    """
+    offered = {
+        widgets.title(row): (row, best) for row in rows if (best := _best_epochs(runtime, row))
+    }
     if not offered:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -137,7 +163,10 @@ def keep_as_best(runtime: Runtime, rows: list[RunRow]) -> None:
         partial(_keep, runtime, row, epoch, f"{titles[by]} ({best[by][1]:.4g})")
     ):
         runtime.refresh()
-        st.toast(f"The best checkpoint of {words.plain(widgets.title(row))} is that of epoch {epoch} now.")
+        st.toast(
+            f"The best checkpoint of {words.plain(widgets.title(row))} is that of epoch {epoch}"
+            " now."
+        )
 
 
 def _keep(runtime: Runtime, row: RunRow, epoch: int, reason: str) -> None:
@@ -145,14 +174,18 @@ def _keep(runtime: Runtime, row: RunRow, epoch: int, reason: str) -> None:
 
 
 def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
-    """By metric: the best epoch and its value; nothing of a run that is not here, or is training."""
+    """By metric: the best epoch and its value; nothing of a run that is not here, or is
+    training.
+    """
     try:
         epochs = trained.kept_epochs(runtime.home.run_dir(row.run_id))
     except GanRuntimeError:
         return {}
     if row.is_live or not epochs:
         return {}
-    return queries.best_epochs(runtime.store, row.run_id, [metric.name for metric in _qualities(row)], epochs)
+    return queries.best_epochs(
+        runtime.store, row.run_id, [metric.name for metric in _qualities(row)], epochs
+    )
 
 
 def _qualities(row: RunRow) -> list[Metric]:

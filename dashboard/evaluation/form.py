@@ -1,4 +1,6 @@
-"""Asking for an evaluation: a form from its options, greyed with the reason where it cannot be, and how far its job is."""
+"""Asking for an evaluation: a form from its options, greyed with the reason where it cannot
+be, and how far its job is.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ STATES = {
     "every": "Each epoch, from its weights",
 }
 STATES_HELP = (
-    "Checkpoints, or the weights that the run has kept after an epoch. Kept weights are of half precision."
+    "Checkpoints, or the weights that the run has kept after an epoch. Kept weights are of half"
+    " precision."
 )
 FEW = 4  # choices that are shown next to each other
 WIDTH, WIDE = 150, 240  # pixels of a number, and of a choice
@@ -37,14 +40,21 @@ WIDTH, WIDE = 150, 240  # pixels of a number, and of a choice
 def measure(
     runtime: Runtime, evaluation: Evaluation, page: DomainPage, rows: list[RunRow], is_first: bool
 ) -> None:
-    """The form, the job under way, or why the last one failed. `is_first`: nothing is measured yet, so its button is the page's."""
+    """The form, the job under way, or why the last one failed.
+
+    `is_first`: nothing is measured yet, so its button is the page's.
+    """
     reasons = {row.run_id: reason(runtime, row, evaluation) for row in rows}
     names = {row.run_id: widgets.title(row) for row in rows if not reasons[row.run_id]}
     if not names:
-        st.button(evaluation.verb, disabled=True, help=reasons[rows[0].run_id], icon=":material/labs:")
+        st.button(
+            evaluation.verb, disabled=True, help=reasons[rows[0].run_id], icon=":material/labs:"
+        )
         st.caption(words.plain(words.capitalized(reasons[rows[0].run_id])))
         return
-    looks = {run_id: requests.newest_request(runtime.home, run_id, evaluation.name) for run_id in names}
+    looks = {
+        run_id: requests.newest_request(runtime.home, run_id, evaluation.name) for run_id in names
+    }
     for run_id, look in looks.items():
         if look is not None and look.is_live:
             widgets.job_bar(runtime, look, partial(_sentence, names[run_id]), STOP)
@@ -77,7 +87,9 @@ def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:
     return known.get(evaluation.name) or requests.why_never(runtime.home, run, evaluation)
 
 
-def _ask(runtime: Runtime, run_id: str, evaluation: Evaluation, values: Mapping[str, Any]) -> object:
+def _ask(
+    runtime: Runtime, run_id: str, evaluation: Evaluation, values: Mapping[str, Any]
+) -> object:
     return runtime.commands.evaluate(run_id, evaluation.name, values)
 
 
@@ -85,7 +97,9 @@ def _sentence(name: str, look: JobLook) -> str:
     return f"{words.plain(name)}: {widgets.job_sentence(look)}"
 
 
-def _fields(runtime: Runtime, evaluation: Evaluation, page: DomainPage, run: RunDir) -> dict[str, Any]:
+def _fields(
+    runtime: Runtime, evaluation: Evaluation, page: DomainPage, run: RunDir
+) -> dict[str, Any]:
     """A widget for each option, and what is chosen; the usual values of the run at first."""
     known = dict(options.of(evaluation.options))
     usual = {name: option.default for name, option in known.items()}
@@ -103,7 +117,9 @@ def _fields(runtime: Runtime, evaluation: Evaluation, page: DomainPage, run: Run
 
 
 def _weights(run: RunDir, known: Mapping[str, Option], usual: str) -> dict[str, Any]:
-    """Of which weights: a checkpoint's, or where there is such an option those kept after an epoch, the last one first."""
+    """Of which weights: a checkpoint's, or where there is such an option those kept after an
+    epoch, the last one first.
+    """
     epochs = trained.kept_epochs(run)
     steps = checkpoints.steps(run.checkpoints)
     there: list[str] = [state for state in known[CHECKPOINT].choices if state in steps]
@@ -132,20 +148,37 @@ def _weights(run: RunDir, known: Mapping[str, Option], usual: str) -> dict[str, 
 def _field(option: Option, usual: Any, offered: OptionChoices | None, key: str) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     titles = (
-        dict(offered.titles) if offered else {choice: words.capitalized(choice) for choice in option.choices}
+        dict(offered.titles)
+        if offered
+        else {choice: words.capitalized(choice) for choice in option.choices}
     )
-    common: dict[str, Any] = {"key": key, "help": f"{option.help} {words.capitalized(option.allowed)}."}
+    common: dict[str, Any] = {
+        "key": key,
+        "help": f"{option.help} {words.capitalized(option.allowed)}.",
+    }
     if offered and offered.several:
         return st.pills(
-            label, list(titles), selection_mode="multi", default=list(usual), format_func=titles.__getitem__, **common
-        )  # fmt: skip
+            label,
+            list(titles),
+            selection_mode="multi",
+            default=list(usual),
+            format_func=titles.__getitem__,
+            **common,
+        )
     if titles and len(titles) <= FEW and all(len(title) < 12 for title in titles.values()):
         return st.segmented_control(
-            label, list(titles), default=usual, format_func=titles.__getitem__, required=True, **common
+            label,
+            list(titles),
+            default=usual,
+            format_func=titles.__getitem__,
+            required=True,
+            **common,
         )
     if titles:
         first = list(titles).index(usual) if usual in titles else 0
-        return st.selectbox(label, list(titles), first, format_func=titles.__getitem__, width=WIDE, **common)
+        return st.selectbox(
+            label, list(titles), first, format_func=titles.__getitem__, width=WIDE, **common
+        )
     if option.kind in (int, float) or option.minimum is not None:
         return _number(label, option, usual, offered.most if offered else None, common)
     return st.text_input(label, "" if usual is None else str(usual), width=WIDE, **common)

@@ -1,4 +1,5 @@
-"""How good a run is: a sentence from its scores, the figures that say most, all scores against their floors and baselines.
+"""How good a run is: a sentence from its scores, the figures that say most, all scores against
+their floors and baselines.
 
 Also what others have published, from the declaration and from the domain.
 """
@@ -33,10 +34,14 @@ def draw(_: Runtime, shown: Shown) -> None:
     if len(shown.answers) == 1:
         st.markdown(verdict(shown, shown.first[0]))
     else:
-        st.markdown("\n".join(f"- {words.plain(name)}: {verdict(shown, name)}" for name in shown.answers))
+        st.markdown(
+            "\n".join(f"- {words.plain(name)}: {verdict(shown, name)}" for name in shown.answers)
+        )
     figures(shown)
     name, row = shown.first
-    whose = f"Figures are those of **{words.plain(name)}**" if len(shown.answers) > 1 else "Figures are"
+    whose = (
+        f"Figures are those of **{words.plain(name)}**" if len(shown.answers) > 1 else "Figures are"
+    )
     st.caption(f"{whose}, {shown.page.subject(row)}.".replace("Figures are,", "Figures are of"))
     against(shown)
     st.markdown("**All scores**")
@@ -50,7 +55,9 @@ def draw(_: Runtime, shown: Shown) -> None:
 
 
 def verdict(shown: Shown, name: str) -> str:
-    """How good an answer is, in a sentence or two: against its baselines where it has some, else against the floors."""
+    """How good an answer is, in a sentence or two: against its baselines where it has some,
+    else against the floors.
+    """
     scores = shown.scores_of(name)
     main = next((own for own in _headline(shown, scores) if math.isfinite(scores[own].value)), "")
     baselines = _baselines(shown, scores[main]) if main else {}
@@ -60,11 +67,19 @@ def verdict(shown: Shown, name: str) -> str:
 
 
 def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
-    """Each baseline by the share of its scores that are better, then the values of the first score."""
+    """Each baseline by the share of its scores that are better, then the values of the first
+    score.
+    """
     graded: dict[str, list[str]] = {}
     for name, wins in _wins(shown, scores).items():
         share = sum(wins) / len(wins)
-        grade = "better than" if share >= MOST else "worse than" if share <= 1.0 - MOST else "level with"
+        grade = (
+            "better than"
+            if share >= MOST
+            else "worse than"
+            if share <= 1.0 - MOST
+            else "level with"
+        )
         graded.setdefault(grade, []).append(
             f"the {name} (better in {sum(wins)} of {words.things(len(wins), 'score')})"
         )
@@ -76,14 +91,23 @@ def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
 
 
 def _wins(shown: Shown, scores: Scores) -> dict[str, list[bool]]:
-    """By baseline: whether each score that it has is better; without baselines of a single score, where others have more."""
+    """By baseline: whether each score that it has is better; without baselines of a single
+    score, where others have more.
+    """
     wins: dict[str, list[bool]] = {}
     for name in shown.page.baselines.values():
         for metric in shown.page.scores:
             score = scores.get(metric.name)
             value = math.nan if score is None else _baselines(shown, score).get(name, math.nan)
-            if score is not None and metric.better and math.isfinite(value) and math.isfinite(score.value):
-                is_better = score.value > value if metric.better == "higher" else score.value < value
+            if (
+                score is not None
+                and metric.better
+                and math.isfinite(value)
+                and math.isfinite(score.value)
+            ):
+                is_better = (
+                    score.value > value if metric.better == "higher" else score.value < value
+                )
                 wins.setdefault(name, []).append(is_better)
     several = {name: own for name, own in wins.items() if len(own) > 1}
     return several or wins
@@ -93,7 +117,12 @@ def _against_floors(shown: Shown, scores: Scores) -> str:
     ratios, reached = [], 0
     for metric in shown.page.scores:
         score = scores.get(metric.name)
-        if score is None or metric.better != "lower" or not score.floor > 0 or math.isnan(score.value):
+        if (
+            score is None
+            or metric.better != "lower"
+            or not score.floor > 0
+            or math.isnan(score.value)
+        ):
             continue
         ratios.append(score.value / score.floor)
         reached += _reaches(score)
@@ -105,8 +134,8 @@ def _against_floors(shown: Shown, scores: Scores) -> str:
         return f"**As good as {real}**: all {len(ratios)} scores reach the floor."
     grade = "Close to" if middle <= CLOSE else "Off" if middle <= FAR else "Far from"
     return (
-        f"**{grade} {real}**: the median score is {_times(middle)} its floor; "
-        f"{reached} of {words.things(len(ratios), 'score')} {'reaches' if reached == 1 else 'reach'} it."
+        f"**{grade} {real}**: the median score is {_times(middle)} its floor; {reached} of"
+        f" {words.things(len(ratios), 'score')} {'reaches' if reached == 1 else 'reach'} it."
     )
 
 
@@ -115,8 +144,12 @@ def _times(ratio: float) -> str:
 
 
 def _reaches(score: Score) -> bool:
-    """Whether a score is no more than two standard deviations above its floor; without them, no more than a quarter above."""
-    deviation = math.hypot(*(error for error in (score.error, score.floor_error) if not math.isnan(error)))
+    """Whether a score is no more than two standard deviations above its floor; without them,
+    no more than a quarter above.
+    """
+    deviation = math.hypot(
+        *(error for error in (score.error, score.floor_error) if not math.isnan(error))
+    )
     return score.value - score.floor <= (2.0 * deviation if deviation else 0.25 * score.floor)
 
 
@@ -131,7 +164,10 @@ def _baselines(shown: Shown, score: Score) -> dict[str, float]:
 
 def _headline(shown: Shown, scores: Scores) -> list[str]:
     """The scores of the first row that an answer has, each or its substitute."""
-    names = [name if name in scores else shown.page.substitutes.get(name, "") for name in shown.page.headline]
+    names = [
+        name if name in scores else shown.page.substitutes.get(name, "")
+        for name in shown.page.headline
+    ]
     return [name for name in names if name in scores]
 
 
@@ -148,7 +184,10 @@ def figures(shown: Shown) -> None:
                 delta=_below(shown, metric, scores) or None,
                 delta_color="off",
                 delta_arrow="off",
-                help=f"{shown.page.texts.get(name, '')} {'' if math.isnan(score.floor) else shown.page.floor_help}",
+                help=(
+                    f"{shown.page.texts.get(name, '')}"
+                    f" {'' if math.isnan(score.floor) else shown.page.floor_help}"
+                ),
                 width=188,
             )
 
@@ -160,12 +199,16 @@ def _below(shown: Shown, metric: Metric, scores: Scores) -> str:
     if own or baselines:
         return own or next(f"{name} {number(metric, value)}" for name, value in baselines.items())
     return (
-        "" if math.isnan(score.floor) else f"{shown.page.floor_title.lower()} {number(metric, score.floor)}"
+        ""
+        if math.isnan(score.floor)
+        else f"{shown.page.floor_title.lower()} {number(metric, score.floor)}"
     )
 
 
 def against(shown: Shown) -> None:
-    """How far each score is from its floor, or from that of the baseline that counts most: one chart."""
+    """How far each score is from its floor, or from that of the baseline that counts most:
+    one chart.
+    """
     reference = next((name for name in shown.page.baselines if _have(shown, name)), "")
     rows, marks = [], []
     for metric in shown.page.scores:
@@ -190,7 +233,13 @@ def against(shown: Shown) -> None:
             }
             told = number(metric, score.value, score.error)
             rows.append(
-                {"series": name, "score": metric.title, "value": told, "base": number(metric, base), **ends}
+                {
+                    "series": name,
+                    "score": metric.title,
+                    "value": told,
+                    "base": number(metric, base),
+                    **ends,
+                }
             )
             if place == 0:
                 marks += [
@@ -206,7 +255,9 @@ def against(shown: Shown) -> None:
     if not rows:
         return
     title = f"the {shown.page.baselines[reference]}" if reference else "the floor"
-    draw = partial(evaluation_charts.against, marks=pd.DataFrame(marks), colors=shown.colors, reference=title)
+    draw = partial(
+        evaluation_charts.against, marks=pd.DataFrame(marks), colors=shown.colors, reference=title
+    )
     plots.steady_chart(draw, pd.DataFrame(rows), f"evaluation.against.{shown.key}")
 
 
@@ -216,7 +267,9 @@ def _have(shown: Shown, baseline: str) -> bool:
 
 
 def table(shown: Shown) -> pd.DataFrame:
-    """One row a score, one column an answer; floor, baselines and what others have published, where there are some."""
+    """One row a score, one column an answer; floor, baselines and what others have published,
+    where there are some.
+    """
     first = shown.scores_of(shown.first[0])
     metrics = [
         metric
@@ -234,7 +287,9 @@ def table(shown: Shown) -> pd.DataFrame:
             for metric, score in zip(metrics, known, strict=True)
         ]
     for name, title in shown.page.baselines.items():
-        values = [math.nan if score is None else score.baselines.get(name, math.nan) for score in known]
+        values = [
+            math.nan if score is None else score.baselines.get(name, math.nan) for score in known
+        ]
         if any(map(math.isfinite, values)):
             columns[words.capitalized(title)] = [
                 number(metric, value) for metric, value in zip(metrics, values, strict=True)
@@ -246,7 +301,9 @@ def table(shown: Shown) -> pd.DataFrame:
 
 
 def _anchor(shown: Shown, metric: Metric) -> str:
-    """From the best to the worst value that others have published: "24.6 (CaloDREAM) to 5 443.0 (CaloVAE+INN)"; "" where there is none."""
+    """From the best to the worst value that others have published: "24.6 (CaloDREAM) to 5
+    443.0 (CaloVAE+INN)"; "" where there is none.
+    """
     known = [one for one in shown.evaluation.published if one.score == metric.name]
     known.sort(key=lambda one: one.value, reverse=metric.better == "higher")
     ends = [f"{number(metric, one.value)} ({one.what})" for one in known]
@@ -258,7 +315,9 @@ def _cell(shown: Shown, metric: Metric, own: Scores, row: EvaluationRow) -> str:
 
 
 def draw_literature(runtime: Runtime, shown: Shown) -> None:
-    """The tab Speed and literature: the domain's tables, or else the published scores of the declaration."""
+    """The tab Speed and literature: the domain's tables, or else the published scores of the
+    declaration.
+    """
     if shown.page.literature is not None:
         shown.page.literature(runtime, shown)
         return

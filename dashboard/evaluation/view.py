@@ -1,4 +1,7 @@
-"""The page of an evaluation: which answers, then tabs from the declaration and the domain. Only the open tab draws."""
+"""The page of an evaluation: which answers, then tabs from the declaration and the domain.
+
+Only the open tab draws.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ Draw = Callable[[Runtime, Shown], None]
 
 
 def draw(runtime: Runtime, row: RunRow) -> None:
-    """The evaluations of a run, as a tab of its page; `?with=a,b` compares it with others. A sentence where none applies."""
+    """The evaluations of a run, as a tab of its page; `?with=a,b` compares it with others.
+
+    A sentence where none applies.
+    """
     known = of_run(runtime, row)
     if not known:
         st.info("No evaluation applies to what this run makes.")
@@ -75,12 +81,16 @@ def applies(runtime: Runtime, row: RunRow) -> bool:
 
 
 def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
-    """By name: the evaluations that have answers of a run, then those that can be asked of it, now or once it has a checkpoint."""
+    """By name: the evaluations that have answers of a run, then those that can be asked of
+    it, now or once it has a checkpoint.
+    """
     answered = {stored.evaluation for stored in queries.evaluations(runtime.store, [row.run_id])}
     run = RunDir(runtime.home.runs / row.run_id)
     possible = requests.evaluations_of(runtime.home, run) if run.path.is_dir() else []
     names = {own.name for own, reason in possible if not reason or own.needs_checkpoint}
-    ordered = sorted(evaluations().items(), key=lambda item: (item[0] not in answered, item[0] not in PAGES))
+    ordered = sorted(
+        evaluations().items(), key=lambda item: (item[0] not in answered, item[0] not in PAGES)
+    )
     return {name: own for name, own in ordered if name in answered | names}
 
 
@@ -110,7 +120,8 @@ def _compare_with(own: RunRow, others: list[RunRow]) -> list[RunRow]:
 
 
 def lead_to_run(runtime: Runtime, name: str) -> None:
-    """From an address of version 0.2.0, `?runs=a,b`: to the evaluation of the first run, compared with the others.
+    """From an address of version 0.2.0, `?runs=a,b`: to the evaluation of the first run, compared
+    with the others.
 
     Without runs to that of the newest run that was evaluated so; a sentence where there is none.
     """
@@ -130,9 +141,12 @@ def page_of(name: str) -> DomainPage:
     return PAGES.get(name) or plain(evaluations()[name], (DomainTab("Curves", draw_curves),))
 
 
-def evaluation(runtime: Runtime, asked: Evaluation, rows: list[RunRow], bar: DeltaGenerator) -> None:
-    """What was measured of these runs, the first of which figures are about; a form where nothing was. `bar`: the place
-    of what chooses between answers."""
+def evaluation(
+    runtime: Runtime, asked: Evaluation, rows: list[RunRow], bar: DeltaGenerator
+) -> None:
+    """What was measured of these runs, the first of which figures are about; a form where nothing
+    was. `bar`: the place of what chooses between answers.
+    """
     own, runs = page_of(asked.name), {row.run_id: row for row in rows}
     stored = stored_answers(runtime.store, asked.name, list(runs))
     if not stored:
@@ -148,16 +162,23 @@ def evaluation(runtime: Runtime, asked: Evaluation, rows: list[RunRow], bar: Del
 def _choose(
     page: DomainPage, stored: list[EvaluationRow], runs: dict[str, RunRow]
 ) -> dict[str, EvaluationRow]:
-    """By a slider where answers of a run differ in the epoch only, else out of a list; names in charts → answers."""
+    """By a slider where answers of a run differ in the epoch only, else out of a list; names
+    in charts → answers.
+    """
     of_run = {run_id: [row for row in stored if row.run_id == run_id] for run_id in runs}
     of_run = {run_id: rows for run_id, rows in of_run.items() if rows}
-    is_alike = all(len({tuple(page.about(row).items()) for row in rows}) == 1 for rows in of_run.values())
+    is_alike = all(
+        len({tuple(page.about(row).items()) for row in rows}) == 1 for rows in of_run.values()
+    )
     rows = _by_epoch(of_run) if is_alike else _by_name(page, of_run, runs)
     return dict(zip(names_of(rows, runs, page.about), rows, strict=True))
 
 
 def _by_epoch(of_run: dict[str, list[EvaluationRow]]) -> list[EvaluationRow]:
-    """Of each run the answer nearest before the slider's epoch, else its first. The slider begins at the newest."""
+    """Of each run the answer nearest before the slider's epoch, else its first.
+
+    The slider begins at the newest.
+    """
     every = sorted({row.epoch for rows in of_run.values() for row in rows})
     epoch = every[0]
     if len(every) > 1:

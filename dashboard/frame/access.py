@@ -1,8 +1,9 @@
 """Who a browser session is for the door.
 
-Where sign-in is set up, whoever has signed in and is on the list is an operator, and everyone else may look. Where it is not,
-everyone is an operator if only this machine reaches the server, and nobody if others do. While another process owns the home, nobody is.
-This process is the owner of its home, or, while somebody else is, one who looks and waits for it to be free.
+Where sign-in is set up, whoever has signed in and is on the list is an operator, and everyone else
+may look. Where it is not, everyone is an operator if only this machine reaches the server, and
+nobody if others do. While another process owns the home, nobody is. This process is the owner of
+its home, or, while somebody else is, one who looks and waits for it to be free.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ log = logging.getLogger("gan_runtime")
 
 
 class Post:
-    """One for each process. `url`: where its pages are; `look`: at this host, begun by whoever asks first."""
+    """One for each process.
+
+    `url`: where its pages are; `look`: at this host, begun by whoever asks first.
+    """
 
     def __init__(self, url: Callable[[], str], look: Callable[[], HostLook]) -> None:
         self._url, self._look = url, look
@@ -54,7 +58,9 @@ class Post:
         return owner.is_owned(Home.choose()) or 0.0 < self.silent_seconds() < owner.SILENCE_SECONDS
 
     def silent_seconds(self) -> float:
-        """For how long nothing was heard of an owner on another host, as far as anybody listened here; else 0."""
+        """For how long nothing was heard of an owner on another host, as far as anybody
+        listened here; else 0.
+        """
         found = owner.holder(Home.choose())
         if found is None or found.is_here:
             return 0.0
@@ -63,14 +69,22 @@ class Post:
         return max(time.monotonic() - self._heard_s, 0.001)
 
     def runtime(self) -> Runtime:
-        """Opened by whoever asks first. Raises GanRuntimeError while the home can neither be opened nor looked at."""
+        """Opened by whoever asks first.
+
+        Raises GanRuntimeError while the home can neither be opened nor looked at.
+        """
         with self._turn:
             if self._runtime is None:
-                self._runtime = self._owning() if not Home.choose().runs.is_dir() else self._either()
+                self._runtime = (
+                    self._owning() if not Home.choose().runs.is_dir() else self._either()
+                )
             return self._runtime
 
     def try_again(self) -> None:
-        """Becomes the owner if the home is free by now. What is being drawn from the other store is drawn to its end."""
+        """Becomes the owner if the home is free by now.
+
+        What is being drawn from the other store is drawn to its end.
+        """
         with self._turn:
             before = self._runtime
             if before is None or before.why_not_owned is None or self.is_held:
@@ -80,7 +94,8 @@ class Post:
             except GanRuntimeError as error:
                 before.why_not_owned = error
                 return
-        before.close()  # it waits for a look through all journals that may be under way: no page waits for that
+        # it waits for a look through all journals that may be under way: no page waits for that
+        before.close()
 
     def close(self) -> None:
         """At the end of the process."""
@@ -103,16 +118,22 @@ class Post:
                 raise error from None
 
 
-VIEW_ONLY = "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the command line of its machine."
+VIEW_ONLY = (
+    "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the"
+    " command line of its machine."
+)
 SIGN_IN = "Everyone can look. To start, stop, change or delete something, sign in as an operator."
 GONE = (
-    f"{sign_in.WRONG} the secrets file held it and does not any more. Restart the dashboard to go without it."
+    f"{sign_in.WRONG} the secrets file held it and does not any more. Restart the dashboard to go"
+    " without it."
 )
 OF_THE_PASSWORD = "whoever knows the password"
 
 
 def others_reach_it() -> bool:
-    """Whether the server listens on more than loopback, or answers to the name of a proxy before it."""
+    """Whether the server listens on more than loopback, or answers to the name of a proxy
+    before it.
+    """
     names = [st.get_option("server.address") or "::", *(st.get_option("server.allowedHosts") or ())]
     return not all(is_loopback(str(name)) for name in names)
 
@@ -126,7 +147,8 @@ def url() -> str:
 
 
 class Guards:
-    """What guards the home: who has signed in, wrong passwords, and what this process is for its home.
+    """What guards the home: who has signed in, wrong passwords, and what this process is for its
+    home.
 
     In the process, not in `st.cache_resource`: any browser may ask Streamlit to clear that.
     """
@@ -139,7 +161,11 @@ class Guards:
         self._is_set_up = sign_in.ways().are_set_up
 
     def ways(self) -> Ways:
-        """How to sign in. A file that is emptied or gone while the dashboard runs, as for a moment when it is saved, opens nothing."""
+        """How to sign in.
+
+        A file that is emptied or gone while the dashboard runs, as for a moment when it is saved,
+        opens nothing.
+        """
         known = sign_in.ways()
         self._is_set_up |= known.are_set_up
         return known if known.are_set_up or not self._is_set_up else Ways(trouble=GONE)
@@ -174,7 +200,9 @@ def asker() -> Actor:
 
 
 def of_session(session_id: str) -> Actor:
-    """Whoever a file comes from: the server receives it outside of any page, under the id of the session."""
+    """Whoever a file comes from: the server receives it outside of any page, under the id of
+    the session.
+    """
     return _asker(ways(), session_id)
 
 

@@ -1,7 +1,10 @@
-"""Memory that the libraries have freed goes back to the system, instead of waiting in the process for the next large array.
+"""Memory that the libraries have freed goes back to the system, instead of waiting in the process
+for the next large array.
 
-Pictures and frames are made of blocks of some megabytes that live for a moment. With the defaults of glibc and Arrow about 15 MB
-of them stay with the process (docs/decisions/0067-what-the-dashboard-keeps.md). DuckDB has an allocator of its own (store/database_file.py).
+Pictures and frames are made of blocks of some megabytes that live for a moment. With the defaults
+of glibc and Arrow about 15 MB of them stay with the process
+(docs/decisions/0067-what-the-dashboard-keeps.md). DuckDB has an allocator of its own
+(store/database_file.py).
 """
 
 from __future__ import annotations
@@ -11,12 +14,17 @@ import ctypes
 import os
 
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # M_… of glibc's malloc.h
-LARGE_BYTES = 128 * 1024  # glibc's default, which else rises to the largest block that was freed, up to 32 MB
+LARGE_BYTES = (
+    128 * 1024
+)  # glibc's default, which else rises to the largest block that was freed, up to 32 MB
 
 
 def give_back() -> None:
-    """From now on. Before other threads begin, as glibc leaves them the heaps that they have, and before Arrow is loaded, which reads its
-    variable then. Without glibc only Arrow's blocks go back."""
+    """From now on.
+
+    Before other threads begin, as glibc leaves them the heaps that they have, and before Arrow is
+    loaded, which reads its variable then. Without glibc only Arrow's blocks go back.
+    """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with contextlib.suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)

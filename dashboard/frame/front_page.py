@@ -1,8 +1,10 @@
-"""The HTML of a page: Streamlit's own, and in it what its script would find out by asking, one answer after the other.
+"""The HTML of a page: Streamlit's own, and in it what its script would find out by asking, one
+answer after the other.
 
-Where the server is: on a page's address, such as /run, the script looks one level too deep first, is refused, and pauses. Which parts
-of itself the page is drawn with: else it asks for each when the page's elements have come, and for what that imports after it. They are
-named once the script itself is there, while the server makes the page. The reasons stand in docs/decisions/0063-first-views.md.
+Where the server is: on a page's address, such as /run, the script looks one level too deep first,
+is refused, and pauses. Which parts of itself the page is drawn with: else it asks for each when the
+page's elements have come, and for what that imports after it. They are named once the script itself
+is there, while the server makes the page. The reasons stand in docs/decisions/0063-first-views.md.
 Why a page does not connect: refusal.js.
 """
 
@@ -30,17 +32,23 @@ PARTS = {
     "launch": ("ButtonGroup", "Selectbox", "TextInput", "Metric"),
 }
 NAMES = {"", *(path.stem for path in places.PAGES)}
-# As far below the server's address as this page: as the relative addresses of Streamlit's own HTML are meant.
-SERVER = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
+# As far below the server's address as this page: as the relative addresses of Streamlit's own HTML
+# are meant.
+SERVER = (
+    '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
+)
 NAMING = """<script type="module">
-for (const href of %s) document.head.append(Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
+for (const href of %s) document.head.append(
+  Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
 </script>"""
 REFUSAL = f"<script>\n{Path(__file__).with_name('refusal.js').read_text(encoding='utf-8')}</script>"
 BEFORE, AFTER = '<script type="module"', "</head>"
 
 
 class FrontPage:
-    """The middleware: answers who opens a page with its HTML, sends old addresses to the new ones, and passes on all else."""
+    """The middleware: answers who opens a page with its HTML, sends old addresses to the new
+    ones, and passes on all else.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -68,21 +76,26 @@ def _is_opened(scope: Scope) -> bool:
 
 @cache
 def page(static: Path, name: str) -> str:
-    """Of the Streamlit whose files these are; empty where its HTML is built otherwise, so that it answers by itself."""
+    """Of the Streamlit whose files these are; empty where its HTML is built otherwise, so
+    that it answers by itself.
+    """
     try:
         html = (static / "index.html").read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""
     if html.count(BEFORE) != 1 or html.count(AFTER) != 1:
         return ""
-    named = [f"./{file}" for file in files(static, (*ALWAYS, *PARTS.get(name, ()))) if file not in html]
+    named = [
+        f"./{file}" for file in files(static, (*ALWAYS, *PARTS.get(name, ()))) if file not in html
+    ]
     naming = NAMING % json.dumps(named) if named else ""
     return html.replace(BEFORE, SERVER + BEFORE).replace(AFTER, naming + REFUSAL + AFTER)
 
 
 def files(static: Path, parts: tuple[str, ...]) -> list[str]:
-    """The scripts of these parts and of all that they import, from the list that Streamlit's build keeps of itself; none where that list is
-    another."""
+    """The scripts of these parts and of all that they import, from the list that Streamlit's build
+    keeps of itself; none where that list is another.
+    """
     try:
         chunks: dict[str, Any] = json.loads((static / "manifest.json").read_text(encoding="utf-8"))
         waiting = [key for key, chunk in chunks.items() if chunk.get("name") in parts]

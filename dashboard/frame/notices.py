@@ -1,6 +1,8 @@
-"""Above every page: who may only look, why the stored runs cannot be opened or changed, and a disk that is low.
+"""Above every page: who may only look, why the stored runs cannot be opened or changed, and a disk
+that is low.
 
-Signing in and out stand there too, where that is set up. Whoever works on this machine sees nothing of it.
+Signing in and out stand there too, where that is set up. Whoever works on this machine sees nothing
+of it.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ from gan_runtime.supervision.maintenance import Space
 from gan_runtime.supervision.owner import HomeOwner
 
 NOT_LISTED = (
-    "is signed in, but is not on the list of operators, or the provider has not verified the address."
+    "is signed in, but is not on the list of operators, or the provider has not verified the"
+    " address."
 )
 
 
 def show_asker() -> None:
-    """On every page, the same. While somebody else has the home, `show_store` says why nobody may change anything."""
+    """On every page, the same.
+
+    While somebody else has the home, `show_store` says why nobody may change anything.
+    """
     asker, ways = access.asker(), access.ways()
     if access.post().why_not or (asker.may_change and not asker.person):
         return
@@ -37,7 +43,8 @@ def show_asker() -> None:
         elif st.user.get("is_logged_in"):
             person = words.plain(str(st.user.get("email") or "Somebody")[:80])
             st.markdown(
-                f":material/visibility: **View only.** {person} {NOT_LISTED} {words.plain(asker.why_not)}"
+                f":material/visibility: **View only.** {person} {NOT_LISTED}"
+                f" {words.plain(asker.why_not)}"
             )
             _way_out()
         else:
@@ -54,7 +61,13 @@ def _way_out() -> None:
 def _ways_in(ways: sign_in.Ways) -> None:
     for provider in ways.providers:
         label = f"Sign in with {words.plain(provider)}" if provider else "Sign in with your account"
-        st.button(label, key=f"sign.in.{provider}", icon=":material/login:", on_click=st.login, args=(provider or None,))  # fmt: skip
+        st.button(
+            label,
+            key=f"sign.in.{provider}",
+            icon=":material/login:",
+            on_click=st.login,
+            args=(provider or None,),
+        )
     if ways.password:
         _password()
 
@@ -78,22 +91,28 @@ def _password() -> None:
 
 LOOK_AGAIN_S = 3.0
 SILENT = (
-    "That host has not been heard of for {}, and the folder is still locked for it. If the machine is down, its lock goes when the file "
-    "server lets go of it; then this page takes the home over."
+    "That host has not been heard of for {}, and the folder is still locked for it. If the machine"
+    " is down, its lock goes when the file server lets go of it; then this page takes the home"
+    " over."
 )
 READING = "store.reading"
 SEEN = "store.seen"  # how many of what was found this session has put away
 
 
 def take_over() -> None:
-    """At each load of a page: a home whose owner has gone is taken over, as nobody would start its waiting runs."""
+    """At each load of a page: a home whose owner has gone is taken over, as nobody would
+    start its waiting runs.
+    """
     with contextlib.suppress(GanRuntimeError):  # which `show` tells
         session.opened()
         access.post().try_again()
 
 
 def show_store() -> None:
-    """On every page, the same. Instead of the page where there is no store; the next reload tries again."""
+    """On every page, the same.
+
+    Instead of the page where there is no store; the next reload tries again.
+    """
     try:
         runtime = session.opened()
     except GanRuntimeError as error:
@@ -115,7 +134,9 @@ def show_store() -> None:
 
 
 def say_if_rebuilt(was_reading: bool) -> None:
-    """After a page: one that was drawn while the rebuild began may lack runs, so it is drawn again below the word that says so."""
+    """After a page: one that was drawn while the rebuild began may lack runs, so it is drawn
+    again below the word that says so.
+    """
     with contextlib.suppress(GanRuntimeError):
         if session.opened().is_reading and not was_reading:
             st.rerun()
@@ -132,7 +153,9 @@ def is_reading() -> bool:
 def _rebuilt(runtime: Runtime) -> None:
     """A database whose file was removed: nothing was set aside."""
     with st.container(border=True, key="store_found"):
-        st.markdown(":material/healing: **The database is being made anew from the journals of all runs.**")
+        st.markdown(
+            ":material/healing: **The database is being made anew from the journals of all runs.**"
+        )
         _reading(runtime)
 
 
@@ -142,7 +165,9 @@ def _only_looking(runtime: Runtime) -> None:
     post, refusal = access.post(), runtime.why_not_owned
     is_held = post.is_held
     with st.container(border=True, key="only_looking"):
-        st.markdown(":material/visibility: **View only: these pages show all runs and change nothing.**")
+        st.markdown(
+            ":material/visibility: **View only: these pages show all runs and change nothing.**"
+        )
         st.markdown(words.plain(str(refusal)))
         _reading(runtime)
         if is_held and post.silent_seconds() > owner.SILENCE_SECONDS:
@@ -150,7 +175,11 @@ def _only_looking(runtime: Runtime) -> None:
         if is_held:
             _way_there(owner.holder(runtime.home))
         else:
-            label = "Take it over: it is free now" if isinstance(refusal, HomeInUseError) else "Try again"
+            label = (
+                "Take it over: it is free now"
+                if isinstance(refusal, HomeInUseError)
+                else "Try again"
+            )
             if st.button(label, type="primary", key="store.take_over"):
                 st.rerun()
 
@@ -158,12 +187,17 @@ def _only_looking(runtime: Runtime) -> None:
 def _way_there(holder: HomeOwner | None) -> None:
     """The entry is a file of the home: nothing but an address of the web is followed."""
     if holder is not None and holder.url.startswith(("http://", "https://")):
-        st.link_button("Open the dashboard that holds it", holder.url, icon=":material/open_in_new:")
+        st.link_button(
+            "Open the dashboard that holds it", holder.url, icon=":material/open_in_new:"
+        )
 
 
 def _reading(runtime: Runtime) -> None:
     """Runs are missing as long as it says so, and the page is drawn again when it is over."""
-    was_reading, st.session_state[READING] = st.session_state.get(READING, False), runtime.is_reading
+    was_reading, st.session_state[READING] = (
+        st.session_state.get(READING, False),
+        runtime.is_reading,
+    )
     if runtime.is_reading:
         st.caption(":material/hourglass: The journals are being read: not all runs are here yet.")
     elif was_reading:
@@ -178,7 +212,9 @@ def _found(runtime: Runtime) -> None:
         return
     with st.container(border=True, key="store_found"):
         state = "is being" if runtime.is_reading else "was"
-        st.markdown(f":material/healing: **The database {state} made anew from the journals of all runs.**")
+        st.markdown(
+            f":material/healing: **The database {state} made anew from the journals of all runs.**"
+        )
         if access.asker().may_change:  # where files lie on this machine is for operators
             for healed in new:
                 st.markdown(words.plain(healed.told))
@@ -198,8 +234,9 @@ def show_disk() -> None:
             return
         for folder, free in _low(space, runtime.home):
             st.warning(
-                f"The disk of {words.plain(str(folder))} has {words.size(free)} left. A run that trains saves and stops before it is "
-                f"full. The bin holds {words.size(space.bin)}: empty it on the Runs page, or delete runs there.",
+                f"The disk of {words.plain(str(folder))} has {words.size(free)} left. A run that"
+                f" trains saves and stops before it is full. The bin holds {words.size(space.bin)}:"
+                " empty it on the Runs page, or delete runs there.",
                 icon=":material/hard_drive:",
             )
 

@@ -1,7 +1,7 @@
 """The pages: their files, and what an address keeps of one: the open tab and the chosen run.
 
-A link shows what its sender saw, and Back leads there. Version 0.2.0 had a page for each view of a run: its links and bookmarks
-lead to where the views are now.
+A link shows what its sender saw, and Back leads there. Version 0.2.0 had a page for each view of a
+run: its links and bookmarks lead to where the views are now.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ PAGES = (
 
 
 def of_runs(run_ids: Sequence[str], tab: str) -> tuple[Path, dict[str, str]]:
-    """Where a tab that runs and comparisons both have shows these runs: the page, and the rest of its address."""
+    """Where a tab that runs and comparisons both have shows these runs: the page, and the
+    rest of its address.
+    """
     if len(run_ids) == 1:
         return RUN, {"run": run_ids[0], "tab": tab}
     return COMPARE, {"runs": ",".join(run_ids), "tab": tab}
@@ -52,8 +54,8 @@ CHOSEN_RUN = "address.run"  # of this window: the run whose page was opened last
 def open_tab(page: str, titles: Mapping[str, str]) -> tuple[str, TabContainer]:
     """Draws the tabs; returns the name of the open one and its place, the only one to be filled.
 
-    `titles`: name in the address → title. The address decides, also after Back, and a click changes it. An address
-    without a tab, or with an unknown one, opens the first.
+    `titles`: name in the address → title. The address decides, also after Back, and a click changes
+    it. An address without a tab, or with an unknown one, opens the first.
     """
     key, names = f"{page}.{TAB_KEY}", list(titles)
     asked = st.query_params.get(TAB_KEY, names[0])
@@ -62,7 +64,9 @@ def open_tab(page: str, titles: Mapping[str, str]) -> tuple[str, TabContainer]:
         st.session_state[key] = titles[name]
 
     def opened() -> None:
-        st.query_params[TAB_KEY] = {title: name for name, title in titles.items()}[st.session_state[key]]
+        st.query_params[TAB_KEY] = {title: name for name, title in titles.items()}[
+            st.session_state[key]
+        ]
 
     tabs = st.tabs(list(titles.values()), key=key, on_change=opened)
     return name, tabs[names.index(name)]
@@ -86,7 +90,10 @@ OF_SEVERAL = {"samples", "histograms"}  # tabs of Compare too
 
 
 def new_address(name: str, query: str) -> str:
-    """The address of today, relative to the old one; empty for a page that has not moved. `query`: without "?"."""
+    """The address of today, relative to the old one; empty for a page that has not moved.
+
+    `query`: without "?".
+    """
     if name not in MOVED:
         return ""
     page, tab = MOVED[name]

@@ -19,10 +19,12 @@ SETTINGS = SHARE / ".streamlit"
 
 def main(words: list[str]) -> int:
     """Runs Streamlit with these words until it is told to end; the exit code."""
-    # To judge a foreign origin Streamlit asks a server outside for this machine's address. web_guard judges before it does.
+    # To judge a foreign origin Streamlit asks a server outside for this machine's address.
+    # web_guard judges before it does.
     net_util.get_external_ip = lambda: None
     use_settings()
-    # uvicorn's own setting: the addresses of proxies whose X-Forwarded-For it believes. Its default is whoever asks from this machine.
+    # uvicorn's own setting: the addresses of proxies whose X-Forwarded-For it believes. Its default
+    # is whoever asks from this machine.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     try:
         cli.main(["run", *words], standalone_mode=False)
@@ -35,10 +37,15 @@ def main(words: list[str]) -> int:
 
 
 def use_settings() -> None:
-    """Streamlit reads the project's settings behind a person's own; in a checkout they lie beside app.py, where it looks by itself."""
+    """Streamlit reads the project's settings behind a person's own; in a checkout they lie
+    beside app.py, where it looks by itself.
+    """
     if IS_INSTALLED:
         of_person = config.get_config_files
-        config.get_config_files = lambda file_name: [*of_person(file_name), str(SETTINGS / file_name)]
+        config.get_config_files = lambda file_name: [
+            *of_person(file_name),
+            str(SETTINGS / file_name),
+        ]
 
 
 if __name__ == "__main__":

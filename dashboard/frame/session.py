@@ -17,7 +17,10 @@ _first_page = threading.Lock()  # never released: the other pages are prepared o
 
 
 def runtime() -> Runtime:
-    """The runtime of the process, for whoever sits before the page. Raises GanRuntimeError while the home cannot be opened."""
+    """The runtime of the process, for whoever sits before the page.
+
+    Raises GanRuntimeError while the home cannot be opened.
+    """
     return opened().asked_by(access.asker())
 
 
@@ -27,28 +30,38 @@ def opened() -> Runtime:
 
 
 def open_early() -> None:
-    """At the start of the process, with what every page draws with. What goes wrong is told by the pages, which try again."""
+    """At the start of the process, with what every page draws with.
+
+    What goes wrong is told by the pages, which try again.
+    """
     with contextlib.suppress(GanRuntimeError):
         opened()
     importlib.import_module("dashboard.widgets")
 
 
 def prepare_other_pages() -> None:
-    """Once the first page is drawn, as both would take the processor from it: the libraries of all pages, so that none has to
-    wait for them, and the look at the host. In a thread; later calls do nothing."""
+    """Once the first page is drawn, as both would take the processor from it: the libraries of all
+    pages, so that none has to wait for them, and the look at the host. In a thread; later calls do
+    nothing.
+    """
     if _first_page.acquire(blocking=False):
         threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
 
 
 def _prepare() -> None:
-    importlib.import_module("streamlit.emojis")  # which a page else waits for when it first draws buttons
+    importlib.import_module(
+        "streamlit.emojis"
+    )  # which a page else waits for when it first draws buttons
     dashboard = Path(__file__).resolve().parent.parent
     for path in sorted((*dashboard.glob("*view.py"), *dashboard.glob("*/*view.py"))):
         importlib.import_module(".".join(path.relative_to(dashboard.parent).with_suffix("").parts))
-    # What was loaded stays until the process ends. A look at all of it takes 0.1 s of a core, and there are many in an hour.
+    # What was loaded stays until the process ends. A look at all of it takes 0.1 s of a core, and
+    # there are many in an hour.
     gc.collect()
     gc.freeze()
-    atexit.register(gc.unfreeze)  # else DuckDB's module complains at the end that it was not cleared away
+    atexit.register(
+        gc.unfreeze
+    )  # else DuckDB's module complains at the end that it was not cleared away
     access.host_look().begin()
 
 

@@ -1,13 +1,16 @@
 """Who may sign in as an operator, as the secrets file says it, and who has.
 
     [operators]
-    emails = ["anna@lab.example"]       # who signs in with OpenID Connect, whose provider must have verified the address
-    subjects = ["248289761001"]         # or by the provider's own number of a person; of several providers: subjects.google = […]
-    password = "$argon2id$…"            # or one password for all: `python -m gan_runtime operator-password` prints this line
+    emails = ["anna@lab.example"]       # who signs in with OpenID Connect, whose provider must have
+    verified the address
+    subjects = ["248289761001"]         # or by the provider's own number of a person; of several
+    providers: subjects.google = […]
+    password = "$argon2id$…"            # or one password for all: `python -m gan_runtime
+    operator-password` prints this line
     [auth]                              # Streamlit's own: the provider, docs/sharing.md
 
-A file that cannot be understood stops the start. It is read again when it changes, and then everyone signs in again.
-No sentence about it holds a value of it.
+A file that cannot be understood stops the start. It is read again when it changes, and then
+everyone signs in again. No sentence about it holds a value of it.
 """
 
 from __future__ import annotations
@@ -35,13 +38,19 @@ OPERATORS = ("emails", "subjects", "password")
 OF_A_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
 OF_AUTH = ("redirect_uri", "cookie_secret")
 UNNAMED = "default"  # Streamlit's name for the provider of [auth] itself
-LEAST_SECRET = 24  # characters: who guesses the secret of the identity cookie is whoever they want to be
+LEAST_SECRET = (
+    24  # characters: who guesses the secret of the identity cookie is whoever they want to be
+)
 
 
 def unknown_tables(tables: Mapping[str, Any], *, is_shared: bool) -> str:
-    """The first table or key that is none of ours; in a file that other apps share, only one that looks like a slip."""
+    """The first table or key that is none of ours; in a file that other apps share, only one
+    that looks like a slip.
+    """
     for name in tables:
-        if name not in TABLES and (not is_shared or difflib.get_close_matches(name.lower(), TABLES)):
+        if name not in TABLES and (
+            not is_shared or difflib.get_close_matches(name.lower(), TABLES)
+        ):
             return f"[{name}]"
     return ""
 
@@ -54,13 +63,16 @@ def provider_names(auth: Any) -> tuple[str, ...]:
     _texts("auth", table, OF_AUTH)
     if len(table["cookie_secret"]) < LEAST_SECRET:
         raise SignInError(f"auth.cookie_secret must have {LEAST_SECRET} characters at least.")
-    named = [name for name, value in table.items() if isinstance(value, dict) and name != "client_kwargs"]
+    named = [
+        name for name, value in table.items() if isinstance(value, dict) and name != "client_kwargs"
+    ]
     for name in named:
         if "_" in name:
             raise SignInError(f"[auth.{name}]: the name of a provider holds no underscore.")
         if name == UNNAMED:
             raise SignInError(
-                f"[auth.{name}]: Streamlit calls the provider of [auth] itself so; give it another name."
+                f"[auth.{name}]: Streamlit calls the provider of [auth] itself so; give it another"
+                " name."
             )
         _texts(f"auth.{name}", table[name], OF_A_PROVIDER)
     if not named or set(OF_A_PROVIDER) & set(table):
@@ -75,7 +87,9 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
         return {}
     table = _table("operators", table)
     if unknown := sorted(set(table) - set(OPERATORS)):
-        raise SignInError(f"operators.{unknown[0]} is not understood: allowed are {_listed(OPERATORS)}.")
+        raise SignInError(
+            f"operators.{unknown[0]} is not understood: allowed are {_listed(OPERATORS)}."
+        )
     if not table:
         raise SignInError(f"[operators] is empty: give one of {_listed(OPERATORS)}.")
     people = sorted(set(table) - {"password"})
@@ -83,7 +97,8 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
         raise SignInError(f"operators.{people[0]} needs a provider in [auth].")
     if "password" in table and not is_hash(table["password"]):
         raise SignInError(
-            "operators.password must be the hash that `python -m gan_runtime operator-password` prints, never the password itself."
+            "operators.password must be the hash that `python -m gan_runtime operator-password`"
+            " prints, never the password itself."
         )
     emails = _names("operators.emails", table["emails"]) if "emails" in table else []
     subjects = _subjects(table["subjects"], providers) if "subjects" in table else []
@@ -95,13 +110,16 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _subjects(given: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
-    """(provider, its number of a person): the same number is somebody else's at another provider."""
+    """(provider, its number of a person): the same number is somebody else's at another
+    provider.
+    """
     if not isinstance(given, dict):
         numbers = _names("operators.subjects", given)
         if len(providers) > 1:
             raise SignInError(
-                "operators.subjects must say whose numbers they are, as there are several providers: "
-                f"a list for each in [operators.subjects], under its name ({_listed(tuple(filter(None, providers)))})."
+                "operators.subjects must say whose numbers they are, as there are several"
+                " providers: a list for each in [operators.subjects], under its name"
+                f" ({_listed(tuple(filter(None, providers)))})."
             )
         return [(providers[0], number) for number in numbers]
     if unknown := sorted(set(given) - set(providers)):
@@ -110,7 +128,11 @@ def _subjects(given: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
         )
     if not given:
         raise SignInError("[operators.subjects] is empty.")
-    return [(name, number) for name in given for number in _names(f"operators.subjects.{name}", given[name])]
+    return [
+        (name, number)
+        for name in given
+        for number in _names(f"operators.subjects.{name}", given[name])
+    ]
 
 
 def _table(name: str, given: Any) -> dict[str, Any]:
@@ -123,12 +145,20 @@ def _texts(name: str, table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
     for key in keys:
         if not isinstance(table.get(key), str) or not table[key]:
             given = _listed(tuple(sorted(table))) or "nothing"
-            raise SignInError(f"{name}.{key} must be a text that is not empty; [{name}] holds {given}.")
+            raise SignInError(
+                f"{name}.{key} must be a text that is not empty; [{name}] holds {given}."
+            )
 
 
 def _names(name: str, given: Any) -> list[str]:
-    if not isinstance(given, list) or not given or not all(isinstance(text, str) and text for text in given):
-        raise SignInError(f"{name} must be a list of texts, and neither it nor any of them is empty.")
+    if (
+        not isinstance(given, list)
+        or not given
+        or not all(isinstance(text, str) and text for text in given)
+    ):
+        raise SignInError(
+            f"{name} must be a list of texts, and neither it nor any of them is empty."
+        )
     return given
 
 
@@ -145,8 +175,11 @@ OF_ALL_APPS = Path.home() / ".streamlit" / "secrets.toml"  # may hold what other
 
 @dataclass(frozen=True)
 class Ways:
-    """`providers`: their names, empty for the one of [auth] itself. `subjects`: (provider, its number of a person). `trouble`: what is
-    wrong with the file; then nobody is an operator."""
+    """`providers`: their names, empty for the one of [auth] itself.
+
+    `subjects`: (provider, its number of a person). `trouble`: what is wrong with the file; then
+    nobody is an operator.
+    """
 
     emails: frozenset[str] = frozenset()
     subjects: frozenset[tuple[str, str]] = frozenset()
@@ -160,18 +193,24 @@ class Ways:
         return bool(self.password or self.providers or self.emails or self.subjects or self.trouble)
 
     def is_operator(self, user: Mapping[str, Any]) -> bool:
-        """By the claims of a provider in the file: its number of the person, or an address that it has verified."""
+        """By the claims of a provider in the file: its number of the person, or an address
+        that it has verified.
+        """
         email, provider = user.get("email"), user.get("provider")
         name = "" if provider == UNNAMED else provider
         if name not in self.providers:
             return False
         return (name, user.get("sub")) in self.subjects or (
-            user.get("email_verified") is True and isinstance(email, str) and email.lower() in self.emails
+            user.get("email_verified") is True
+            and isinstance(email, str)
+            and email.lower() in self.emails
         )
 
 
 class Seats:
-    """Which sessions have signed in: kept here and not in a session's own state, into which its browser writes."""
+    """Which sessions have signed in: kept here and not in a session's own state, into which
+    its browser writes.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -198,9 +237,11 @@ class Seats:
 
 
 def check_at_start() -> None:
-    """Ends the process with a sentence where the secrets files cannot be understood: what somebody meant to protect would lie open.
+    """Ends the process with a sentence where the secrets files cannot be understood: what somebody
+    meant to protect would lie open.
 
-    Called while the server loads app.py; what goes wrong later, in its lifespan, uvicorn shows as a traceback.
+    Called while the server loads app.py; what goes wrong later, in its lifespan, uvicorn shows as a
+    traceback.
     """
     if trouble := ways().trouble:
         read = ", ".join(map(str, st.get_option("secrets.files")))
@@ -209,13 +250,18 @@ def check_at_start() -> None:
 
 
 def ways() -> Ways:
-    """Read from the secrets files that Streamlit reads. One that somebody has named must be there."""
+    """Read from the secrets files that Streamlit reads.
+
+    One that somebody has named must be there.
+    """
     are_named = bool(config.is_manually_set("secrets.files"))
     files = [Path(file) for file in st.get_option("secrets.files")]
     try:
         return _read(tuple((file, _changed(file)) for file in files if are_named or file.exists()))
     except OSError as error:
-        return Ways(trouble=f"{WRONG} {Path(error.filename).name} cannot be read ({error.strerror}).")
+        return Ways(
+            trouble=f"{WRONG} {Path(error.filename).name} cannot be read ({error.strerror})."
+        )
 
 
 def _changed(file: Path) -> tuple[int, int]:
@@ -235,14 +281,19 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
             return Ways(trouble=f"{WRONG} {file.name} cannot be read as TOML.")
         if odd := unknown_tables(added, is_shared=file == OF_ALL_APPS):
             return Ways(
-                trouble=f"{WRONG} {odd} in {file.name} is not understood: allowed are [operators] and [auth]."
+                trouble=(
+                    f"{WRONG} {odd} in {file.name} is not understood: allowed are [operators] and"
+                    " [auth]."
+                )
             )
         tables |= added
     return parsed(tables)
 
 
 def parsed(tables: Mapping[str, Any]) -> Ways:
-    """The ways that the tables of a secrets file open; a sentence where they cannot be understood."""
+    """The ways that the tables of a secrets file open; a sentence where they cannot be
+    understood.
+    """
     try:
         providers = provider_names(tables.get("auth"))
         return Ways(**operator_entries(tables.get("operators"), providers), providers=providers)

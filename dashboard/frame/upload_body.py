@@ -1,4 +1,7 @@
-"""The body of one upload: its content goes to the disk, the rest is passed on. See upload_spool.py."""
+"""The body of one upload: its content goes to the disk, the rest is passed on.
+
+See upload_spool.py.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,9 @@ class Upload:
 
 
 class _Parts:
-    """Reads a multipart body as it comes: the content of its first part goes to `file`, the headers of all are kept."""
+    """Reads a multipart body as it comes: the content of its first part goes to `file`, the
+    headers of all are kept.
+    """
 
     def __init__(self, boundary: bytes, file: BinaryIO) -> None:
         self._boundary, self._file = boundary, file
@@ -99,9 +104,14 @@ class _Parts:
         self._parser.write(body)
 
     def without_content(self) -> bytes:
-        """The body as it was, with empty contents. Raises FormParserError when it has ended too early."""
+        """The body as it was, with empty contents.
+
+        Raises FormParserError when it has ended too early.
+        """
         self._parser.finalize()
-        parts = [b"--" + self._boundary + b"\r\n" + headers + b"\r\n\r\n" for headers in self._headers]
+        parts = [
+            b"--" + self._boundary + b"\r\n" + headers + b"\r\n\r\n" for headers in self._headers
+        ]
         return b"".join(parts) + b"--" + self._boundary + b"--\r\n"
 
     def _add_name(self, data: bytes, start: int, end: int) -> None:

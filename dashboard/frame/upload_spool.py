@@ -1,8 +1,10 @@
 """Keeps what people drop into the browser on the disk: Streamlit would hold all of it in memory.
 
-A file comes as one part of a multipart body. Its content goes to the home while it arrives (gan_runtime/data/uploads.py), and
-Streamlit gets the same body with an empty content. It asks for the body after it has checked session, token and size, so a
-request that it refuses writes nothing; nor does one of a viewer's session. What a page gets of Streamlit is then the name and the id of the file.
+A file comes as one part of a multipart body. Its content goes to the home while it arrives
+(gan_runtime/data/uploads.py), and Streamlit gets the same body with an empty content. It asks for
+the body after it has checked session, token and size, so a request that it refuses writes nothing;
+nor does one of a viewer's session. What a page gets of Streamlit is then the name and the id of the
+file.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ class UploadSpool:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes everything on, uploads without their content, and those of viewers not at all."""
-        if scope["type"] != "http" or PLACE not in scope["path"] or scope["method"] not in ("PUT", "DELETE"):
+        if (
+            scope["type"] != "http"
+            or PLACE not in scope["path"]
+            or scope["method"] not in ("PUT", "DELETE")
+        ):
             await self._app(scope, receive, send)
             return
         file = UPLOAD.fullmatch(scope["path"])
@@ -45,7 +51,9 @@ class UploadSpool:
         else:
             await PlainTextResponse(f"{asker.why_not}\n", status_code=403)(scope, receive, send)
 
-    async def _spool(self, asker: Actor, file_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _spool(
+        self, asker: Actor, file_id: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         from dashboard.frame.upload_body import (
             Upload,  # takes a moment, which the start of the server has not
         )

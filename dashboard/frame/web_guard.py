@@ -1,10 +1,12 @@
-"""What the web server answers, before Streamlit sees a request: own names only, own pages only, nothing from another host.
+"""What the web server answers, before Streamlit sees a request: own names only, own pages only,
+nothing from another host.
 
-Every answer carries the headers below. With them the browser itself refuses what a text on a page might make it fetch.
-The reasons stand in docs/decisions/0024-web-guard.md.
+Every answer carries the headers below. With them the browser itself refuses what a text on a page
+might make it fetch. The reasons stand in docs/decisions/0024-web-guard.md.
 
-Streamlit takes every message of its protocol (streamlit/proto/BackMsg.proto) from whoever has opened a page. Those that our pages send
-reach it. What each of the others could do here, and what stops it, is listed in docs/threat-model.md.
+Streamlit takes every message of its protocol (streamlit/proto/BackMsg.proto) from whoever has
+opened a page. Those that our pages send reach it. What each of the others could do here, and what
+stops it, is listed in docs/threat-model.md.
 """
 
 from __future__ import annotations
@@ -25,13 +27,20 @@ from gan_runtime.base import addresses
 
 log = logging.getLogger("gan_runtime")
 PASSED = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request"})
-OPERATIONS_PASSED = frozenset({"deferred_file"})  # the content of a download button, made when it is pressed
-MOST_FILES = 10_000  # of one drop into the browser: Streamlit makes two addresses for each name before anybody has sent a file
+OPERATIONS_PASSED = frozenset(
+    {"deferred_file"}
+)  # the content of a download button, made when it is pressed
+# of one drop into the browser: Streamlit makes two addresses for each name before anybody has sent
+# a file
+MOST_FILES = 10_000
 POLICY_VIOLATION = 1008
 
 
 def guarded(receive: Receive, browser: str) -> Receive:
-    """What the browser sends, without the messages that no page of ours sends. What is no message of the protocol ends the connection."""
+    """What the browser sends, without the messages that no page of ours sends.
+
+    What is no message of the protocol ends the connection.
+    """
     logged: set[str] = set()
 
     def refused(message: Message) -> bool:
@@ -60,7 +69,11 @@ def why_message_refused(data: bytes | None) -> str:
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
         operation = message.backend_operation_request.WhichOneof("payload")
-        return "" if operation in OPERATIONS_PASSED else f"no page of this dashboard asks for {operation}"
+        return (
+            ""
+            if operation in OPERATIONS_PASSED
+            else f"no page of this dashboard asks for {operation}"
+        )
     if kind not in PASSED:
         return f"no page of this dashboard sends {kind}"
     files = len(message.file_urls_request.file_names)
@@ -68,7 +81,9 @@ def why_message_refused(data: bytes | None) -> str:
 
 
 def _parsed(data: bytes | None) -> BackMsg | None:
-    """None for text, for bytes that are no message, and for a message of no kind that this Streamlit knows."""
+    """None for text, for bytes that are no message, and for a message of no kind that this
+    Streamlit knows.
+    """
     try:
         message = BackMsg.FromString(data or b"")
     except DecodeError:
@@ -86,24 +101,27 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# Streamlit's pages need inline styles, Vega makes functions of expressions, and downloads, workers and the script of a component of ours
-# (of the film player) are blobs.
+# Streamlit's pages need inline styles, Vega makes functions of expressions, and downloads, workers
+# and the script of a component of ours (of the film player) are blobs.
 CONTENT_POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws://{host} wss://{host}; worker-src 'self' blob:; "
-    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self'"
+    " 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'"
+    " ws://{host} wss://{host}; worker-src 'self' blob:; object-src 'none'; base-uri 'self';"
+    " form-action 'self'; frame-ancestors 'none'"
 )
 REFUSED = (
-    "This dashboard does not answer to that name: open it as localhost, or by the address it was started with. "
-    "For further names set STREAMLIT_SERVER_ALLOWED_HOSTS, with spaces between them, before starting it.\n"
+    "This dashboard does not answer to that name: open it as localhost, or by the address it was"
+    " started with. For further names set STREAMLIT_SERVER_ALLOWED_HOSTS, with spaces between them,"
+    " before starting it.\n"
 )
 ANOTHER_PAGE = (
-    "The page is at {origin}, but the dashboard is asked for {host}. Only its own pages may connect. "
-    "A proxy in between must pass on the Host header as the browser sent it (docs/sharing.md).\n"
+    "The page is at {origin}, but the dashboard is asked for {host}. Only its own pages may"
+    " connect. A proxy in between must pass on the Host header as the browser sent it"
+    " (docs/sharing.md).\n"
 )
 NO_UPGRADE = (
-    "The page's WebSocket does not reach the dashboard. A proxy in between must pass on WebSockets: HTTP/1.1 with the headers "
-    "Upgrade and Connection (docs/sharing.md).\n"
+    "The page's WebSocket does not reach the dashboard. A proxy in between must pass on WebSockets:"
+    " HTTP/1.1 with the headers Upgrade and Connection (docs/sharing.md).\n"
 )
 
 
@@ -128,7 +146,8 @@ class WebGuard:
             log_once(f"A WebSocket is refused. {refusal.strip()}")
             await send({"type": "websocket.close", "code": 1008})
             return
-        # Streamlit compares letter by letter, and a proxy may have added the port that https has anyway.
+        # Streamlit compares letter by letter, and a proxy may have added the port that https has
+        # anyway.
         headers["host"] = urlsplit(headers["origin"]).netloc
         # Loaded once the first page is there: the start of the server does not wait for it.
         pass
@@ -168,7 +187,9 @@ def why_refused(headers: Headers) -> str:
 
 
 def _no_websocket(scope: Scope) -> ASGIApp:
-    """The answer to a plain request in the place of a WebSocket: a page without a connection asks why (refusal.js), or a proxy made it one."""
+    """The answer to a plain request in the place of a WebSocket: a page without a connection
+    asks why (refusal.js), or a proxy made it one.
+    """
     refusal = why_refused(Headers(scope=scope))
     if not refusal and scope["method"] == "GET":
         log_once(f"A WebSocket is refused. {NO_UPGRADE.strip()}")
@@ -177,16 +198,20 @@ def _no_websocket(scope: Scope) -> ASGIApp:
 
 @lru_cache(maxsize=100)
 def log_once(sentence: str) -> None:
-    """A page tries again every second. A browser's words may hold what acts on the terminal that shows the log: it is left out."""
+    """A page tries again every second.
+
+    A browser's words may hold what acts on the terminal that shows the log: it is left out.
+    """
     log.warning("%s", "".join(filter(str.isprintable, sentence)))
 
 
 def is_own_host(host: str) -> bool:
-    """Whether a Host header names this server: as loopback, as the address it listens on, or as a name that was allowed.
+    """Whether a Host header names this server: as loopback, as the address it listens on, or as a
+    name that was allowed.
 
-    A page of another site can let its own name point here ("DNS rebinding"), so a foreign name is refused even from this
-    machine. A server that listens on all addresses answers to any address in digits, which cannot be such a name, and to
-    this machine's names.
+    A page of another site can let its own name point here ("DNS rebinding"), so a foreign name is
+    refused even from this machine. A server that listens on all addresses answers to any address in
+    digits, which cannot be such a name, and to this machine's names.
     """
     name = _hostname(host)
     bound = str(st.get_option("server.address") or "::").lower()
@@ -201,8 +226,10 @@ def is_own_host(host: str) -> bool:
 
 
 def is_own_origin(origin: str, host: str) -> bool:
-    """Whether a WebSocket was opened by our own page: other ports of this machine, other sites and no site are refused. A proxy may name
-    the port that http or https has anyway: `https://lab.example` is `lab.example:443`."""
+    """Whether a WebSocket was opened by our own page: other ports of this machine, other sites and
+    no site are refused. A proxy may name the port that http or https has anyway:
+    `https://lab.example` is `lab.example:443`.
+    """
     usual = DEFAULT_PORTS.get(origin.partition(":")[0])
     address = _address(origin.partition("://")[2], usual) if usual else None
     return address is not None and address == _address(host, usual)
@@ -215,7 +242,9 @@ def own_names() -> set[str]:
 
 
 def _hostname(host: str) -> str:
-    """The name in a Host header, without its port; empty for anything else than a name and a port."""
+    """The name in a Host header, without its port; empty for anything else than a name and a
+    port.
+    """
     address = _address(host, None)
     return address[0].rstrip(".") if address else ""
 

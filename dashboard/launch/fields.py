@@ -1,4 +1,6 @@
-"""What stands in the fields of the Launch form: filled from presets and stored runs, read, and kept."""
+"""What stands in the fields of the Launch form: filled from presets and stored runs, read,
+and kept.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,13 @@ WHOLE = re.compile(r"-?[0-9]{1,18}")
 def keep_typed() -> dict[str, str]:
     """Takes over what has been typed since the last look, and gives what stands in all fields.
 
-    Kept beside the widgets, as Streamlit drops the values of those that it does not draw: in a closed group, or on another page.
+    Kept beside the widgets, as Streamlit drops the values of those that it does not draw: in a
+    closed group, or on another page.
     """
     kept: dict[str, str] = st.session_state.setdefault(VALUES, {})
-    kept.update({name: st.session_state[key(name)] for name in kept if key(name) in st.session_state})
+    kept.update(
+        {name: st.session_state[key(name)] for name in kept if key(name) in st.session_state}
+    )
     return kept
 
 
@@ -40,8 +45,9 @@ def text_of(name: str) -> str:
 def key(name: str) -> str:
     """The key of a field's widget; another one each time the form itself writes into the field.
 
-    A browser sends the values of all widgets with whatever it asks for, those too that a page on its way to it has already replaced. Under the
-    same key they would come back, and a preset would be half undone.
+    A browser sends the values of all widgets with whatever it asks for, those too that a page on
+    its way to it has already replaced. Under the same key they would come back, and a preset would
+    be half undone.
     """
     turns: dict[str, int] = st.session_state.setdefault(TURNS, {})
     return f"{PREFIX}{name}.{turns.get(name, 0)}"
@@ -54,7 +60,9 @@ def key_to_draw(name: str) -> str:
 
 
 def values() -> dict[str, Any]:
-    """What stands in the form: whole numbers as numbers, what is none and all other text as typed."""
+    """What stands in the form: whole numbers as numbers, what is none and all other text as
+    typed.
+    """
     kept = keep_typed()
     return {
         name: int(kept[name]) if option.kind is int and WHOLE.fullmatch(kept[name]) else kept[name]
@@ -69,11 +77,19 @@ def fill(preset: str) -> None:
 
 
 def fill_again(spec: Mapping[str, Any], preset: str) -> None:
-    """Fills the form with the options of a stored run, flat; what it is from before is at its default."""
+    """Fills the form with the options of a stored run, flat; what it is from before is at its
+    default.
+    """
     given = nesting.workload_of(spec)
     workload = given if given in catalog.WORKLOADS else nesting.DEFAULT_WORKLOAD
     known = option_words.defaults(workload)
-    put({**known, **{name: value for name, value in spec.items() if name in known}, "workload": workload})
+    put(
+        {
+            **known,
+            **{name: value for name, value in spec.items() if name in known},
+            "workload": workload,
+        }
+    )
     _write(PRESET, preset if preset in PRESETS else next(iter(PRESETS)))
 
 
@@ -86,10 +102,11 @@ def put(chosen: Mapping[str, Any]) -> None:
 
 
 def fit_to_workload() -> None:
-    """Another workload was picked: its options take what was typed for the earlier one's of the same name.
+    """Another workload was picked: its options take what was typed for the earlier one's of the
+    same name.
 
-    What nobody has touched since the preset filled the form, or is no choice of this one, is as the preset has it where it is made for
-    this workload, else at the default of this one.
+    What nobody has touched since the preset filled the form, or is no choice of this one, is as the
+    preset has it where it is made for this workload, else at the default of this one.
     """
     before = _untouched(st.session_state[VALUES]["workload"])
     kept = keep_typed()
@@ -106,13 +123,19 @@ def fit_to_workload() -> None:
 
 
 def _untouched(workload: str) -> dict[str, Any]:
-    """What the chosen preset makes of a workload: of one that is not its own it leaves the options alone that this has a default for."""
+    """What the chosen preset makes of a workload: of one that is not its own it leaves the
+    options alone that this has a default for.
+    """
     given = host_presets.values(str(st.session_state[VALUES][PRESET]))
     if workload != given["workload"]:
         own = {*nesting.own_options(workload), *nesting.own_defaults(workload), "workload"}
         given = {name: value for name, value in given.items() if name not in own}
     known = option_words.defaults(workload)
-    return {**known, **{name: value for name, value in given.items() if name in known}, "workload": workload}
+    return {
+        **known,
+        **{name: value for name, value in given.items() if name in known},
+        "workload": workload,
+    }
 
 
 def _write(name: str, text: str) -> None:

@@ -1,4 +1,6 @@
-"""The Launch form, generated from RunSpec's options: one widget per option, its error right below it."""
+"""The Launch form, generated from RunSpec's options: one widget per option, its error right
+below it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ COLUMNS = 3
 
 @dataclass(frozen=True)
 class Filled:
-    """The form as it is filled in: a spec, or field → message for everything that is wrong. `known`: data sets by name."""
+    """The form as it is filled in: a spec, or field → message for everything that is wrong.
+
+    `known`: data sets by name.
+    """
 
     known: dict[str, KnownSet]
     spec: RunSpec | None
@@ -66,7 +71,9 @@ def pick_preset() -> str:
 
 
 def show(preset: str, host: Host | None, look_again: Callable[[], None], filled: Filled) -> None:
-    """The widgets of all groups, three beside each other, each with its help and its error; no host: not known yet."""
+    """The widgets of all groups, three beside each other, each with its help and its error;
+    no host: not known yet.
+    """
     form = fields.values()
     rates = changeable(form["workload"])
     for group in GROUPS:
@@ -75,7 +82,11 @@ def show(preset: str, host: Host | None, look_again: Callable[[], None], filled:
             for option in RunSpec.options(form["workload"]).values()
             if _group_of(option, rates) == group and option.name != "accelerator"
         ]
-        shown = [option for option in options if has_effect(option, form) or option.name in filled.problems]
+        shown = [
+            option
+            for option in options
+            if has_effect(option, form) or option.name in filled.problems
+        ]
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
@@ -84,7 +95,9 @@ def show(preset: str, host: Host | None, look_again: Callable[[], None], filled:
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")
-        with _expander(group, form, [option.name for option in options if option.name in filled.problems]):
+        with _expander(
+            group, form, [option.name for option in options if option.name in filled.problems]
+        ):
             if not st.session_state[_group_key(group)]:
                 continue  # what nobody sees is half of the page; it comes when the group is opened
             _group(preset, shown, filled)
@@ -94,16 +107,20 @@ def show(preset: str, host: Host | None, look_again: Callable[[], None], filled:
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:
-    """Where a field is drawn: the run's name and learning rates, which are changed most, wait in no closed group."""
+    """Where a field is drawn: the run's name and learning rates, which are changed most, wait
+    in no closed group.
+    """
     if option.name == "name":
         return OPEN_GROUPS[0]
     return "Schedule" if option.name in rates else option.group
 
 
 def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenerator:
-    """A group that says in its label what is set in it, and opens by itself when something in it is wrong.
+    """A group that says in its label what is set in it, and opens by itself when something in it is
+    wrong.
 
-    Whether it is open is kept here: a new label makes a new widget, which would close under the hand that typed.
+    Whether it is open is kept here: a new label makes a new widget, which would close under the
+    hand that typed.
     """
     key = _group_key(group)
     st.session_state[key] = bool(st.session_state.get(key)) or bool(wrong)
@@ -121,7 +138,9 @@ def _group_key(group: str) -> str:
 def _group(preset: str, options: list[Option], filled: Filled) -> None:
     """Row by row, so that a narrow screen keeps the order."""
     for begin in range(0, len(options), COLUMNS):
-        for column, option in zip(st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False):
+        for column, option in zip(
+            st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False
+        ):
             with column:
                 _field(option, filled.known)
                 _summary(option, filled.known)
@@ -139,11 +158,17 @@ def _not_in_use(options: list[Option]) -> None:
         if need := needed(option):
             needs.setdefault(need.reason, []).append(option.label)
     if needs:
-        st.caption(" · ".join(f"Only with {reason}: {', '.join(labels)}" for reason, labels in needs.items()))
+        st.caption(
+            " · ".join(
+                f"Only with {reason}: {', '.join(labels)}" for reason, labels in needs.items()
+            )
+        )
 
 
 def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> None:
-    """What this host offers; what is missing stands there greyed, with the reason and what to do."""
+    """What this host offers; what is missing stands there greyed, with the reason and what to
+    do.
+    """
     chosen = fields.text_of("accelerator")
     columns = st.columns(4)
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
@@ -153,7 +178,11 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
             st.button(
                 option_words.choice(name),
                 key=f"accelerator.{name}",
-                icon=":material/check_circle:" if name == chosen else ":material/radio_button_unchecked:",
+                icon=(
+                    ":material/check_circle:"
+                    if name == chosen
+                    else ":material/radio_button_unchecked:"
+                ),
                 disabled=not available,
                 on_click=fields.put,
                 args=({"accelerator": name},),
@@ -200,8 +229,9 @@ def read(home: Home) -> Filled:
 
 def _field(option: Option, known: Mapping[str, KnownSet]) -> None:
     label = option_words.label(option)
-    text = f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}." + (
-        f" Source: {option.source}." if option.source else ""
+    text = (
+        f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
+        + (f" Source: {option.source}." if option.source else "")
     )
     key = fields.key_to_draw(option.name)
     choices = _choices(option, known)
@@ -216,12 +246,16 @@ def _field(option: Option, known: Mapping[str, KnownSet]) -> None:
             on_change=fields.fit_to_workload if option.name == "workload" else None,
         )
     else:
-        # Numbers too: a number field keeps what is out of its range to itself, and the run would train with the value before.
+        # Numbers too: a number field keeps what is out of its range to itself, and the run would
+        # train with the value before.
         st.text_input(label, key=key, help=text)
 
 
 def _choices(option: Option, known: Mapping[str, KnownSet]) -> tuple[str, ...]:
-    """What a field offers. Data sets are those known here, and that of a run which is to be trained again."""
+    """What a field offers.
+
+    Data sets are those known here, and that of a run which is to be trained again.
+    """
     if option.name != "dataset":
         return option.choices
     return tuple(dict.fromkeys([*known, fields.text_of(option.name)]))
@@ -240,7 +274,10 @@ def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
 
 
 def _of_set(known_set: KnownSet) -> str:
-    """What it is; of one that people have prepared, what a row of it is. Where it comes from stands beside the form."""
+    """What it is; of one that people have prepared, what a row of it is.
+
+    Where it comes from stands beside the form.
+    """
     if known_set.is_prepared and not known_set.problem:
         return data_summary.row(known_set.fields)
     return words.plain(known_set.summary)
@@ -268,7 +305,10 @@ def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
     if caution.concerns(spec.flat(), RunSpec.parse(host_presets.values(preset)).flat()):
         st.warning(caution.text, icon=":material/warning:")
         st.button(
-            "Use the repaired setting", icon=":material/build:", on_click=fields.put, args=(caution.repair,)
+            "Use the repaired setting",
+            icon=":material/build:",
+            on_click=fields.put,
+            args=(caution.repair,),
         )
 
 
@@ -278,7 +318,10 @@ def _slow_here(option: Option, spec: RunSpec | None) -> None:
         return
     st.warning(why, icon=":material/warning:")
     st.button(
-        "Use float32", icon=":material/build:", on_click=fields.put, args=(dict(host_presets.IN_FLOAT32),)
+        "Use float32",
+        icon=":material/build:",
+        on_click=fields.put,
+        args=(dict(host_presets.IN_FLOAT32),),
     )
 
 

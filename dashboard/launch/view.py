@@ -1,4 +1,6 @@
-"""The tab Run of the Launch page: the form, and on the right what the run as typed will take, and the start."""
+"""The tab Run of the Launch page: the form, and on the right what the run as typed will take,
+and the start.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ TITLES = {"run": "Run", "study": "Study", "paper": "Reproduce the paper"}
 
 
 def show(runtime: Runtime) -> None:
-    """The form on the left; what it starts stays in sight on the right, and its button on a phone (style.css)."""
+    """The form on the left; what it starts stays in sight on the right, and its button on a
+    phone (style.css).
+    """
     form, beside = st.columns([2, 1], gap="large")
     with form:
         preset = launch_form.pick_preset()
@@ -57,7 +61,10 @@ def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> 
 
 
 def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | None:
-    """Steps, batch, memory and time of the run as typed. None when this host cannot train it; the reasons are shown."""
+    """Steps, batch, memory and time of the run as typed.
+
+    None when this host cannot train it; the reasons are shown.
+    """
     st.header("This run")
     admission = _admitted(spec, host, runtime.home)
     if admission is not None and admission.data is not None:
@@ -65,7 +72,9 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | No
     is_on_cpu = admission is not None and admission.accelerator == "cpu"
     if is_on_cpu and spec.replicas_in_all > host.cores:
         st.caption(
-            f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
+            f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share"
+            f" this host's {host.cores} physical cores: good for trying out the distribution, not"
+            " faster."
         )
     widgets.local_sgd(spec.sync_every_steps)
     return admission
@@ -80,10 +89,16 @@ def what_is_wrong(problems: dict[str, str]) -> None:
 
 
 def start_button(label: str, why_not: str = "") -> bool:
-    """The one primary button of the page; greyed with the reason while what stands in the form cannot be trained."""
+    """The one primary button of the page; greyed with the reason while what stands in the
+    form cannot be trained.
+    """
     with st.container(key="launch_start"):
         pressed = actions.button(
-            label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(why_not)
+            label,
+            type="primary",
+            icon=":material/play_arrow:",
+            width="stretch",
+            disabled=bool(why_not),
         )
         if why_not:
             st.caption(why_not)
@@ -91,7 +106,9 @@ def start_button(label: str, why_not: str = "") -> bool:
 
 
 def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None) -> bool:
-    """Whether a run started now would have to wait: for a run of this home, or for a training of another one."""
+    """Whether a run started now would have to wait: for a run of this home, or for a training
+    of another one.
+    """
     wanted = spec.accelerator if admission is None else admission.accelerator
     live = [row for row in queries.runs(store) if row.is_live and row.accelerator == wanted]
     devices, count = host_devices.of_run(wanted, spec)
@@ -101,7 +118,9 @@ def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None
 
 
 def _admitted(spec: RunSpec, host: Host, home: Home) -> Admission | None:
-    """Weights to begin with are looked at when the run is submitted: another run may still make them."""
+    """Weights to begin with are looked at when the run is submitted: another run may still
+    make them.
+    """
     try:
         return admit(spec.model_copy(update={"start_from": ""}), host, home)
     except SpecError as error:
@@ -122,15 +141,24 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
     columns[0].metric(
         "Memory, est.",
         words.size(memory_bytes),
-        help=f"Framework, weights, gradients, optimizer and activations of all replicas of all processes; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
+        help=(
+            "Framework, weights, gradients, optimizer and activations of all replicas of all"
+            " processes; fitted to measured CPU trainers. This host has"
+            f" {words.size(host.memory_bytes)}."
+        ),
     )
     rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
     columns[1].metric(
         "Time, est.",
-        f"≈ {words.duration(memory_estimate.training_seconds(spec, data.images, rate))}"
-        if rate
-        else "unknown",
-        help="From the speed of runs like this one that trained on this host. Unknown before the first such run.",
+        (
+            f"≈ {words.duration(memory_estimate.training_seconds(spec, data.images, rate))}"
+            if rate
+            else "unknown"
+        ),
+        help=(
+            "From the speed of runs like this one that trained on this host. Unknown before the"
+            " first such run."
+        ),
     )
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {words.count(data.images)} images, {words.plain(where)}")

@@ -1,4 +1,7 @@
-"""The paper's figures, drawn from stored runs; among them the descent path on the loss surface. A frame in, an altair chart out."""
+"""The paper's figures, drawn from stored runs; among them the descent path on the loss surface.
+
+A frame in, an altair chart out.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,18 @@ SMOOTHED = 9
 
 
 def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 360) -> alt.Chart:
-    """Training seconds of each epoch, a line a run. `frame`: variant, run_id, epoch, seconds. Fig. 6."""
+    """Training seconds of each epoch, a line a run.
+
+    `frame`: variant, run_id, epoch, seconds. Fig. 6.
+    """
     chart = (
         alt.Chart(frame)
         .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=1.6)
         .encode(
             x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d")),
-            y=alt.Y("seconds:Q", title="Training time of the epoch (s)", scale=alt.Scale(zero=True)),
+            y=alt.Y(
+                "seconds:Q", title="Training time of the epoch (s)", scale=alt.Scale(zero=True)
+            ),
             color=_variants(colors),
             detail=alt.Detail("run_id:N"),
             tooltip=[
@@ -44,9 +52,17 @@ def smooth_lines(
     smoothed: int = SMOOTHED,
     height: int = 320,
 ) -> alt.LayerChart:
-    """A metric of the variants over epochs, faint as measured and as the mean of `smoothed` points. `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10."""
+    """A metric of the variants over epochs, faint as measured and as the mean of `smoothed` points.
+
+    `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10.
+    """
     base = alt.Chart().encode(
-        x=alt.X("x:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(nice=False)),
+        x=alt.X(
+            "x:Q",
+            title="Epoch",
+            axis=alt.Axis(tickMinStep=1, grid=False),
+            scale=alt.Scale(nice=False),
+        ),
         color=_variants(colors),
     )
     raw = base.mark_line(opacity=0.25, strokeWidth=1).encode(
@@ -54,7 +70,10 @@ def smooth_lines(
     )
     bold = (
         base.transform_window(
-            smoothed="mean(mean)", frame=[1 - smoothed, 0], groupby=["variant"], sort=[alt.SortField("x")]
+            smoothed="mean(mean)",
+            frame=[1 - smoothed, 0],
+            groupby=["variant"],
+            sort=[alt.SortField("x")],
         )
         .mark_line(strokeWidth=2.2)
         .encode(y=alt.Y("smoothed:Q"))
@@ -69,11 +88,16 @@ def smooth_lines(
     )
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     canvas = {"embedOptions": {"renderer": "canvas"}}
-    return layered(frame, raw, bold, reader.add_params(zoom), title=title, height=height, usermeta=canvas)
+    return layered(
+        frame, raw, bold, reader.add_params(zoom), title=title, height=height, usermeta=canvas
+    )
 
 
 def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) -> alt.LayerChart:
-    """Bars beside each other with their value at the end. `frame`: label, value, who ("here" or "paper"). Figs. 5, 12, 13."""
+    """Bars beside each other with their value at the end.
+
+    `frame`: label, value, who ("here" or "paper"). Figs. 5, 12, 13.
+    """
     who = alt.Color(
         "who:N",
         title=None,
@@ -108,17 +132,26 @@ MOST_LINE_POINTS = 900  # with 441 cells and 60 snapshots below 1,500 marks
 
 
 def surface_cells(x: list[float], y: list[float], loss: NDArray[np.float64]) -> pd.DataFrame:
-    """A rectangle around each point of the grid. Columns: left, right, low, high, x, y, loss. `loss`: (len(y), len(x))."""
+    """A rectangle around each point of the grid.
+
+    Columns: left, right, low, high, x, y, loss. `loss`: (len(y), len(x)).
+    """
     half_x, half_y = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
     across, up = np.meshgrid(x, y)
     cells = pd.DataFrame({"x": across.ravel(), "y": up.ravel(), "loss": np.ravel(loss)})
     return cells.assign(
-        left=cells["x"] - half_x, right=cells["x"] + half_x, low=cells["y"] - half_y, high=cells["y"] + half_y
+        left=cells["x"] - half_x,
+        right=cells["x"] + half_x,
+        low=cells["y"] - half_y,
+        high=cells["y"] + half_y,
     )
 
 
 def contour_lines(x: list[float], y: list[float], loss: NDArray[np.float64]) -> pd.DataFrame:
-    """Lines of equal loss at levels whose steps are equal ratios. Columns: line, order, x, y, loss. Empty for a flat surface."""
+    """Lines of equal loss at levels whose steps are equal ratios.
+
+    Columns: line, order, x, y, loss. Empty for a flat surface.
+    """
     lowest, highest = float(np.min(loss)), float(np.max(loss))
     columns = ["line", "order", "x", "y", "loss"]
     if not 0 < lowest < highest:
@@ -137,12 +170,19 @@ def contour_lines(x: list[float], y: list[float], loss: NDArray[np.float64]) -> 
     return pd.DataFrame(rows[:MOST_LINE_POINTS], columns=columns)
 
 
-def named_path(epochs: list[int], x: list[float], y: list[float], loss: list[float]) -> pd.DataFrame:
-    """The path with its two ends named, each on the side that the path leaves free. Columns: epoch, x, y, loss, label, side."""
+def named_path(
+    epochs: list[int], x: list[float], y: list[float], loss: list[float]
+) -> pd.DataFrame:
+    """The path with its two ends named, each on the side that the path leaves free.
+
+    Columns: epoch, x, y, loss, label, side.
+    """
     label, side = [""] * len(epochs), [""] * len(epochs)
     for name, end, next_to_it in (("start", 0, 1), ("end", -1, -2)):
         label[end], side[end] = name, "above" if y[end] >= y[next_to_it] else "below"
-    return pd.DataFrame({"epoch": epochs, "x": x, "y": y, "loss": loss, "label": label, "side": side})
+    return pd.DataFrame(
+        {"epoch": epochs, "x": x, "y": y, "loss": loss, "label": label, "side": side}
+    )
 
 
 def descent(
@@ -154,8 +194,14 @@ def descent(
     color: str,
     height: int = 380,
 ) -> alt.LayerChart:
-    """The path in the network's colour on a map whose grey is the stronger, the higher the loss. `path`: see `named_path`."""
-    what = f"{title}: the path of its weights over a map of its loss, on the plane in which they moved most. {subtitle}."
+    """The path in the network's colour on a map whose grey is the stronger, the higher the loss.
+
+    `path`: see `named_path`.
+    """
+    what = (
+        f"{title}: the path of its weights over a map of its loss, on the plane in which they moved"
+        f" most. {subtitle}."
+    )
     layers = (*_map(lines), *_walk(path, color))
     return layered(cells, *layers, title=heading(title, subtitle), description=what, height=height)
 

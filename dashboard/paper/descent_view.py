@@ -1,4 +1,8 @@
-"""Fig. 11 on the Paper page: the descent of both networks on their loss surfaces, and the button that computes them."""
+"""Fig.
+
+11 on the Paper page: the descent of both networks on their loss surfaces, and the button that
+computes them.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +37,21 @@ def descent(runtime: Runtime) -> None:
         paper_figure.claim(references.REDUCED, verdicts.NO_DESCENT)
         return
     picked = st.selectbox(
-        "Run", list(names), format_func=names.__getitem__, key="paper.11.run", label_visibility="collapsed"
+        "Run",
+        list(names),
+        format_func=names.__getitem__,
+        key="paper.11.run",
+        label_visibility="collapsed",
     )
     surfaces = queries.surfaces(runtime.store, picked)
     if surfaces:
-        unlike = verdicts.shortfalls(queries.conditions(runtime.store, [picked]), 1, verdicts.OF_ONE_RUN)
+        unlike = verdicts.shortfalls(
+            queries.conditions(runtime.store, [picked]), 1, verdicts.OF_ONE_RUN
+        )
         paper_figure.source_of_run(runtime.store, picked, unlike)
-        paper_figure.claim(references.REDUCED, verdicts.judged(paper_words.descends(surfaces), unlike))
+        paper_figure.claim(
+            references.REDUCED, verdicts.judged(paper_words.descends(surfaces), unlike)
+        )
         st.markdown(paper_words.descent(surfaces))
         _maps(surfaces, picked, queries.declared_of(runtime.store, [picked]))
     _job(runtime, picked, bool(surfaces))
@@ -54,9 +66,10 @@ def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
                 f"paper.11.{run_id}.{one.network}.{len(one.x)}",
             )
     st.caption(
-        "Each map is the plane in which that network's weights moved most; its axes tell how far, as a share of the weights' own "
-        "norm. The stronger the grey, the higher the loss; along a line it is the same. The other network stands as it was at the end, so the "
-        "height under an early point is not the loss that was measured then."
+        "Each map is the plane in which that network's weights moved most; its axes tell how far,"
+        " as a share of the weights' own norm. The stronger the grey, the higher the loss; along a"
+        " line it is the same. The other network stands as it was at the end, so the height under"
+        " an early point is not the loss that was measured then."
     )
 
 
@@ -78,7 +91,9 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
         widgets.job_bar(runtime, look, _how_far, STOP)
         return
     if look is not None and look.end is not None and look.state != "finished":
-        st.warning(f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:")
+        st.warning(
+            f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:"
+        )
     label = "Compute it again" if drawn else "Compute the loss surface"
     if (
         len(snapshots.epochs(runtime.home.run_dir(run_id).snapshots)) >= snapshots.FEWEST
@@ -90,4 +105,6 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
 
 def _how_far(look: JobLook) -> str:
     known = look.progress
-    return f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"
+    return (
+        f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"
+    )

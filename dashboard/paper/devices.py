@@ -77,7 +77,9 @@ def readings() -> str:
         f"{name} × {1.0 - share:.2f} or × {1.0 / (1.0 + share):.2f}"
         for name, share in references.PAPER_FASTER_THAN.items()
     )
-    return f"“x % faster” has two readings, x % less time or x % more speed. Of the time of {shares}."
+    return (
+        f"“x % faster” has two readings, x % less time or x % more speed. Of the time of {shares}."
+    )
 
 
 def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
@@ -90,11 +92,17 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
             "Images/s": rates["images_per_s"].round(),
             "Runs": rates["runs"],
             "Precision": rates["precision"].map(option_words.choice),
-            "XLA": [_xla(*item) for item in rates[["accelerator", "engine", "xla"]].itertuples(index=False)],
+            "XLA": [
+                _xla(*item)
+                for item in rates[["accelerator", "engine", "xla"]].itertuples(index=False)
+            ],
             "Engine": [study_words.ENGINES.get(name, name) for name in rates["engine"]],
             "Data": [_data(*pair) for pair in zip(rates["dataset"], rates["images"], strict=True)],
             "Other options": [_others(settings) for settings in rates["settings"]],
-            "Host": [f"{row.cpu_model}{' (imported)' if row.imported else ''}" for row in rates.itertuples()],
+            "Host": [
+                f"{row.cpu_model}{' (imported)' if row.imported else ''}"
+                for row in rates.itertuples()
+            ],
         }
     )
 
@@ -105,13 +113,17 @@ def _scaling(rates: pd.DataFrame) -> None:
     lines = speed_ups(rates)
     ours = lines.loc[lines["ours"], "system"].nunique()
     here = (
-        "Each solid line joins stored runs that differ in the number of devices alone: same batch, data, precision, engine, XLA and host. "
+        "Each solid line joins stored runs that differ in the number of devices alone: same batch,"
+        " data, precision, engine, XLA and host. "
         if ours
-        else "No stored runs differ in the number of devices alone, so there is no line of ours: the questions Replicas and Devices on "
-        "Studies start some. "
+        else (
+            "No stored runs differ in the number of devices alone, so there is no line of ours: the"
+            " questions Replicas and Devices on Studies start some. "
+        )
     )
     st.caption(
-        f"{here}Dashed: {_sources()}. Those are GPUs and TPU cores; simulated CPU cores share one processor and cannot get faster."
+        f"{here}Dashed: {_sources()}. Those are GPUs and TPU cores; simulated CPU cores share one"
+        " processor and cannot get faster."
     )
     plots.steady_chart(step_charts.speed_up, lines, "paper.scaling")
     left, right = st.columns(2, gap="large")
@@ -130,7 +142,8 @@ def _sources() -> str:
 def _epochs(scaling: PublishedScaling) -> None:
     st.markdown(f"**{scaling.title}**")
     table = [
-        (speed.system, speed.devices, speed.batch_size_per_replica, speed.seconds) for speed in scaling.speeds
+        (speed.system, speed.devices, speed.batch_size_per_replica, speed.seconds)
+        for speed in scaling.speeds
     ]
     tables.show(
         pd.DataFrame(table, columns=["System", "Devices", "Batch per device", "Seconds per epoch"]),
@@ -152,8 +165,10 @@ def _times(times: PublishedTimes) -> None:
 
 
 def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
-    """Steady rates by number of devices, each line against its own fewest devices: ours where runs differ in that alone, and
-    published ones. Columns: system (the legend's), detail (all that the runs of a line share), devices, rate, ours, speed_up."""
+    """Steady rates by number of devices, each line against its own fewest devices: ours where runs
+    differ in that alone, and published ones. Columns: system (the legend's), detail (all that the
+    runs of a line share), devices, rate, ours, speed_up.
+    """
     rows = []
     names: set[str] = set()
     for _, group in rates.groupby(BESIDE, dropna=False, sort=False):
@@ -189,7 +204,9 @@ def _line_name(row: pd.Series, taken: set[str]) -> str:
 
 
 def _line_detail(row: pd.Series) -> str:
-    """Such as: Digits (embedded), 1 797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC (imported)."""
+    """Such as: Digits (embedded), 1 797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC
+    (imported).
+    """
     parts = (
         _data(row["dataset"], row["images"]),
         option_words.choice(row["precision"]),
@@ -206,7 +223,9 @@ def _xla(accelerator: str, engine: str, xla: str) -> str:
 
 
 def _others(settings: str) -> str:
-    """The options of runs that have no column of their own and are not at their default, such as: R1 penalty 1.0."""
+    """The options of runs that have no column of their own and are not at their default, such
+    as: R1 penalty 1.0.
+    """
     given = json.loads(settings)
     options = RunSpec.options(nesting.workload_of(given))
     changed = [
@@ -215,7 +234,9 @@ def _others(settings: str) -> str:
         if name in options and name not in SHOWN and value != options[name].default
     ]
     return (
-        ", ".join(f"{options[name].label} {option_words.choice(value, name)}" for name, value in changed)
+        ", ".join(
+            f"{options[name].label} {option_words.choice(value, name)}" for name, value in changed
+        )
         or "–"
     )
 

@@ -1,4 +1,6 @@
-"""The frame of a figure on the Paper page: the paper's sentences, where our numbers come from, and whether they agree."""
+"""The frame of a figure on the Paper page: the paper's sentences, where our numbers come
+from, and whether they agree.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def without_claim(quotation: Quotation) -> None:
 
 
 def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: list[str]) -> None:
-    """Which study a figure is drawn from, under what its runs were measured, whether they are judged, and why others are not drawn."""
+    """Which study a figure is drawn from, under what its runs were measured, whether they are
+    judged, and why others are not drawn.
+    """
     own = next(one for one in ranked if one.study.study_id == study.study_id)
     conditions = studies_words.conditions(queries.conditions(store, run_ids))
     sentences = (

@@ -1,4 +1,6 @@
-"""Reproducing the paper from the page: the choices, what is queued, and in what it differs from the paper, before the button."""
+"""Reproducing the paper from the page: the choices, what is queued, and in what it differs
+from the paper, before the button.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ DATASETS = (references.PAPER_DATASET, "digits")
 
 
 def show(runtime: Runtime) -> None:
-    """Nothing is queued before its button is pressed, and no data set is taken that nobody chose."""
+    """Nothing is queued before its button is pressed, and no data set is taken that nobody
+    chose.
+    """
     host = queue_view.known_host(runtime)
     if host is None:
         return
@@ -47,17 +51,26 @@ def show(runtime: Runtime) -> None:
 
 def _size_text(size: paper.Size) -> str:
     devices = (
-        "one device" if size.replicas == 1 else f"up to {size.replicas} devices, simulated ones on a CPU"
+        "one device"
+        if size.replicas == 1
+        else f"up to {size.replicas} devices, simulated ones on a CPU"
     )
-    unjudged = "" if size.epochs >= references.PAPER_EPOCHS else "; too short to be judged against the paper"
+    unjudged = (
+        ""
+        if size.epochs >= references.PAPER_EPOCHS
+        else "; too short to be judged against the paper"
+    )
     return (
-        f"{size.epochs} epochs ({size.compared_epochs} where only speed is compared), {size.repeats} runs of each variant, "
-        f"{devices}{unjudged}"
+        f"{size.epochs} epochs ({size.compared_epochs} where only speed is compared),"
+        f" {size.repeats} runs of each variant, {devices}{unjudged}"
     )
 
 
 def _images() -> tuple[str, Availability] | None:
-    """The data set and what of it is at hand. MNIST is picked beforehand only where all of it is here."""
+    """The data set and what of it is at hand.
+
+    MNIST is picked beforehand only where all of it is here.
+    """
     found = {name: _found(name) for name in DATASETS}
     offered = {name: one for name, one in found.items() if isinstance(one, Availability)}
     whole = references.PAPER_DATASET in offered and _is_whole(offered[references.PAPER_DATASET])
@@ -89,18 +102,26 @@ def _is_whole(one: Availability) -> bool:
 
 def _image_text(name: str, one: Availability) -> str:
     if not one.ready:
-        return "Not on this host: all of it is downloaded before anything is queued, and without a network nothing is."
+        return (
+            "Not on this host: all of it is downloaded before anything is queued, and without a"
+            " network nothing is."
+        )
     of = catalog.DATASETS[name].rows
     text = f"{words.count(one.images)} images, {words.plain(one.note or one.origin)}"
     return (
         text
         if one.images == of
-        else f"Only {words.count(one.images)} of its {words.count(of)} images. {words.plain(one.note)}"
+        else (
+            f"Only {words.count(one.images)} of its {words.count(of)} images."
+            f" {words.plain(one.note)}"
+        )
     )
 
 
 def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
-    parts = ", ".join(f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies)
+    parts = ", ".join(
+        f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies
+    )
     seconds = estimates.seconds(runtime, host, plan.studies)
     time = (
         f"about {words.duration(seconds)} of training, by runs like these"
@@ -117,7 +138,9 @@ def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
     for note in plan.notes:
         st.caption(note)
     if actions.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):
-        started = [actions.attempt(partial(runtime.commands.submit_study, study)) for study in plan.studies]
+        started = [
+            actions.attempt(partial(runtime.commands.submit_study, study)) for study in plan.studies
+        ]
         if all(started):
             st.switch_page(places.STUDIES)
 

@@ -1,6 +1,9 @@
-"""Whether stored runs agree with a figure of the paper, and why. Every number is computed from runs.
+"""Whether stored runs agree with a figure of the paper, and why.
 
-Judged are comparable runs: the same data, at least as many epochs and repeats. Others are shown, not judged.
+Every number is computed from runs.
+
+Judged are comparable runs: the same data, at least as many epochs and repeats. Others are shown,
+not judged.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ from gan_runtime.studies.statistics import Difference
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether stored runs agree with a sentence of the paper, and why; `agrees` None: they do not suffice to say, or, where not
-    `is_comparable`, are too unlike the paper's."""
+    """Whether stored runs agree with a sentence of the paper, and why; `agrees` None: they do not
+    suffice to say, or, where not `is_comparable`, are too unlike the paper's.
+    """
 
     agrees: bool | None
     why: str
@@ -46,30 +50,36 @@ class Verdict:
     @property
     def icon(self) -> str:
         """Beside the word."""
-        return {None: ":material/pending:", True: ":material/check_circle:", False: ":material/error:"}[
-            self.agrees
-        ]
+        return {
+            None: ":material/pending:",
+            True: ":material/check_circle:",
+            False: ":material/error:",
+        }[self.agrees]
 
 
 NO_DEVICES = Verdict(
     None,
-    "no study of the question Devices has a finished run here; “Reproduce the paper” on Launch queues one for what this host has.",
+    "no study of the question Devices has a finished run here; “Reproduce the paper” on Launch"
+    " queues one for what this host has.",
 )
 NO_SCHEDULE = Verdict(
     None,
-    f"the paper's rate has cycles, at batch {references.PAPER_RESTARTS_BATCH}, and no study of the question Rate schedule has a finished "
-    "run here; “Reproduce the paper” on Launch queues one.",
+    f"the paper's rate has cycles, at batch {references.PAPER_RESTARTS_BATCH}, and no study of the"
+    " question Rate schedule has a finished run here; “Reproduce the paper” on Launch queues one.",
 )
 NO_XLA = Verdict(
     None,
-    "no study of the question XLA has a finished run here; “Reproduce the paper” on Launch queues one where XLA is a choice.",
+    "no study of the question XLA has a finished run here; “Reproduce the paper” on Launch queues"
+    " one where XLA is a choice.",
 )
 NO_DESCENT = Verdict(
     None,
-    "no run here has kept its weights. Start one with the option 'Weight snapshots' on; “Reproduce the paper” on Launch queues such "
-    "runs.",
+    "no run here has kept its weights. Start one with the option 'Weight snapshots' on; “Reproduce"
+    " the paper” on Launch queues such runs.",
 )
-NO_EPOCHS = Verdict(None, "no run has finished its second epoch, and the first one holds the compiling.")
+NO_EPOCHS = Verdict(
+    None, "no run has finished its second epoch, and the first one holds the compiling."
+)
 
 
 def by_repeat(results: pd.DataFrame, variant: str, measure: str) -> dict[int, float]:
@@ -84,17 +94,23 @@ def of_ratio(found: Difference, paper: float, sentence: str) -> Verdict:
     within = found.ratio.low <= paper <= found.ratio.high
     if within and not found.is_clear:
         return Verdict(
-            None, f"{sentence}, which the interval holds, but it holds no difference at all as well."
+            None,
+            f"{sentence}, which the interval holds, but it holds no difference at all as well.",
         )
     return Verdict(
         within,
-        f"{sentence}, {'within' if within else 'outside'} {factor(found.ratio.low)} to {factor(found.ratio.high)}.",
+        f"{sentence}, {'within' if within else 'outside'} {factor(found.ratio.low)} to"
+        f" {factor(found.ratio.high)}.",
     )
 
 
 @dataclass(frozen=True)
 class Least:
-    """What a study needs at least. The paper states no repeats, so `repeats` are those of "Reproduce the paper"; an interval needs them."""
+    """What a study needs at least.
+
+    The paper states no repeats, so `repeats` are those of "Reproduce the paper"; an interval needs
+    them.
+    """
 
     epochs: int
     repeats: int
@@ -121,8 +137,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Batches:
-    """A study as its figures need it. `first`: the runs of the first repeat; `colors`: variant → colour; `ranked`: all studies of its
-    question."""
+    """A study as its figures need it.
+
+    `first`: the runs of the first repeat; `colors`: variant → colour; `ranked`: all studies of its
+    question.
+    """
 
     study: StudyRow
     results: pd.DataFrame
@@ -137,7 +156,9 @@ class Batches:
 
     def named(self, frame: pd.DataFrame) -> pd.DataFrame:
         """With the column `variant` beside `run_id`."""
-        return frame.assign(variant=frame["run_id"].map(self.results.set_index("run_id")["variant"]))
+        return frame.assign(
+            variant=frame["run_id"].map(self.results.set_index("run_id")["variant"])
+        )
 
     def judged(self, verdict: Verdict) -> Verdict:
         """The verdict, if the study can be compared with the paper."""
@@ -146,8 +167,9 @@ class Batches:
 
 
 def candidates(store: Store, studies: Collection[StudyRow], question: str) -> list[Candidate]:
-    """The studies of a question with a finished run: first those that can be compared, then those with more finished runs, then the
-    newer ones. `studies`: the newest first."""
+    """The studies of a question with a finished run: first those that can be compared, then those
+    with more finished runs, then the newer ones. `studies`: the newest first.
+    """
     own = [row for row in studies if row.question == question and row.finished]
     ranked = [Candidate(row, tuple(_of_study(store, row))) for row in own]
     return sorted(ranked, key=lambda one: (bool(one.shortfalls), -one.study.finished))
@@ -174,7 +196,8 @@ def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -
         if (run.dataset, run.images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
             theirs = DATASETS[references.PAPER_DATASET].title
             found.append(
-                f"{studies_words.images_of(run.dataset, run.images)}, where the paper has all {words.count(references.PAPER_IMAGES)} of {theirs}"
+                f"{studies_words.images_of(run.dataset, run.images)}, where the paper has all"
+                f" {words.count(references.PAPER_IMAGES)} of {theirs}"
             )
         if run.epochs < least.epochs:
             found.append(f"{words.things(run.epochs, 'epoch')} of at least {least.epochs}")
@@ -194,7 +217,9 @@ def reasons(shortfalls: Collection[str]) -> str:
 
 
 def others(ranked: Collection[Candidate], picked: StudyRow) -> str:
-    """Why the other studies of the question are not drawn, in a sentence; empty where there are none."""
+    """Why the other studies of the question are not drawn, in a sentence; empty where there
+    are none.
+    """
     rest = [one for one in ranked if one.study.study_id != picked.study_id]
     why = "; ".join(
         f"{one.study.title} ({one.study.study_id}): {', '.join(one.shortfalls) or 'comparable too'}"

@@ -31,7 +31,9 @@ BASE_VARIANTS = 2  # how many ridgelines stand beside each other: the smallest a
 
 @dataclass(frozen=True)
 class Picked:
-    """The studies that the figures are drawn from, each with a finished run; None where there is none."""
+    """The studies that the figures are drawn from, each with a finished run; None where there
+    is none.
+    """
 
     batches: Batches | None
     schedule: Batches | None
@@ -40,19 +42,25 @@ class Picked:
 
 
 WHAT = (
-    f"Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the {references.PAPER_REPLICAS} cores of a "
-    f"{references.PAPER_MACHINE} with bfloat16 and XLA, {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to "
-    f"{references.PAPER_BATCHES[-1]}. Below, each sentence of its text about a figure is quoted and put to the runs that are "
-    "stored here; nothing is read from its pictures. Only runs with the paper's data, and at least as many epochs and repeats, are judged; "
-    f"others are shown. Intervals in brackets are of ratios, those of a study together at {words.share(LEVEL)}. {study_words.UNCORRECTED} {study_words.CUT_OFF}"
+    "Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the"
+    f" {references.PAPER_REPLICAS} cores of a {references.PAPER_MACHINE} with bfloat16 and XLA,"
+    f" {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to"
+    f" {references.PAPER_BATCHES[-1]}. Below, each sentence of its text about a figure is quoted"
+    " and put to the runs that are stored here; nothing is read from its pictures. Only runs with"
+    " the paper's data, and at least as many epochs and repeats, are judged; others are shown."
+    f" Intervals in brackets are of ratios, those of a study together at {words.share(LEVEL)}."
+    f" {study_words.UNCORRECTED} {study_words.CUT_OFF}"
 )
 NO_STUDY = (
-    "No batch-size study is stored here yet. Reproduce the paper from Launch, or look at the example runs."
+    "No batch-size study is stored here yet. Reproduce the paper from Launch, or look at the"
+    " example runs."
 )
 
 
 def show(runtime: Runtime) -> None:
-    """The report on the paper: its figures, each drawn from stored runs beside what the paper says."""
+    """The report on the paper: its figures, each drawn from stored runs beside what the paper
+    says.
+    """
     store = runtime.store
     st.caption(WHAT)
     picked = pick_studies(store)
@@ -76,9 +84,13 @@ def show(runtime: Runtime) -> None:
 
 
 def pick_studies(store: Store) -> Picked:
-    """Of each question the study that can best be compared with the paper; of several batch-size studies a person may pick another."""
+    """Of each question the study that can best be compared with the paper; of several
+    batch-size studies a person may pick another.
+    """
     studies = run_selection.studies(store)
-    ranked = {question: verdicts.candidates(store, studies, question) for question in verdicts.LEAST}
+    ranked = {
+        question: verdicts.candidates(store, studies, question) for question in verdicts.LEAST
+    }
     batches, schedule, compiled, devices = (
         _batches(store, _picked(ranked[question]), ranked[question]) if ranked[question] else None
         for question in ("batch_size", "schedule", "xla", "devices")
@@ -107,7 +119,9 @@ def _batches(store: Store, study: StudyRow, ranked: Sequence[Candidate]) -> Batc
     first = {str(row.variant): str(row.run_id) for row in ordered.itertuples()}
     colors = {
         str(row.variant): palette.run_color(index)
-        for row, index in zip(ordered.itertuples(), ordered["variant_index"].astype(int), strict=True)
+        for row, index in zip(
+            ordered.itertuples(), ordered["variant_index"].astype(int), strict=True
+        )
     }
     return Batches(study, done, first, colors, ranked)
 
@@ -123,7 +137,9 @@ def batch_figures(store: Store, found: Batches) -> None:
     with paper_figure.box("8", "Where the losses gather"):
         paper_figure.without_claim(references.HISTOGRAMS_SHOWN)
         st.markdown(
-            paper_words.concentration(found.named(queries.loss_quartiles(store, found.run_ids, LOSSES[1])))
+            paper_words.concentration(
+                found.named(queries.loss_quartiles(store, found.run_ids, LOSSES[1]))
+            )
         )
         _ridges(store, found)
 
@@ -133,9 +149,12 @@ def _times(store: Store, found: Batches) -> None:
     accelerators = {one.accelerator for one in queries.conditions(store, found.run_ids)}
     with paper_figure.box("5", "Training time by batch size"):
         paper_figure.claim(
-            references.TIME_FELL, found.judged(paper_words.time_by_batch(found.results, accelerators))
+            references.TIME_FELL,
+            found.judged(paper_words.time_by_batch(found.results, accelerators)),
         )
-        paper_figure.claim(references.TIME_ROSE, found.judged(paper_words.time_grows(found.results)))
+        paper_figure.claim(
+            references.TIME_ROSE, found.judged(paper_words.time_grows(found.results))
+        )
         st.markdown("The two sentences contradict each other, so no run can agree with both.")
         paper_figure.points(found.results, "epoch_seconds")
     epochs = found.named(queries.epoch_times(store, found.run_ids))
@@ -143,7 +162,9 @@ def _times(store: Store, found: Batches) -> None:
         paper_figure.claim(
             references.TIME_ROSE, found.judged(paper_words.time_by_epoch(epochs, found.results))
         )
-        plots.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
+        plots.steady_chart(
+            lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6"
+        )
 
 
 def rate_figure(store: Store, found: Batches | None) -> None:
@@ -154,7 +175,9 @@ def rate_figure(store: Store, found: Batches | None) -> None:
             return
         paper_figure.source(store, found.ranked, found.study, found.run_ids)
         rows = [
-            row for row in queries.study_runs(store, found.study.study_id) if row.run_id in set(found.run_ids)
+            row
+            for row in queries.study_runs(store, found.study.study_id)
+            if row.run_id in set(found.run_ids)
         ]
         curves = found.named(
             queries.curves(store, list(found.first.values()), ("learning_rate_generator",), "epoch")
@@ -163,15 +186,20 @@ def rate_figure(store: Store, found: Batches | None) -> None:
         paper_figure.quote(references.RATE_OF_TABLE)
         paper_figure.claim(references.RATE_DIPS, found.judged(cycles))
         st.markdown(paper_words.rates(curves))
-        _smooth_lines(found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1)
+        _smooth_lines(
+            found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1
+        )
 
 
 def optimization_figure(found: Batches) -> None:
     """Figure 10."""
     with paper_figure.box("10", "Loss optimization"):
-        paper_figure.claim(references.OPTIMIZED, found.judged(paper_words.optimized_best(found.results)))
+        paper_figure.claim(
+            references.OPTIMIZED, found.judged(paper_words.optimized_best(found.results))
+        )
         st.caption(
-            "“The loss” is read as the generator's: of the discriminator's the text says under Fig. 11 that it grows with the batch."
+            "“The loss” is read as the generator's: of the discriminator's the text says under Fig."
+            " 11 that it grows with the batch."
         )
         st.markdown(paper_words.lowest(found.results))
         paper_figure.points(found.results, *LOSSES)
@@ -181,8 +209,12 @@ def descent_figure(runtime: Runtime, found: Batches | None) -> None:
     """Figure 11: what its text says of the batches, and the path of one run."""
     with paper_figure.box("11", "Descent path"):
         if found is not None:
-            paper_figure.claim(references.LEAST_AT_512, found.judged(paper_words.least_at_512(found.results)))
-            paper_figure.claim(references.RISES_IN_D, found.judged(paper_words.rises_in_d(found.results)))
+            paper_figure.claim(
+                references.LEAST_AT_512, found.judged(paper_words.least_at_512(found.results))
+            )
+            paper_figure.claim(
+                references.RISES_IN_D, found.judged(paper_words.rises_in_d(found.results))
+            )
         descent_view.descent(runtime)
 
 
@@ -210,7 +242,9 @@ def _smooth_lines(
         st.caption(f"{title}: not recorded in these runs.")
         return
     plots.steady_chart(
-        lambda frame: paper_charts.smooth_lines(frame, found.colors, title, axis, smoothed), curves, key
+        lambda frame: paper_charts.smooth_lines(frame, found.colors, title, axis, smoothed),
+        curves,
+        key,
     )
 
 
@@ -220,7 +254,11 @@ def _loss_curves(store: Store, found: Batches, metrics: tuple[str, ...], key: st
     for column, metric in zip(st.columns(len(metrics), gap="medium"), metrics, strict=True):
         with column:
             _smooth_lines(
-                found, curves[curves["metric"] == metric], titles[metric], "Loss (nats)", f"{key}.{metric}"
+                found,
+                curves[curves["metric"] == metric],
+                titles[metric],
+                "Loss (nats)",
+                f"{key}.{metric}",
             )
 
 

@@ -1,4 +1,6 @@
-"""What stored runs say to the paper's figures: of losses, learning rates and the descent on the loss surface, and of time."""
+"""What stored runs say to the paper's figures: of losses, learning rates and the descent on
+the loss surface, and of time.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,30 @@ def losses(results: pd.DataFrame) -> str:
         f"{plain(str(variant))}: G {row.loss_generator:.2f}, D {row.loss_discriminator:.2f}"
         for variant, row in means.iterrows()
     ]
-    return f"Mean losses of the last epoch in nats. {'; '.join(parts)}. Where D can only guess, both are 0.69 and 1.39."
+    return (
+        f"Mean losses of the last epoch in nats. {'; '.join(parts)}. Where D can only guess, both"
+        " are 0.69 and 1.39."
+    )
 
 
 def concentration(quartiles: pd.DataFrame) -> str:
-    """Fig. 8: whether D's losses gather as training goes on. `quartiles`: variant, epoch, width (of the middle half, nats)."""
+    """Fig.
+
+    8: whether D's losses gather as training goes on. `quartiles`: variant, epoch, width (of the
+    middle half, nats).
+    """
     parts = []
     for variant, rows in quartiles.groupby("variant", sort=False):
         widths = rows.groupby("epoch")["width"].mean()
         if len(widths) > 1:
-            parts.append(f"{plain(str(variant))}: from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}")
+            parts.append(
+                f"{plain(str(variant))}: from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}"
+            )
     listed = "; ".join(parts) or "no run has finished its second epoch"
-    return f"Width of the middle half of D's losses in the first and in the last epoch, in nats. {listed}."
+    return (
+        "Width of the middle half of D's losses in the first and in the last epoch, in nats."
+        f" {listed}."
+    )
 
 
 def rates(curves: pd.DataFrame) -> str:
@@ -54,19 +68,28 @@ def rates(curves: pd.DataFrame) -> str:
 
 
 def rate_cycles(curves: pd.DataFrame, batches: set[int]) -> Verdict:
-    """Fig. 9: dips and abrupt rises at the paper's batch. `curves` as above, of runs with these global batches."""
+    """Fig.
+
+    9: dips and abrupt rises at the paper's batch. `curves` as above, of runs with these global
+    batches.
+    """
     if batches != {references.PAPER_RESTARTS_BATCH}:
         listed = ", ".join(str(batch) for batch in sorted(batches)) or "none"
         return Verdict(
-            None, f"the paper shows batch {references.PAPER_RESTARTS_BATCH}; these runs have batch {listed}."
+            None,
+            f"the paper shows batch {references.PAPER_RESTARTS_BATCH}; these runs have batch"
+            f" {listed}.",
         )
     rises = max(
-        (_abrupt_rises(rows["mean"]) for _, rows in curves.sort_values("x").groupby("variant")), default=0
+        (_abrupt_rises(rows["mean"]) for _, rows in curves.sort_values("x").groupby("variant")),
+        default=0,
     )
     return Verdict(
         rises > 0,
-        f"the rate that falls along a cosine and restarts has {rises} abrupt rise{'s' if rises != 1 else ''}: by its definition, so this "
-        "shows that such a schedule fits the sentence, not that the authors used it. Table 1's constant rate does not fit it.",
+        f"the rate that falls along a cosine and restarts has {rises} abrupt"
+        f" rise{'s' if rises != 1 else ''}: by its definition, so this shows that such a schedule"
+        " fits the sentence, not that the authors used it. Table 1's constant rate does not"
+        " fit it.",
     )
 
 
@@ -81,15 +104,20 @@ def lowest(results: pd.DataFrame) -> str:
         return "No loss is stored yet."
     best_g, best_d = means["loss_generator"].idxmin(), means["loss_discriminator"].idxmin()
     return (
-        f"In the last epoch {plain(str(best_g))} has the lowest loss of G ({means['loss_generator'].min():.2f}) and "
-        f"{plain(str(best_d))} the lowest of D ({means['loss_discriminator'].min():.2f}). A low loss of one network mostly means that "
-        "the other one is weak."
+        f"In the last epoch {plain(str(best_g))} has the lowest loss of G"
+        f" ({means['loss_generator'].min():.2f}) and {plain(str(best_d))} the lowest of D"
+        f" ({means['loss_discriminator'].min():.2f}). A low loss of one network mostly means that"
+        " the other one is weak."
     )
 
 
 def optimized_best(results: pd.DataFrame) -> Verdict:
-    """Fig. 10: G's loss is lowest at the paper's best batches: the lowest of these against the lowest of the others. "The loss" is read as
-    G's, since of D's the text says under Fig. 11 that it grows with the batch."""
+    """Fig.
+
+    10: G's loss is lowest at the paper's best batches: the lowest of these against the lowest of
+    the others. "The loss" is read as G's, since of D's the text says under Fig. 11 that it grows
+    with the batch.
+    """
     return _lowest_at([f"batch {batch}" for batch in references.PAPER_BEST_BATCHES], results)
 
 
@@ -111,7 +139,10 @@ def _lowest_at(named: list[str], results: pd.DataFrame) -> Verdict:
     )
     if found is None:
         return Verdict(None, "no two batch sizes have positive losses in the same repeat.")
-    why = f"G's loss in the last epoch, {plain(best)} over {plain(other)}, the lowest of the others: {evidence(found)}."
+    why = (
+        f"G's loss in the last epoch, {plain(best)} over {plain(other)}, the lowest of the others:"
+        f" {evidence(found)}."
+    )
     return Verdict(found.ratio.mean < 1.0 if found.is_clear else None, why)
 
 
@@ -133,23 +164,37 @@ def _last_losses(results: pd.DataFrame) -> pd.DataFrame:
 def descent(surfaces: list[SurfaceRow]) -> str:
     """Fig. 11: how much of the movement the picture shows."""
     parts = [
-        f"{surface.network.capitalize()}: the map holds {share(surface.share_x + surface.share_y)} of its movement"
+        f"{surface.network.capitalize()}: the map holds {share(surface.share_x + surface.share_y)}"
+        " of its movement"
         for surface in surfaces
     ]
-    return f"From before the first epoch to after epoch {surfaces[0].path_epoch[-1]}. {'; '.join(parts)}."
+    return (
+        f"From before the first epoch to after epoch {surfaces[0].path_epoch[-1]}."
+        f" {'; '.join(parts)}."
+    )
 
 
 def descends(surfaces: list[SurfaceRow]) -> Verdict:
-    """Fig. 11: the loss is reduced as training goes on. Of D's the text says no such thing, so it is shown, not judged."""
+    """Fig.
+
+    11: the loss is reduced as training goes on. Of D's the text says no such thing, so it is shown,
+    not judged.
+    """
     parts = [
-        f"{surface.network.capitalize()} from {surface.path_loss[0]:.2f} to {surface.path_loss[-1]:.2f} nats"
+        f"{surface.network.capitalize()} from {surface.path_loss[0]:.2f} to"
+        f" {surface.path_loss[-1]:.2f} nats"
         for surface in surfaces
     ]
     generator = [surface for surface in surfaces if surface.network == "generator"]
-    falls = all(surface.path_loss[-1] < surface.path_loss[0] for surface in generator) if generator else None
+    falls = (
+        all(surface.path_loss[-1] < surface.path_loss[0] for surface in generator)
+        if generator
+        else None
+    )
     return Verdict(
         falls,
-        f"loss along each path: {'; '.join(parts)}. Only of the generator's the text says that it falls.",
+        f"loss along each path: {'; '.join(parts)}. Only of the generator's the text says that it"
+        " falls.",
     )
 
 
@@ -160,7 +205,8 @@ def time_by_batch(results: pd.DataFrame, accelerators: Iterable[str]) -> Verdict
     if compared is None or first == last:
         return Verdict(None, "the study has no second variant with a finished second epoch.")
     sentence = (
-        f"{plain(last)} takes {amount(compared.ratio.mean, 'epoch')} {plain(first)} ({evidence(compared)})"
+        f"{plain(last)} takes {amount(compared.ratio.mean, 'epoch')} {plain(first)}"
+        f" ({evidence(compared)})"
     )
     ends = f"batch {references.PAPER_BATCHES[0]}", f"batch {references.PAPER_BATCHES[-1]}"
     if (first, last) != ends:
@@ -168,58 +214,83 @@ def time_by_batch(results: pd.DataFrame, accelerators: Iterable[str]) -> Verdict
     paper = 1.0 - references.PAPER_TIME_SAVED
     verdict = of_ratio(compared, paper, f"{sentence}; the paper has × {paper:.2f}")
     if verdict.agrees is False and compared.ratio.mean > paper and set(accelerators) == {"cpu"}:
-        why = "A likely reason: a CPU is busy with one small batch already, while TPU cores wait between small ones."
+        why = (
+            "A likely reason: a CPU is busy with one small batch already, while TPU cores wait"
+            " between small ones."
+        )
         return Verdict(False, f"{verdict.why} {why}")
     return verdict
 
 
 def time_grows(results: pd.DataFrame) -> Verdict:
-    """Fig. 5, as section 5.1 has it: an epoch takes longer with the largest batch than with the smallest."""
+    """Fig.
+
+    5, as section 5.1 has it: an epoch takes longer with the largest batch than with the smallest.
+    """
     first, last = str(results["variant"].iloc[0]), str(results["variant"].iloc[-1])
     compared = against_first(results, "epoch_seconds", last)
     if compared is None or first == last:
         return Verdict(None, "the study has no second variant with a finished second epoch.")
     sentence = (
-        f"{plain(last)} takes {amount(compared.ratio.mean, 'epoch')} {plain(first)} ({evidence(compared)})."
+        f"{plain(last)} takes {amount(compared.ratio.mean, 'epoch')} {plain(first)}"
+        f" ({evidence(compared)})."
     )
     return Verdict(compared.ratio.mean > 1.0 if compared.is_clear else None, sentence)
 
 
 def time_by_epoch(epochs: pd.DataFrame, results: pd.DataFrame) -> Verdict:
-    """Fig. 6, as section 5.1 has it: epochs take longer from each batch to the next larger one. `epochs`: variant, run_id, epoch,
-    seconds, in the order of the variants; the first of each run holds the compiling."""
+    """Fig.
+
+    6, as section 5.1 has it: epochs take longer from each batch to the next larger one. `epochs`:
+    variant, run_id, epoch, seconds, in the order of the variants; the first of each run holds the
+    compiling.
+    """
     later = epochs[epochs["epoch"] > epochs.groupby("run_id")["epoch"].transform("min")]
     if later.empty:
         return NO_EPOCHS
     order = [name for name in dict.fromkeys(results["variant"]) if name in set(later["variant"])]
     means = [float(later.loc[later["variant"] == name, "seconds"].mean()) for name in order]
-    listed = ", ".join(f"{plain(str(name))} {mean:.3g} s" for name, mean in zip(order, means, strict=True))
+    listed = ", ".join(
+        f"{plain(str(name))} {mean:.3g} s" for name, mean in zip(order, means, strict=True)
+    )
     sentence = f"mean times of the epochs after the first: {listed}"
     unclear = [name for name, effect in effects(results).items() if not effect.is_clear]
     if len(order) < 2 or unclear == order[1:]:
         return Verdict(None, f"{sentence}. No difference between batches is clear.")
-    return Verdict(all(after > before for before, after in itertools.pairwise(means)), f"{sentence}.")
+    return Verdict(
+        all(after > before for before, after in itertools.pairwise(means)), f"{sentence}."
+    )
 
 
 def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
-    """Fig. 12: steady steps with XLA against without, and what is known of the reason where they were measured."""
+    """Fig.
+
+    12: steady steps with XLA against without, and what is known of the reason where they were
+    measured.
+    """
     compiled = next(
         (name for name in results["variant"] if name.lower() == "xla jit"), ""
     )  # studies before 0.2 wrote it small
     compared = against_first(results, "steady_step", compiled)
     if compared is None:
-        return Verdict(None, "the study has no finished run with XLA and one without in the same repeat.")
-    sentence = f"with XLA a run takes {amount(compared.ratio.mean, 'step')} without ({evidence(compared)})"
+        return Verdict(
+            None, "the study has no finished run with XLA and one without in the same repeat."
+        )
+    sentence = (
+        f"with XLA a run takes {amount(compared.ratio.mean, 'step')} without ({evidence(compared)})"
+    )
     where = {(condition.accelerator, condition.engine) for condition in conditions}
     if any(engine == "jax" for _, engine in where):
         return Verdict(
             None,
-            f"{sentence}; but JAX compiles every step whatever the option says, so both are the same program.",
+            f"{sentence}; but JAX compiles every step whatever the option says, so both are the"
+            " same program.",
         )
     if any(accelerator == "tpu" for accelerator, _ in where):
         return Verdict(
             None,
-            f"{sentence}; but a TPU compiles every step whatever the option says, so both are the same program.",
+            f"{sentence}; but a TPU compiles every step whatever the option says, so both are the"
+            " same program.",
         )
     paper = 1.0 / references.PAPER_XLA_SPEEDUP
     verdict = of_ratio(
@@ -227,17 +298,26 @@ def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
         paper,
         f"{sentence}; the paper's {references.PAPER_XLA_SPEEDUP} times as fast is × {paper:.2f}",
     )
-    if verdict.agrees is False and compared.ratio.mean > paper and {kind for kind, _ in where} == {"cpu"}:
+    if (
+        verdict.agrees is False
+        and compared.ratio.mean > paper
+        and {kind for kind, _ in where} == {"cpu"}
+    ):
         why = (
-            "On a CPU without XLA this program uses hand-laid kernels (docs/training.md) that the compiler cannot use, so there is less "
-            "to gain, and XLA's own convolutions are slower there."
+            "On a CPU without XLA this program uses hand-laid kernels (docs/training.md) that the"
+            " compiler cannot use, so there is less to gain, and XLA's own convolutions are slower"
+            " there."
         )
         return Verdict(False, f"{verdict.why} {why}")
     return verdict
 
 
 def accelerators(results: pd.DataFrame) -> Verdict:
-    """Fig. 13: so many TPU cores against a CPU, a GPU and one TPU core. `results`: of a study of the question "devices"."""
+    """Fig.
+
+    13: so many TPU cores against a CPU, a GPU and one TPU core. `results`: of a study of the
+    question "devices".
+    """
     all_cores = f"tpu x{references.PAPER_REPLICAS}"
     others = {"CPU": "cpu x1", "GPU": "gpu x1", "TPU, serial": "tpu x1"}
     have = set(results.loc[results["epoch_seconds"].notna(), "variant"])
@@ -245,7 +325,8 @@ def accelerators(results: pd.DataFrame) -> Verdict:
     if missing:
         return Verdict(
             None,
-            f"the paper compares {all_cores} with {', '.join(others.values())}; missing here: {', '.join(missing)}.",
+            f"the paper compares {all_cores} with {', '.join(others.values())}; missing here:"
+            f" {', '.join(missing)}.",
         )
     parts: list[str] = []
     readings: tuple[list[bool | None], list[bool | None]] = ([], [])
@@ -257,8 +338,8 @@ def accelerators(results: pd.DataFrame) -> Verdict:
         share = references.PAPER_FASTER_THAN[name]
         ratios = (1.0 - share, 1.0 / (1.0 + share))
         parts.append(
-            f"against {variant} {evidence(found)} (the paper: × {ratios[0]:.2f} if it means less time, × {ratios[1]:.2f} if it means more "
-            "speed)"
+            f"against {variant} {evidence(found)} (the paper: × {ratios[0]:.2f} if it means less"
+            f" time, × {ratios[1]:.2f} if it means more speed)"
         )
         for verdicts, ratio in zip(readings, ratios, strict=True):
             verdicts.append(of_ratio(found, ratio, "").agrees)
@@ -266,6 +347,10 @@ def accelerators(results: pd.DataFrame) -> Verdict:
 
 
 def _of_readings(readings: Iterable[list[bool | None]]) -> bool | None:
-    """Agrees where all numbers agree in one reading of the sentence; differs where some number differs in each."""
-    found = [False if False in verdicts else None if None in verdicts else True for verdicts in readings]
+    """Agrees where all numbers agree in one reading of the sentence; differs where some
+    number differs in each.
+    """
+    found = [
+        False if False in verdicts else None if None in verdicts else True for verdicts in readings
+    ]
     return True if True in found else None if None in found else False

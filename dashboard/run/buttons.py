@@ -1,4 +1,6 @@
-"""What can be done with a run: stop it, resume it as it was or with other learning rates, train it again, compare it."""
+"""What can be done with a run: stop it, resume it as it was or with other learning rates,
+train it again, compare it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from gan_runtime.supervision import next_attempt
 from gan_runtime.supervision.next_attempt import changeable
 
 STOPPING_HELP = "The trainer ends its step and saves a checkpoint; this takes some seconds."
-LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is too narrow for all of it
+LABEL, HELP = (
+    "Other rates",
+    "Resume with other learning rates",
+)  # the button is too narrow for all of it
 
 
 def stop_or_resume(runtime: Runtime, row: RunRow) -> None:
@@ -39,7 +44,11 @@ def stop(runtime: Runtime, row: RunRow) -> None:
         return
     if runtime.home.run_dir(row.run_id).stop_file.exists():
         st.button(
-            "Stopping …", key=f"stopping.{row.run_id}", icon="spinner", disabled=True, help=STOPPING_HELP
+            "Stopping …",
+            key=f"stopping.{row.run_id}",
+            icon="spinner",
+            disabled=True,
+            help=STOPPING_HELP,
         )
         return
     waits = row.status == "queued"
@@ -47,9 +56,11 @@ def stop(runtime: Runtime, row: RunRow) -> None:
         "Remove from queue" if waits else "Stop and save",
         key=f"stop.{row.run_id}",
         icon=":material/close:" if waits else ":material/stop_circle:",
-        help="It can be resumed later."
-        if waits
-        else "Saves a checkpoint first, so that the run can be resumed.",
+        help=(
+            "It can be resumed later."
+            if waits
+            else "Saves a checkpoint first, so that the run can be resumed."
+        ),
         on_click=_stop,
         args=(runtime, row.run_id),
     )
@@ -64,7 +75,10 @@ def _stop(runtime: Runtime, run_id: str) -> None:
 
 
 def resume(runtime: Runtime, row: RunRow) -> None:
-    """Two buttons below each other; the second opens a form. Runs of a study have the first one only."""
+    """Two buttons below each other; the second opens a form.
+
+    Runs of a study have the first one only.
+    """
     refusal = next_attempt.refusal(runtime.home.run_dir(row.run_id))
     asked = actions.button(
         "Resume",
@@ -83,12 +97,16 @@ def resume(runtime: Runtime, row: RunRow) -> None:
 def _form(runtime: Runtime, row: RunRow) -> None:
     """The options as they are now; what is changed holds from the next attempt on."""
     st.caption(
-        "The run goes on from its newest checkpoint and keeps its numbers. Lower rates help after a NaN."
+        "The run goes on from its newest checkpoint and keeps its numbers. Lower rates help after a"
+        " NaN."
     )
     options, spec = RunSpec.options(row.workload), json.loads(row.spec)
     now = {name: f"{spec.get(name, options[name].default):g}" for name in changeable(row.workload)}
     with st.form(f"resume.{row.run_id}.{row.attempt}", border=False):
-        given = {name: st.text_input(options[name].label, now[name], help=options[name].help) for name in now}
+        given = {
+            name: st.text_input(options[name].label, now[name], help=options[name].help)
+            for name in now
+        }
         asked = actions.form_button("Resume with these", icon=":material/resume:", type="primary")
     changes = {name: value for name, value in given.items() if value != now[name]}
     if asked and actions.succeeded(lambda: runtime.commands.resume(row.run_id, changes)):
@@ -100,7 +118,10 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
     if row.workload in catalog.WORKLOADS and st.button(
         "Run again with changes",
         icon=":material/replay:",
-        help="Opens Launch with the options of this run, and with what it waited for as long as that has not ended.",
+        help=(
+            "Opens Launch with the options of this run, and with what it waited for as long as that"
+            " has not ended."
+        ),
     ):
         fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
         waited_for = actions.attempt(lambda: queue.waited_for(runtime.home.run_dir(row.run_id)))
@@ -128,6 +149,10 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
 def previous(rows: list[RunRow], row: RunRow) -> RunRow | None:
     """The newest run of the same workload that was created before. `rows`: newest first."""
     return next(
-        (other for other in rows if other.created_at < row.created_at and other.workload == row.workload),
+        (
+            other
+            for other in rows
+            if other.created_at < row.created_at and other.workload == row.workload
+        ),
         None,
     )

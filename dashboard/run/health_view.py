@@ -1,9 +1,11 @@
-"""The sections Health and Further numbers of the tab Overview: whether the training is in order, in small charts.
+"""The sections Health and Further numbers of the tab Overview: whether the training is in order, in
+small charts.
 
-What is drawn follows from what the run's workload declares (gan_runtime/base/metrics.py); a number that nobody has declared is
-drawn by itself.
+What is drawn follows from what the run's workload declares (gan_runtime/base/metrics.py); a number
+that nobody has declared is drawn by itself.
 
-The rows of the page's charts are read through `Store.once`, so that thirty browsers on one run make them once.
+The rows of the page's charts are read through `Store.once`, so that thirty browsers on one run make
+them once.
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ import streamlit as st
 from dashboard import chart_panels, charts, health_charts, plots, tables
 from dashboard.chart_panels import Group
 from dashboard.tables import Table
-from gan_runtime.base.metrics import FAMILIES, LEARNING_RATE, LOSS_SCALE, LOSSES, OTHERS, PANELS, SCORES
+from gan_runtime.base.metrics import (
+    FAMILIES,
+    LEARNING_RATE,
+    LOSS_SCALE,
+    LOSSES,
+    OTHERS,
+    PANELS,
+    SCORES,
+)
 from gan_runtime.catalog import declared
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, Window
@@ -30,8 +40,11 @@ MOST_FURTHER = 24  # charts of numbers without a panel: an imported run may hold
 
 @dataclass(frozen=True)
 class Health:
-    """The small charts. `per_epoch`: all that are measured once an epoch, also before the first one; `has_panels`: whether there are
-    any but further ones; `left_out`: how many further numbers are not drawn."""
+    """The small charts.
+
+    `per_epoch`: all that are measured once an epoch, also before the first one; `has_panels`:
+    whether there are any but further ones; `left_out`: how many further numbers are not drawn.
+    """
 
     per_epoch: list[Group]
     has_panels: bool
@@ -62,7 +75,10 @@ def epoch_times(store: Store, run_id: str) -> Table:
 
 
 def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
-    """All charts but the large ones: those of epochs first, then those of a usual panel. `spec`: the run's options as JSON."""
+    """All charts but the large ones: those of epochs first, then those of a usual panel.
+
+    `spec`: the run's options as JSON.
+    """
     usual = {panel.name for panel in PANELS}
     table = [
         metric
@@ -71,7 +87,10 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
     ]
     groups = sorted(
         chart_panels.groups(declared.of(workload), table),
-        key=lambda group: (not group.per_epoch, not group.per_epoch and group.panel.name not in usual),
+        key=lambda group: (
+            not group.per_epoch,
+            not group.per_epoch and group.panel.name not in usual,
+        ),
     )
     named = [group for group in groups if group.panel.name != OTHERS]
     further = [group for group in groups if group.panel.name == OTHERS]
@@ -86,7 +105,10 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
 
 
 def _drawn(store: Store, run_id: str, groups: list[Group], still: set[str]) -> list[Drawn]:
-    """The charts that have something to draw, with their rows. What the engine adds is drawn where it changes."""
+    """The charts that have something to draw, with their rows.
+
+    What the engine adds is drawn where it changes.
+    """
     usual = {panel.name for panel in PANELS}
     steps = [group for group in groups if not group.per_epoch and group.panel.name not in still]
     per_epoch = _names(group for group in groups if group.per_epoch)
@@ -97,7 +119,9 @@ def _drawn(store: Store, run_id: str, groups: list[Group], still: set[str]) -> l
         *([queries.changing_curves(store, run_id, adjusted)] if adjusted else []),
         *([queries.curves(store, [run_id], returned, max_points=200)] if returned else []),
     ]
-    found = [(group, frame[frame["metric"].isin(group.names)]) for group in groups for frame in frames]
+    found = [
+        (group, frame[frame["metric"].isin(group.names)]) for group in groups for frame in frames
+    ]
     return [
         (group, tables.of_curves(health_charts.rows_of(frame, group)))
         for group, frame in found
@@ -110,24 +134,35 @@ def _names(groups: Iterable[Group]) -> tuple[str, ...]:
 
 
 def constant(spec: dict[str, Any]) -> set[str]:
-    """Panels of per-step numbers that the options of a run leave as they are. They need no query, and this page asks every second.
+    """Panels of per-step numbers that the options of a run leave as they are.
+
+    They need no query, and this page asks every second.
 
     Options that a stored run does not have are at their default.
     """
-    moving = spec.get("learning_rate_schedule", "constant") != "constant" or spec.get("warmup_epochs", 0) > 0
-    rates = () if moving or spec.get("alarm_action") == "roll_back" else (FAMILIES[LEARNING_RATE].panel,)
+    moving = (
+        spec.get("learning_rate_schedule", "constant") != "constant"
+        or spec.get("warmup_epochs", 0) > 0
+    )
+    rates = (
+        ()
+        if moving or spec.get("alarm_action") == "roll_back"
+        else (FAMILIES[LEARNING_RATE].panel,)
+    )
     scales = () if spec.get("precision") == "mixed_float16" else (FAMILIES[LOSS_SCALE].panel,)
     return {*rates, *scales}
 
 
 HELP = (
-    "Measured at the end of each epoch on the first 256 images of the set and as many generated ones. Rules of thumb, no "
-    "verdict: a GAN is judged by its images."
+    "Measured at the end of each epoch on the first 256 images of the set and as many generated"
+    " ones. Rules of thumb, no verdict: a GAN is judged by its images."
 )
 
 
 def show(store: Store, row: RunRow) -> None:
-    """What is measured once an epoch, then what changes over the steps; numbers without a panel of their own come last."""
+    """What is measured once an epoch, then what changes over the steps; numbers without a
+    panel of their own come last.
+    """
     asked = store.lately if row.is_live else store.once
     health = asked(health_rows, row.run_id, row.workload, row.spec)
     if health.has_panels:
@@ -159,8 +194,12 @@ def _awaited(row: RunRow, groups: list[Group]) -> None:
         st.caption("This run has recorded no scores of an epoch.")
         return
     height = health_charts.HEIGHT * ((len(groups) + 1) // 2)
-    with st.container(border=True, height=height, vertical_alignment="center", horizontal_alignment="center"):
-        st.caption(f"Charts of {_in_words(groups)} appear here after the first epoch.", width="content")
+    with st.container(
+        border=True, height=height, vertical_alignment="center", horizontal_alignment="center"
+    ):
+        st.caption(
+            f"Charts of {_in_words(groups)} appear here after the first epoch.", width="content"
+        )
 
 
 def _in_words(groups: list[Group]) -> str:

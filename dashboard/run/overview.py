@@ -1,4 +1,7 @@
-"""The tab Overview of a run: its figures, losses, newest pictures and health. Each part keeps its place before it has data."""
+"""The tab Overview of a run: its figures, losses, newest pictures and health.
+
+Each part keeps its place before it has data.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,21 @@ ACROSS = 3
 Made = TypeVar("Made")
 NOT_RECORDED = "This run ended before any of it was recorded."
 NO_LOSSES = (
-    "This version does not know which numbers of this run are losses: all that it has recorded stands below."
+    "This version does not know which numbers of this run are losses: all that it has recorded"
+    " stands below."
 )
-WAITING = "Curves, pictures and speed appear here as soon as the run trains. This page redraws itself then."
+WAITING = (
+    "Curves, pictures and speed appear here as soon as the run trains. This page redraws itself"
+    " then."
+)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the parts of the tab stand. Two fragments fill them, so that what changes with each step is redrawn alone."""
+    """Where the parts of the tab stand.
+
+    Two fragments fill them, so that what changes with each step is redrawn alone.
+    """
 
     figures: DeltaGenerator
     curves: DeltaGenerator
@@ -54,7 +64,9 @@ def parts(run_id: str) -> Parts:
 def waiting(store: Store, row: RunRow) -> None:
     """What is known of a run that waits: its place in the queue, and what it will train."""
     items = queries.queue_items(store)
-    place = next((at for at, item in enumerate(items) if row.run_id in {run.run_id for run in item}), None)
+    place = next(
+        (at for at, item in enumerate(items) if row.run_id in {run.run_id for run in item}), None
+    )
     known = {
         "Place in the queue": "–" if place is None else f"{place + 1} of {len(items)}",
         "Epochs": words.count(row.epochs),
@@ -65,12 +77,16 @@ def waiting(store: Store, row: RunRow) -> None:
         for label, value in known.items():
             st.metric(label, value, width="content")
     st.info(WAITING, icon=":material/hourglass_top:")
-    st.page_link(places.HOME, label="Open the queue on Home", icon=":material/format_list_numbered:")
+    st.page_link(
+        places.HOME, label="Open the queue on Home", icon=":material/format_list_numbered:"
+    )
     st.header("What it will train")
     record_view.show_options(row)
 
 
-def show_newest(store: Store, row: RunRow, progress: Progress, parts: Parts, is_first_screen: bool) -> None:
+def show_newest(
+    store: Store, row: RunRow, progress: Progress, parts: Parts, is_first_screen: bool
+) -> None:
     """What changes with each step: the figures and the losses."""
     with parts.figures:
         widgets.progress_bar(progress)
@@ -80,7 +96,9 @@ def show_newest(store: Store, row: RunRow, progress: Progress, parts: Parts, is_
 
 
 def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
-    """Pictures; below the first screen scores, what is measured of the run, and where its time goes."""
+    """Pictures; below the first screen scores, what is measured of the run, and where its
+    time goes.
+    """
     with parts.samples:
         key = f"run.{row.run_id}"
         kind = sample_images.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
@@ -99,10 +117,14 @@ def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) ->
         _step_profile(store, row)
 
 
-def shared(store: Store, row: RunRow, age_s: float, make: Callable[..., Made], *what: Hashable) -> Made:
-    """What grows with each step, made once for all who look at this run within a part of their pace.
+def shared(
+    store: Store, row: RunRow, age_s: float, make: Callable[..., Made], *what: Hashable
+) -> Made:
+    """What grows with each step, made once for all who look at this run within a part of their
+    pace.
 
-    Of a run that has ended the page is drawn for the last time: nothing on it is older than its end.
+    Of a run that has ended the page is drawn for the last time: nothing on it is older than its
+    end.
     """
     return store.lately(make, *what, age_s=age_s if row.is_live else 0.0)
 
@@ -121,7 +143,9 @@ def _losses(store: Store, row: RunRow, points: int) -> None:
         st.caption(NO_LOSSES)
         return
     if all(table.empty for _, table in drawn):
-        _awaited(row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT)
+        _awaited(
+            row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT
+        )
         return
     with st.container(key="run_losses", height="stretch"):
         for place, (group, table) in enumerate(drawn):
@@ -137,21 +161,28 @@ def _broken(store: Store, row: RunRow) -> None:
         first = broken.iloc[0]
         title = declared.of(row.workload).table([first["metric"]])[first["metric"]].title
         st.error(
-            f"{words.plain(title)} became {first['value']} at step {first['step']}: the curve ends there."
+            f"{words.plain(title)} became {first['value']} at step {first['step']}: the curve ends"
+            " there."
         )
 
 
 def _awaited(row: RunRow, sentence: str, height: int) -> None:
-    """The place of a chart before its first rows: as high as the chart, so that nothing jumps when they come."""
+    """The place of a chart before its first rows: as high as the chart, so that nothing jumps
+    when they come.
+    """
     if not row.is_live:
         st.caption(NOT_RECORDED)
         return
-    with st.container(border=True, height=height, vertical_alignment="center", horizontal_alignment="center"):
+    with st.container(
+        border=True, height=height, vertical_alignment="center", horizontal_alignment="center"
+    ):
         st.caption(sentence, width="content")
 
 
 def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
-    """Scores and how they are spread, where the workload has some, and the time of each epoch; three beside each other."""
+    """Scores and how they are spread, where the workload has some, and the time of each
+    epoch; three beside each other.
+    """
     known = declared.of(row.workload)
     parts: list[Callable[[], None]] = [
         partial(_scores, store, row, group, place)
@@ -172,7 +203,9 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = _zoomed(row.run_id)
     asked = (row.run_id, (group,), SCORE_POINTS, plots.zoom_window(zoomed))
-    _, scores = shared(store, row, rendering.rest_age_s(row.accelerator), health_view.curves, *asked)[0]
+    _, scores = shared(
+        store, row, rendering.rest_age_s(row.accelerator), health_view.curves, *asked
+    )[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:
@@ -182,7 +215,9 @@ def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
 def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place: int) -> None:
     histogram = store.once(health_view.score_histogram, row.run_id, judged.names, epoch)
     if histogram.empty:
-        _awaited(row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT)
+        _awaited(
+            row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT
+        )
     else:
         key = f"score_histogram.{place}.{row.run_id}"
         plots.kept_chart(charts.score_histogram, histogram.arrow, key, judged)
@@ -200,13 +235,16 @@ def _workers(store: Store, row: RunRow) -> None:
     """Only runs of several workers have someone to wait for."""
     if row.engine == "jax":
         st.caption(
-            "How long each worker computes and waits is not known with JAX: they exchange inside one compiled program."
+            "How long each worker computes and waits is not known with JAX: they exchange inside"
+            " one compiled program."
         )
         return
     times = queries.worker_times(store, row.run_id)
     if times.empty:
         _awaited(
-            row, "How long each worker computes and waits appears here after the first calls.", WORKERS_HEIGHT
+            row,
+            "How long each worker computes and waits appears here after the first calls.",
+            WORKERS_HEIGHT,
         )
         return
     st.caption(words.waiting(list(times["compute_s"]), float(times["wait_share"].max())))
@@ -222,14 +260,19 @@ def _phases_line(store: Store, row: RunRow) -> None:
         "steady_step": "steady step",
         "probe": "probes",
     }
-    parts = [f"{label} {words.duration(phases[name])}" for name, label in names.items() if name in phases]
+    parts = [
+        f"{label} {words.duration(phases[name])}" for name, label in names.items() if name in phases
+    ]
     if "step_p95" in phases:
         between = f"{words.duration(phases['step_p05'])} to {words.duration(phases['step_p95'])}"
         parts.append(f"nine of ten steps {between}, slowest {words.duration(phases['step_max'])}")
     if parts:
         st.caption(
             " · ".join(parts).capitalize(),
-            help="Compile: what the first step took beyond a steady one. Probes: samples and histograms of all epochs.",
+            help=(
+                "Compile: what the first step took beyond a steady one. Probes: samples and"
+                " histograms of all epochs."
+            ),
         )
 
 
@@ -238,7 +281,9 @@ def _step_profile(store: Store, row: RunRow) -> None:
         return  # it makes no profiles
     profile = queries.profile(store, row.run_id)
     if profile.empty:
-        st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
+        st.caption(
+            "Where a step's time goes is shown here for runs with 'Profile steps' set on Launch."
+        )
         return
     known = declared.of(row.workload)
     names = [*(network.name for network in known.networks), *filter(None, profile["network"])]
@@ -249,8 +294,11 @@ def _step_profile(store: Store, row: RunRow) -> None:
         draw = partial(step_charts.by_phase, phases=phases)
     plots.steady_chart(draw, profile, f"profile.{row.run_id}")
     st.caption(
-        f"{step_charts.totals(profile)}. Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
-        help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "
-        "computes. A network's row holds the work of its own layers: where the gradient of one passes through another, that part "
-        "stands with the other.",
+        f"{step_charts.totals(profile)}. Measured once, over {profile['steps'].iloc[0]} training"
+        " steps that count in no other time: the bar of their epoch is shorter by them.",
+        help=(
+            "Each moment is divided among the operations that compute then. Exchange and input"
+            " count only when nothing computes. A network's row holds the work of its own layers:"
+            " where the gradient of one passes through another, that part stands with the other."
+        ),
     )

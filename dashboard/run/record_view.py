@@ -1,4 +1,6 @@
-"""What is recorded of a run: the tab Log and events, and the tab Options with the host that it was trained on, in words."""
+"""What is recorded of a run: the tab Log and events, and the tab Options with the host that
+it was trained on, in words.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,11 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
 LOG_LINES, READ_LINES = 60, 600  # shown; read to find them
-# Information and warnings in their own formats, sentences without one, and the errors that they print on every machine
-# without a GPU or in every run. Any other error stays.
+# Information and warnings in their own formats, sentences without one, and the errors that they
+# print on every machine without a GPU or in every run. Any other error stays.
 NOISE = re.compile(
-    r"^(?:[IW]0000 00:00:|WARNING: All log messages before absl|To enable the following instructions"
+    r"^(?:[IW]0000 00:00:|WARNING: All log messages before absl|To enable the following"
+    r" instructions"
     r"|E0000 00:00:.*(?:cuInit|oneDNN|remapper failed|Unable to register)"
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IW] (?:tensorflow|external|xla)/"
     r"|(?:INFO|WARNING):tensorflow:)"
@@ -43,7 +46,9 @@ def show_log(runtime: Runtime, row: RunRow) -> None:
     if printed:
         st.code("\n".join(printed[-LOG_LINES:]), language=None, height=360)
     else:
-        st.caption("The trainer has printed nothing yet." if row.is_live else "This run has no log here.")
+        st.caption(
+            "The trainer has printed nothing yet." if row.is_live else "This run has no log here."
+        )
     st.header("Events")
     tables.show(local_events(runtime.store, row), hide_index=True, key=f"events.{row.run_id}")
 
@@ -57,7 +62,11 @@ def local_events(store: Store, row: RunRow) -> pd.DataFrame:
     """The events of a run at the viewer's time, oldest first."""
     zone = st.context.timezone or "UTC"
     events = queries.events(store, row.run_id)
-    at = pd.to_datetime(events["logged_at"], utc=True).dt.tz_convert(zone).dt.strftime("%Y-%m-%d %H:%M:%S")
+    at = (
+        pd.to_datetime(events["logged_at"], utc=True)
+        .dt.tz_convert(zone)
+        .dt.strftime("%Y-%m-%d %H:%M:%S")
+    )
     shown = events.assign(logged_at=at)[["logged_at", "level", "kind", "message", "attempt"]]
     return shown.set_axis([f"Time ({zone})", "Level", "Kind", "Message", "Attempt"], axis=1)
 
@@ -104,8 +113,13 @@ def options_table(row: RunRow) -> pd.DataFrame:
 
 
 def host_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, text) of each fact, in the order in which they were written; facts without a label under their own name."""
-    return [(LABELS.get(name, _spaced(name).capitalize()), _text(name, fact)) for name, fact in facts.items()]
+    """(label, text) of each fact, in the order in which they were written; facts without a
+    label under their own name.
+    """
+    return [
+        (LABELS.get(name, _spaced(name).capitalize()), _text(name, fact))
+        for name, fact in facts.items()
+    ]
 
 
 def _text(name: str, fact: Any) -> str:
@@ -114,7 +128,9 @@ def _text(name: str, fact: Any) -> str:
     if isinstance(fact, bool):
         return "yes" if fact else "no"
     if isinstance(fact, Mapping):
-        return ", ".join(f"{_spaced(str(key))} {_text('', part)}" for key, part in fact.items()) or "–"
+        return (
+            ", ".join(f"{_spaced(str(key))} {_text('', part)}" for key, part in fact.items()) or "–"
+        )
     if isinstance(fact, list | tuple):
         return ", ".join(_text("", part) for part in fact) or "–"
     if isinstance(fact, int):

@@ -1,4 +1,6 @@
-"""The page of a run: its head with the verdict and what can be done, and its tabs, of which only the open one is drawn."""
+"""The page of a run: its head with the verdict and what can be done, and its tabs, of which
+only the open one is drawn.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +46,17 @@ class Head:
 
 
 def pick(runtime: Runtime) -> RunRow:
-    """The run of the address, else the one opened last, the newest live one or the newest; a choice goes into the address.
+    """The run of the address, else the one opened last, the newest live one or the newest; a choice
+    goes into the address.
 
-    An address that the page writes by itself would be one more press on Back. Ends the page where nothing is stored.
+    An address that the page writes by itself would be one more press on Back. Ends the page where
+    nothing is stored.
     """
     title, picker = st.columns([3, 2], vertical_alignment="bottom")
-    asked, before = st.query_params.get(places.RUN_KEY, ""), st.session_state.get(places.CHOSEN_RUN, "")
+    asked, before = (
+        st.query_params.get(places.RUN_KEY, ""),
+        st.session_state.get(places.CHOSEN_RUN, ""),
+    )
     rows = {row.run_id: row for row in run_selection.runs(runtime.store, (asked, before))}
     if not rows:
         _nothing_stored(runtime)
@@ -57,7 +64,8 @@ def pick(runtime: Runtime) -> RunRow:
     shown = next(run_id for run_id in (asked, before, live) if run_id in rows)
     if asked and asked not in rows:
         st.warning(
-            f"Run '{words.plain(asked[: widgets.MOST_LETTERS])}' is not stored here; showing {words.plain(shown)} instead."
+            f"Run '{words.plain(asked[: widgets.MOST_LETTERS])}' is not stored here; showing"
+            f" {words.plain(shown)} instead."
         )
     key = f"{PAGE}.picked"
     if st.session_state.get(key) != shown:
@@ -89,7 +97,9 @@ def _nothing_stored(runtime: Runtime) -> None:
 
 
 def head(row: RunRow) -> Head:
-    """The run in short, and the places of its verdict and buttons, made before the fragments that fill them."""
+    """The run in short, and the places of its verdict and buttons, made before the fragments
+    that fill them.
+    """
     facts, own_buttons = st.columns([2, 1], vertical_alignment="center")
     with facts:
         verdict = st.container(key="run_verdict")  # style.css keeps its height
@@ -139,7 +149,9 @@ def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
 def _redrawn(
     runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts | None, is_first_screen: bool
 ) -> None:
-    """Two fragments: what changes with each step, and the rest less often. The page as a whole when the run begins or ends.
+    """Two fragments: what changes with each step, and the rest less often.
+
+    The page as a whole when the run begins or ends.
 
     Widgets keep their state between refreshes, and the first results are shown at once.
     """
@@ -162,7 +174,9 @@ def _redrawn(
             is_as_drawn and rendering.is_kept(every, rendering.interval(now.accelerator))
         ):
             st.rerun()
-        progress = overview.shared(store, now, rendering.age_s(now.accelerator), queries.progress, run_id)
+        progress = overview.shared(
+            store, now, rendering.age_s(now.accelerator), queries.progress, run_id
+        )
         _verdict(store, now, progress)
         if parts is not None:
             overview.show_newest(store, now, progress, parts, is_first_screen)
@@ -203,17 +217,22 @@ def _has_results(store: Store, run_id: str) -> bool:
 
 def _gone(run_id: str) -> None:
     """What takes the place of a run that was deleted while its page was open."""
-    st.info(f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:")
+    st.info(
+        f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:"
+    )
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
 def _verdict(store: Store, row: RunRow, progress: Progress) -> None:
-    widgets.state(row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·"))
+    widgets.state(
+        row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·")
+    )
     if stillness := store.lately(queries.stands_still, row.run_id):
         st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
     elif words.is_silent(row.status, progress.written_at):
         st.warning(
-            f"The trainer has not reported for a while ({words.age(progress.written_at)}). Its log may say why."
+            f"The trainer has not reported for a while ({words.age(progress.written_at)}). Its log"
+            " may say why."
         )
 
 

@@ -1,4 +1,6 @@
-"""What a person makes of runs: tags and a note, pinned or hidden; and the bin of deleted ones, how long they stay and what can be done with them."""
+"""What a person makes of runs: tags and a note, pinned or hidden; and the bin of deleted
+ones, how long they stay and what can be done with them.
+"""
 
 from __future__ import annotations
 
@@ -75,25 +77,31 @@ def show_bin(runtime: Runtime) -> None:
         return
     total = sum(run.size_bytes or 0 for run in binned)
     with st.expander(
-        f"Bin: {words.things(len(binned), 'run')}, {words.size(total)}", icon=":material/delete:", key=OPEN
+        f"Bin: {words.things(len(binned), 'run')}, {words.size(total)}",
+        icon=":material/delete:",
+        key=OPEN,
     ):
         st.caption(
-            f"A deleted run stays here for {bin.DAYS} days. Then it is removed, and its space is free."
+            f"A deleted run stays here for {bin.DAYS} days. Then it is removed, and its space is"
+            " free."
         )
         for run in binned:
             _row(runtime, run)
-        if actions.button("Empty the bin now", icon=":material/delete_forever:", key="runs.bin.empty"):
+        if actions.button(
+            "Empty the bin now", icon=":material/delete_forever:", key="runs.bin.empty"
+        ):
             _empty(runtime, binned)
 
 
 def _row(runtime: Runtime, run: BinnedRun) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"runs.bin.{run.key}"):
         st.markdown(
-            f"**{words.plain(run.name)}** {_id(run)}  \n:small[{words.plain(told(run))}]", width="stretch"
+            f"**{words.plain(run.name)}** {_id(run)}  \n:small[{words.plain(told(run))}]",
+            width="stretch",
         )
-        if actions.button("Restore", icon=":material/restore_from_trash:", key=f"restore.{run.key}") and (
-            actions.succeeded(partial(runtime.commands.restore, run.key))
-        ):
+        if actions.button(
+            "Restore", icon=":material/restore_from_trash:", key=f"restore.{run.key}"
+        ) and (actions.succeeded(partial(runtime.commands.restore, run.key))):
             st.rerun()
 
 
@@ -103,7 +111,11 @@ def _id(run: BinnedRun) -> str:
 
 def told(run: BinnedRun) -> str:
     """When it was deleted and by whom, how large it is, and how long it stays, in a line."""
-    when = "deleted" if run.deleted_at is None else f"deleted on {run.deleted_at:%Y-%m-%d at %H:%M} UTC"
+    when = (
+        "deleted"
+        if run.deleted_at is None
+        else f"deleted on {run.deleted_at:%Y-%m-%d at %H:%M} UTC"
+    )
     by = f" from the {run.asker}" if run.asker else ""
     size = "" if run.size_bytes is None else f" · {words.size(run.size_bytes)}"
     return f"{when}{by}{size} · {left(run)}"
@@ -123,10 +135,13 @@ def _empty(runtime: Runtime, binned: list[BinnedRun]) -> None:
     named = words.plain(", ".join(run.name for run in binned))
     total = words.size(sum(run.size_bytes or 0 for run in binned))
     st.write(
-        f"{named}: curves, samples, checkpoints and logs, {total}, are removed from the disk. This cannot be undone."
+        f"{named}: curves, samples, checkpoints and logs, {total}, are removed from the disk. This"
+        " cannot be undone."
     )
     keys = [run.key for run in binned]
     if actions.button(
-        f"Remove {words.things(len(keys), 'run')} for good", type="primary", icon=":material/delete_forever:"
+        f"Remove {words.things(len(keys), 'run')} for good",
+        type="primary",
+        icon=":material/delete_forever:",
     ) and actions.succeeded(partial(runtime.commands.remove_for_good, keys)):
         st.rerun()

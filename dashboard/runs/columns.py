@@ -1,4 +1,6 @@
-"""Columns of the table of Runs: the losses, and the space of each run, with all else that takes space in a line below."""
+"""Columns of the table of Runs: the losses, and the space of each run, with all else that
+takes space in a line below.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,16 @@ TOGETHER = "losses"
 
 
 def loss_columns(known: Declared, workloads: int) -> dict[str, Any]:
-    """By the name of the number. Losses of several workloads take one column: beside those of others each would be mostly empty."""
+    """By the name of the number.
+
+    Losses of several workloads take one column: beside those of others each would be mostly empty.
+    """
     if workloads > 1:
-        return {TOGETHER: st.column_config.TextColumn("Losses", width="medium", help="At the last step.")}
+        return {
+            TOGETHER: st.column_config.TextColumn(
+                "Losses", width="medium", help="At the last step."
+            )
+        }
     return {
         loss.name: st.column_config.NumberColumn(
             known.loss_title(loss),
@@ -34,14 +43,19 @@ def losses_in_words(row: Mapping[Hashable, Any]) -> str:
     """G 0.942 · D 1.082; "–" before the first step. `row`: of the table of runs."""
     known = declared.of(row["workload"])
     values = [(known.loss_name(loss), row[loss.name]) for loss in known.losses]
-    return " · ".join(f"{name} {words.loss(value)}" for name, value in values if not pd.isna(value)) or "–"
+    return (
+        " · ".join(f"{name} {words.loss(value)}" for name, value in values if not pd.isna(value))
+        or "–"
+    )
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
     """The table with the bytes of each run; NaN where nobody has measured yet."""
     known = space.runs if space is not None else {}
     return table.assign(
-        space=pd.array([known.get(run_id) for run_id in table["run_id"]], dtype="Float64").astype(float)
+        space=pd.array([known.get(run_id) for run_id in table["run_id"]], dtype="Float64").astype(
+            float
+        )
     )
 
 

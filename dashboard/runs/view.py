@@ -25,7 +25,10 @@ from gan_runtime.supervision import bin
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
-ROW_PIXELS, FRAME_PIXELS = 35, 6  # of a row of Streamlit's table, its head too, and of the lines around all
+ROW_PIXELS, FRAME_PIXELS = (
+    35,
+    6,
+)  # of a row of Streamlit's table, its head too, and of the lines around all
 
 
 def _space(given: str | None = None) -> Any:
@@ -49,7 +52,9 @@ COLUMNS = {
         "Algorithm", help="Local SGD: replicas train alone and average their weights now and then."
     ),
     "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
-    "time": st.column_config.TextColumn("Training", help="Seconds of training alone, over all attempts."),
+    "time": st.column_config.TextColumn(
+        "Training", help="Seconds of training alone, over all attempts."
+    ),
     "images_per_s": st.column_config.NumberColumn("Images/s", help="Median over the epochs."),
     "options": st.column_config.TextColumn(
         "Options changed",
@@ -95,17 +100,22 @@ def columns(known: Declared, workloads: int = 1) -> dict[str, Any]:
     """The columns of the table, with those of the losses that the workloads of the runs declare."""
     place = list(COLUMNS).index(LAST_BEFORE_LOSSES) + 1
     items = list(COLUMNS.items())
-    return dict([*items[:place], *runs_columns.loss_columns(known, workloads).items(), *items[place:]])
+    return dict(
+        [*items[:place], *runs_columns.loss_columns(known, workloads).items(), *items[place:]]
+    )
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with more columns in words: kept_first, options (changed, in words), done (percent of the epochs), link (to the run),
-    losses (of its workload)."""
+    """The table with more columns in words: kept_first, options (changed, in words), done (percent
+    of the epochs), link (to the run), losses (of its workload).
+    """
     return table.assign(
         kept_first=["pinned" if pinned else "" for pinned in table["pinned"]],
         done=100 * table["epochs_done"] / table["epochs"],
         precision=[option_words.choice(precision) for precision in table["precision"]],
-        algorithm=["local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]],
+        algorithm=[
+            "local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]
+        ],
         options=[
             option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
             for spec, preset in zip(table["spec"], table["preset"], strict=True)
@@ -115,7 +125,11 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
             f"run?run={quote(one)}#{quote(name)}"
             for one, name in zip(table["run_id"], table["name"], strict=True)
         ],
-        **{runs_columns.TOGETHER: [runs_columns.losses_in_words(row) for row in table.to_dict("records")]},
+        **{
+            runs_columns.TOGETHER: [
+                runs_columns.losses_in_words(row) for row in table.to_dict("records")
+            ]
+        },
     )
 
 
@@ -133,14 +147,28 @@ def left_out(store: Store) -> None:
 
 
 def filtered(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that fit the search text, the chosen states and tags; hidden ones only where they are wanted."""
+    """The rows that fit the search text, the chosen states and tags; hidden ones only where
+    they are wanted.
+    """
     search, states = st.columns([2, 3], vertical_alignment="bottom")
-    text = search.text_input("Search", placeholder="name, dataset, workload, option, note …").strip().lower()
+    text = (
+        search.text_input("Search", placeholder="name, dataset, workload, option, note …")
+        .strip()
+        .lower()
+    )
     present = sorted(table["status"].unique())
-    wanted = states.pills("State", present, selection_mode="multi", label_visibility="collapsed") or present
+    wanted = (
+        states.pills("State", present, selection_mode="multi", label_visibility="collapsed")
+        or present
+    )
     known = sorted({tag for tags in table["tags"] for tag in tags})
     tags = (
-        set(st.pills("Tags", known, selection_mode="multi", format_func=words.plain, key="runs.tags") or ())
+        set(
+            st.pills(
+                "Tags", known, selection_mode="multi", format_func=words.plain, key="runs.tags"
+            )
+            or ()
+        )
         if known
         else set()
     )
@@ -164,8 +192,10 @@ def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
-    """Shows the rows, sortable by a click on a column's head; returns the ticked ones among them. `stored`: the ids of all runs; a deleted
-    run is ticked no longer, also once it is restored."""
+    """Shows the rows, sortable by a click on a column's head; returns the ticked ones among them.
+
+    `stored`: the ids of all runs; a deleted run is ticked no longer, also once it is restored.
+    """
     before = [run_id for run_id in st.session_state.get(TICKED, []) if run_id in stored]
     if rows.empty:
         st.info("No run fits this search. Clear the text or the states above.")
@@ -180,7 +210,9 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
         "space": words.size,
         **{loss.name: words.loss for loss in known.losses if loss.name in shown},
     }
-    with st.container(key="runs_table", height=ROW_PIXELS * (len(ids) + 1) + FRAME_PIXELS, border=False):
+    with st.container(
+        key="runs_table", height=ROW_PIXELS * (len(ids) + 1) + FRAME_PIXELS, border=False
+    ):
         picked = tables.show(
             tables.with_words(rows[list(shown)], numbers),
             column_order=[name for name in shown if _has_something(rows, name)],
@@ -190,7 +222,9 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
             on_select="rerun",
             selection_mode="multi-row",
             selection_default={
-                "selection": {"rows": [index for index, run_id in enumerate(ids) if run_id in before]}
+                "selection": {
+                    "rows": [index for index, run_id in enumerate(ids) if run_id in before]
+                }
             },
             key=table_key(ids),
             placeholder="–",
@@ -200,7 +234,8 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     st.session_state[TICKED] = ticked + hidden
     if hidden:
         st.caption(
-            f"{words.things(len(hidden), 'ticked run')} not in this search: left alone by the buttons below."
+            f"{words.things(len(hidden), 'ticked run')} not in this search: left alone by the"
+            " buttons below."
         )
     return rows[rows["run_id"].isin(ticked)]
 
@@ -222,7 +257,9 @@ def table_key(run_ids: list[str]) -> str:
 
 
 def redraw_when_states_change(store: Store, drawn: pd.DataFrame) -> None:
-    """Redraws the table when a run starts, ends or appears, and leaves it alone otherwise: ticks stay under the hand."""
+    """Redraws the table when a run starts, ends or appears, and leaves it alone otherwise:
+    ticks stay under the hand.
+    """
     before = dict(zip(drawn["run_id"], drawn["status"], strict=True))
 
     @st.fragment(run_every=2.0)
@@ -274,8 +311,8 @@ def _delete(runtime: Runtime, ids: list[str]) -> None:
     known = run_selection.unique_names(queries.runs(runtime.store))
     named = words.plain(", ".join(known.get(run_id, run_id) for run_id in ids))
     st.write(
-        f"{named}: gone from all lists and charts, and kept in the bin below the table for {bin.DAYS} days, where everything can be "
-        "restored."
+        f"{named}: gone from all lists and charts, and kept in the bin below the table for"
+        f" {bin.DAYS} days, where everything can be restored."
     )
     if actions.button(
         f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:"

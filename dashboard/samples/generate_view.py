@@ -25,8 +25,8 @@ NO_CHECKPOINT = (
     "Train it, and its networks can be asked for more images."
 )
 CHECKPOINT_HELP = (
-    "The newest one holds the networks as they are in the last pictures. The best one is that of the epoch whose images the "
-    "run could tell least from real ones."
+    "The newest one holds the networks as they are in the last pictures. The best one is that of"
+    " the epoch whose images the run could tell least from real ones."
 )
 
 
@@ -48,11 +48,14 @@ def show(runtime: Runtime, row: RunRow) -> None:
         )
     if (
         pressed
-        and actions.attempt(lambda: runtime.commands.request_job(picture_job.GENERATE, wanted)) is not None
+        and actions.attempt(lambda: runtime.commands.request_job(picture_job.GENERATE, wanted))
+        is not None
     ):
         st.rerun()
     if look is not None and look.is_live:
-        widgets.job_bar(runtime, look, _how_far, widgets.EndButton(f"generate.cancel.{look.job.job_id}"))
+        widgets.job_bar(
+            runtime, look, _how_far, widgets.EndButton(f"generate.cancel.{look.job.job_id}")
+        )
     elif look is not None:
         _ended(look, row.name)
 
@@ -60,9 +63,16 @@ def show(runtime: Runtime, row: RunRow) -> None:
 def _form(runtime: Runtime, run_id: str) -> Wanted:
     checkpoint = _checkpoint(picture_job.checkpoints_of(runtime.home, run_id), run_id)
     label = _class(runtime, run_id)
-    count = st.selectbox("Images", COUNTS, COUNTS.index(Wanted.count), key="generate.count", width=110)
+    count = st.selectbox(
+        "Images", COUNTS, COUNTS.index(Wanted.count), key="generate.count", width=110
+    )
     seed = st.number_input(
-        "Seed", 0, MOST_SEED, key="generate.seed", width=130, help="The same seed gives the same images."
+        "Seed",
+        0,
+        MOST_SEED,
+        key="generate.seed",
+        width=130,
+        help="The same seed gives the same images.",
     )
     return Wanted(run_id, count, int(seed), label, checkpoint)
 
@@ -99,7 +109,9 @@ def _class(runtime: Runtime, run_id: str) -> str:
 
 
 def _how_far(look: JobLook) -> str:
-    return f"{words.things(int(look.asked.options['count']), 'image')}: {widgets.job_sentence(look)}"
+    return (
+        f"{words.things(int(look.asked.options['count']), 'image')}: {widgets.job_sentence(look)}"
+    )
 
 
 def _ended(look: JobLook, name: str) -> None:
@@ -133,7 +145,8 @@ def _made(look: JobLook, result: dict[str, Any], name: str) -> None:
             arrays.read_bytes,
             f"{stem}.npz",
             "application/octet-stream",
-            "A NumPy .npz: each image as the network made it, values from -1 to 1, and the number of its class.",
+            "A NumPy .npz: each image as the network made it, values from -1 to 1, and the number"
+            " of its class.",
         )
 
 

@@ -1,4 +1,6 @@
-"""One slider and a play button that move what several runs looked like after an epoch: pictures, histograms, a film."""
+"""One slider and a play button that move what several runs looked like after an epoch:
+pictures, histograms, a film.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,14 @@ from gan_runtime.store.store import Store
 
 
 def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.LayerChart:
-    """The scores of one run at one epoch. `frame`: the rows of one run of `queries.score_histograms`.
+    """The scores of one run at one epoch.
 
-    Its axis reaches to the largest share of all runs and epochs, so the charts of several runs can be compared, and none
-    jumps while the epochs play. That value comes as an unseen point: in the spec it would be a new chart each time. After a
-    first epoch all scores may lie in one bin; the root scale leaves room for those of all others.
+    `frame`: the rows of one run of `queries.score_histograms`.
+
+    Its axis reaches to the largest share of all runs and epochs, so the charts of several runs can
+    be compared, and none jumps while the epochs play. That value comes as an unseen point: in the
+    spec it would be a new chart each time. After a first epoch all scores may lie in one bin; the
+    root scale leaves room for those of all others.
     """
     y = alt.Y(
         "share:Q",
@@ -35,7 +40,11 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
     x = alt.X(
         "left:Q",
         title=judged.axis,
-        scale=alt.Scale(domain=list(judged.panel.domain)) if judged.panel.domain else alt.Scale(zero=False),
+        scale=(
+            alt.Scale(domain=list(judged.panel.domain))
+            if judged.panel.domain
+            else alt.Scale(zero=False)
+        ),
         axis=alt.Axis(grid=False, tickCount=5),
     )
     tooltip = [
@@ -61,19 +70,24 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
 
 
 PLAY_SECONDS = 0.6
-# How often the slider is told its place after a pause: a tick on its way interrupts a redraw or takes the place of its message.
+# How often the slider is told its place after a pause: a tick on its way interrupts a redraw or
+# takes the place of its message.
 REMINDERS = 4
 ACROSS = 3
-SAME_INPUTS = "The same place in these grids was asked for with the same inputs in all of these runs: compare image by image."
+SAME_INPUTS = (
+    "The same place in these grids was asked for with the same inputs in all of these runs: compare"
+    " image by image."
+)
 OTHER_INPUTS = (
-    "These grids were made from different inputs (latents, labels or frames), or by an earlier version of this program: compare whole "
-    "grids, not image by image."
+    "These grids were made from different inputs (latents, labels or frames), or by an earlier"
+    " version of this program: compare whole grids, not image by image."
 )
 
 
 def sample_player(store: Store, rows: list[RunRow], key: str, histograms: bool = False) -> None:
-    """The pictures of several runs at one epoch, one kind at a time, and if asked for D's scores below them, under ONE
-    slider, with a play button."""
+    """The pictures of several runs at one epoch, one kind at a time, and if asked for D's scores
+    below them, under ONE slider, with a play button.
+    """
     playing = bool(st.session_state.setdefault(f"{key}.playing", False))
     live = any(row.is_live for row in rows)
     run_every = PLAY_SECONDS if playing else 2.0 if live else None
@@ -102,7 +116,11 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
         st.caption(SAME_INPUTS if queries.same_inputs(store, run_ids) else OTHER_INPUTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
-        st.html(_scores_line(chart_panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))
+        st.html(
+            _scores_line(
+                chart_panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())
+            )
+        )
     colors = run_selection.colors(rows)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(
@@ -119,17 +137,26 @@ def _play_button(key: str, newest: int) -> None:
     if playing:
         _advance(key, newest)
     elif st.session_state.get(f"{key}.paused") and f"{key}.epoch" in st.session_state:
-        # What the browser's slider shows may be a tick away from what is drawn: it is told where it stands.
+        # What the browser's slider shows may be a tick away from what is drawn: it is told where it
+        # stands.
         st.session_state[f"{key}.epoch"] = st.session_state[f"{key}.epoch"]
     icon = ":material/pause:" if playing else ":material/play_arrow:"
-    st.button("Pause" if playing else "Play", key=f"{key}.play", icon=icon, on_click=_toggle, args=(key,))
+    st.button(
+        "Pause" if playing else "Play", key=f"{key}.play", icon=icon, on_click=_toggle, args=(key,)
+    )
 
 
 def _toggle(key: str) -> None:
-    """Before the page is drawn: a pause stops at the epoch that is seen, not at the one that would come next."""
+    """Before the page is drawn: a pause stops at the epoch that is seen, not at the one that
+    would come next.
+    """
     playing = bool(st.session_state[f"{key}.playing"])
     st.session_state.update(
-        {f"{key}.playing": not playing, f"{key}.paused": REMINDERS if playing else 0, f"{key}.follow": False}
+        {
+            f"{key}.playing": not playing,
+            f"{key}.paused": REMINDERS if playing else 0,
+            f"{key}.follow": False,
+        }
     )
 
 
@@ -146,7 +173,9 @@ def _one_run(
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
-    judged = chart_panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else []
+    judged = (
+        chart_panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else []
+    )
     for place, group in enumerate(judged):
         scores = own[own["name"].isin(group.names)]
         if len(scores):
@@ -157,7 +186,10 @@ def _one_run(
 def _scores_line(judged: list[Group]) -> str:
     """What the bars below the grids are, in their colors."""
     lines = [line for group in judged for line in group.lines]
-    named = [f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}" for line in lines]
+    named = [
+        f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}"
+        for line in lines
+    ]
     return f"Below each grid: how the scores are spread over {' and '.join(named)}."
 
 
@@ -181,7 +213,9 @@ def film(store: Store, rows: list[RunRow], epochs: list[int], kind: str) -> byte
     strips, colors = [], run_selection.colors(rows)
     for row in rows:
         grids = [
-            grid for epoch in shown if (grid := queries.sample(store, row.run_id, epoch, kind)) is not None
+            grid
+            for epoch in shown
+            if (grid := queries.sample(store, row.run_id, epoch, kind)) is not None
         ]
         whole = {grid.epoch: grid.png for grid in grids if sample_images.is_picture(grid.png)}
         strips.append(Strip(row.name, colors[row.run_id], whole))

@@ -1,4 +1,6 @@
-"""The pictures of a run at an epoch, described for those who cannot see them, and the kinds of pictures that runs make."""
+"""The pictures of a run at an epoch, described for those who cannot see them, and the kinds
+of pictures that runs make.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,21 @@ from gan_runtime.store.store import Store
 
 
 def title(kind: str, rows: list[RunRow]) -> str:
-    """What the workload of the first of the runs that has this kind calls it; of a kind that no workload has, its name."""
+    """What the workload of the first of the runs that has this kind calls it; of a kind that
+    no workload has, its name.
+    """
     entries = [catalog.WORKLOADS[row.workload] for row in rows if row.workload in catalog.WORKLOADS]
-    titles = (picture.title for entry in entries for picture in entry.pictures if picture.name == kind)
+    titles = (
+        picture.title for entry in entries for picture in entry.pictures if picture.name == kind
+    )
     return next(titles, kind.replace("_", " ").capitalize())
 
 
 def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
-    """One of the kinds, picked above the slider. Nothing is drawn where there is no choice; "" where there is no kind."""
+    """One of the kinds, picked above the slider.
+
+    Nothing is drawn where there is no choice; "" where there is no kind.
+    """
     if len(kinds) < 2:
         return kinds[0] if kinds else ""
     if st.session_state.get(f"{key}.kind") not in kinds:
@@ -50,8 +59,9 @@ BLANK_COLOR = (128, 136, 148, 48)  # a veil on light and on dark ground
 
 
 def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = True) -> None:
-    """The newest picture up to `epoch` of a kind, or of the run's first one; before the first one of a run that goes on its
-    empty place, and a sentence."""
+    """The newest picture up to `epoch` of a kind, or of the run's first one; before the first one
+    of a run that goes on its empty place, and a sentence.
+    """
     grid = queries.sample(store, row.run_id, epoch, kind)
     if grid is None:
         _absent(store, row, kind)

@@ -1,4 +1,6 @@
-"""A film of pictures of one kind: those of several runs side by side, one frame an epoch, as an animated GIF."""
+"""A film of pictures of one kind: those of several runs side by side, one frame an epoch, as
+an animated GIF.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ WHITE, INK, BLANK = "#ffffff", "#31333f", "#eceef2"
 
 @dataclass(frozen=True)
 class Strip:
-    """The grids of one run. `pngs`: epoch → PNG; `color`: of the square beside the name, as "#rrggbb"."""
+    """The grids of one run.
+
+    `pngs`: epoch → PNG; `color`: of the square beside the name, as "#rrggbb".
+    """
 
     name: str
     color: str
@@ -39,7 +44,8 @@ def shown_epochs(epochs: list[int]) -> list[int]:
 
 
 def gif(strips: list[Strip], epochs: list[int]) -> bytes:
-    """Each epoch is a frame of all runs: the newest grid at or before it, or an empty field before a run's first.
+    """Each epoch is a frame of all runs: the newest grid at or before it, or an empty field before
+    a run's first.
 
     Raises:
         ValueError: there is no epoch, or no run has a grid.
@@ -50,13 +56,21 @@ def gif(strips: list[Strip], epochs: list[int]) -> bytes:
     frames = [_frame(strips, epoch, size) for epoch in epochs]
     durations = [MILLISECONDS] * (len(frames) - 1) + [LAST_MILLISECONDS]
     file = io.BytesIO()
-    frames[0].save(file, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
+    frames[0].save(
+        file, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0
+    )
     return file.getvalue()
 
 
 def _size(strips: list[Strip]) -> tuple[int, int]:
-    """Of the field of each run, in which its pictures fit: that of the largest one, enlarged where there is room."""
-    sizes = [Image.open(io.BytesIO(png)).size for strip in strips for png in list(strip.pngs.values())[:1]]
+    """Of the field of each run, in which its pictures fit: that of the largest one, enlarged
+    where there is room.
+    """
+    sizes = [
+        Image.open(io.BytesIO(png)).size
+        for strip in strips
+        for png in list(strip.pngs.values())[:1]
+    ]
     width, height = (max(sides) for sides in zip(*sizes, strict=True))
     side = max(width, height)
     scale = 2.0 if len(strips) <= ENLARGED_UP_TO and side <= SMALL else min(1.0, LARGE / side)
@@ -67,7 +81,9 @@ def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Imag
     width, height = size
     across, down = min(COLUMNS, len(strips)), -(-len(strips) // COLUMNS)
     canvas = Image.new(
-        "RGB", (MARGIN + across * (width + MARGIN), MARGIN + LINE + down * (height + LINE + MARGIN)), WHITE
+        "RGB",
+        (MARGIN + across * (width + MARGIN), MARGIN + LINE + down * (height + LINE + MARGIN)),
+        WHITE,
     )
     draw = ImageDraw.Draw(canvas)
     font = ImageFont.load_default(size=14)
@@ -79,15 +95,22 @@ def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Imag
         middle = top + height + LINE // 2 + 2
         draw.rectangle((left, middle - 5, left + 10, middle + 5), fill=strip.color)
         draw.text(
-            (left + 18, middle), _label(strip, epoch, width - 18, font), fill=INK, font=font, anchor="lm"
+            (left + 18, middle),
+            _label(strip, epoch, width - 18, font),
+            fill=INK,
+            font=font,
+            anchor="lm",
         )
     return _of_few_colors(canvas, [WHITE, INK, BLANK, *(strip.color for strip in strips)])
 
 
 def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
-    """With 256 colours, as GIF has: these exactly, and greys for the rest. Coloured grids get what Pillow chooses.
+    """With 256 colours, as GIF has: these exactly, and greys for the rest.
 
-    Left to choose by itself, Pillow spends nearly all colours on the greys of the grids and dulls those of the runs.
+    Coloured grids get what Pillow chooses.
+
+    Left to choose by itself, Pillow spends nearly all colours on the greys of the grids and dulls
+    those of the runs.
     """
     colors = [ImageColor.getrgb(color) for color in dict.fromkeys(exact)]
     pixels = np.asarray(canvas)
@@ -99,7 +122,9 @@ def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
     )  # few: names, squares, empty fields
     few = pixels[tinted].astype(np.int16)
     places = [(few == color).all(axis=-1) for color in colors]
-    apart = np.where(np.any(places, axis=0), 0, few.max(axis=-1, initial=0) - few.min(axis=-1, initial=255))
+    apart = np.where(
+        np.any(places, axis=0), 0, few.max(axis=-1, initial=0) - few.min(axis=-1, initial=255)
+    )
     if apart.max(initial=0) > GREY_WITHIN:
         return canvas.quantize(MOST_COLORS, dither=Image.Dither.NONE)
     own = indices[tinted]
@@ -108,7 +133,9 @@ def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
     indices[tinted] = own
     reduced = Image.fromarray(indices, mode="P")
     levels = np.rint(np.linspace(0, 255, greys)).astype(int)
-    reduced.putpalette([*(level for color in colors for level in color), *np.repeat(levels, 3).tolist()])
+    reduced.putpalette(
+        [*(level for color in colors for level in color), *np.repeat(levels, 3).tolist()]
+    )
     return reduced
 
 
@@ -122,12 +149,18 @@ def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:
     )  # height and width may differ from those of other runs
     fitted = (round(grid.width * scale), round(grid.height * scale))
     field = Image.new("RGB", size, WHITE)
-    field.paste(grid.resize(fitted, Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.BOX))
+    field.paste(
+        grid.resize(fitted, Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.BOX)
+    )
     return field
 
 
-def _label(strip: Strip, epoch: int, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
-    """The run's name; once the film has gone beyond its last grid, the epoch of that one with it."""
+def _label(
+    strip: Strip, epoch: int, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont
+) -> str:
+    """The run's name; once the film has gone beyond its last grid, the epoch of that one with
+    it.
+    """
     last = max(strip.pngs, default=epoch)
     ended = f" · ends at epoch {last}" if last < epoch else ""
     return _fitting(strip.name, max(0, width - round(font.getlength(ended))), font) + ended

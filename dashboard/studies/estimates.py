@@ -1,7 +1,8 @@
-"""What a study takes before it begins: how many repeats make a difference clear, and how long it will train.
+"""What a study takes before it begins: how many repeats make a difference clear, and how long it
+will train.
 
-Repeats follow from the newest stored study of the same question that shows how far they scatter; time from the speed of runs
-like its own that trained on this host.
+Repeats follow from the newest stored study of the same question that shows how far they scatter;
+time from the speed of runs like its own that trained on this host.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ LOOKED_AT = 3  # so many newest studies of a question are asked
 
 
 def known_spread(store: Store, question: str) -> tuple[str, float] | None:
-    """The study and the standard deviation of its log ratios of time per epoch; None where no study has two repeats."""
+    """The study and the standard deviation of its log ratios of time per epoch; None where no
+    study has two repeats.
+    """
     asked = [row for row in queries.studies(store) if row.question == question and row.finished > 1]
     for row in asked[:LOOKED_AT]:
         effects = study_words.effects(queries.study_results(store, row.study_id))
@@ -40,22 +43,27 @@ def repeats_suggestion(store: Store, question: str, size: float, comparisons: in
     known = known_spread(store, question)
     if known is None:
         return (
-            f"How many repeats make a difference of {words.share(size)} clear depends on how far they scatter, and no stored study "
-            "of this question has two repeats to show it. Three show it, and large differences as well; ask again with more."
+            f"How many repeats make a difference of {words.share(size)} clear depends on how far"
+            " they scatter, and no stored study of this question has two repeats to show it. Three"
+            " show it, and large differences as well; ask again with more."
         )
     study_id, spread = known
     return (
-        f"To make a true difference of {words.share(size)} in the time per epoch clear in 8 of 10 such studies takes "
-        f"{study_words.repeats_in_words(spread, size, comparisons)} repeats, if they scatter as in {words.plain(study_id)} "
-        f"({words.share(spread, 1)})."
+        f"To make a true difference of {words.share(size)} in the time per epoch clear in 8 of 10"
+        f" such studies takes {study_words.repeats_in_words(spread, size, comparisons)} repeats, if"
+        f" they scatter as in {words.plain(study_id)} ({words.share(spread, 1)})."
     )
 
 
-TIME_HELP = "From the speed of runs like these that trained on this host. Unknown before there are any."
+TIME_HELP = (
+    "From the speed of runs like these that trained on this host. Unknown before there are any."
+)
 
 
 def seconds(runtime: Runtime, host: Host, designs: Iterable[StudyDesign]) -> float | None:
-    """Pure training of all their runs one after another; None while a run is unlike all that this host has trained."""
+    """Pure training of all their runs one after another; None while a run is unlike all that
+    this host has trained.
+    """
     known: dict[RunSpec, float | None] = {}
     total = 0.0
     for planned in (run for design in designs for run in design.runs):

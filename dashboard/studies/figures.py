@@ -1,4 +1,6 @@
-"""The figures of a study's report: its measures by variant, and its speed beside what the authors of its workload have published."""
+"""The figures of a study's report: its measures by variant, and its speed beside what the
+authors of its workload have published.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,20 @@ from gan_runtime.store.queries import RunRow
 def variant_points(
     frame: pd.DataFrame, unit: str, title: str, mean_word: str, height: int = 260
 ) -> alt.LayerChart:
-    """One measure of every run as a dot, and each variant's mean with its interval as a bar, as far as it is drawn.
+    """One measure of every run as a dot, and each variant's mean with its interval as a bar, as far
+    as it is drawn.
 
-    `frame`: variant, variant_index, repeat, run_id, value, color (hex), mean, low, high, drawn_low, drawn_high. Values in
-    `unit`; `mean_word`: which mean it is. Without an interval its ends are NaN, and no bar is drawn.
+    `frame`: variant, variant_index, repeat, run_id, value, color (hex), mean, low, high, drawn_low,
+    drawn_high. Values in `unit`; `mean_word`: which mean it is. Without an interval its ends are
+    NaN, and no bar is drawn.
     """
     x = alt.X(
         "variant:N",
         title=None,
         sort=list(frame.sort_values("variant_index")["variant"].unique()),
-        axis=alt.Axis(labelAngle=0, labelLimit=140, labelFlush=False, labelOverlap=False, grid=False),
+        axis=alt.Axis(
+            labelAngle=0, labelLimit=140, labelFlush=False, labelOverlap=False, grid=False
+        ),
         scale=alt.Scale(type="point", padding=0.5),
     )
     layers = (*_means(x, f"{mean_word}, {unit}" if unit else mean_word), _runs(x, unit))
@@ -73,7 +79,9 @@ def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
 
 
 def show_measure(results: pd.DataFrame, measure: str, page: str) -> None:
-    """`measure`: a column of `queries.study_results`; `results` as `queries.study_results` gives them."""
+    """`measure`: a column of `queries.study_results`; `results` as `queries.study_results`
+    gives them.
+    """
     shown, frame = study_measures.measure_of(measure, results), study_words.points(results, measure)
     if frame.empty:
         st.caption(study_words.missing(results, measure))
@@ -85,13 +93,17 @@ def show_measure(results: pd.DataFrame, measure: str, page: str) -> None:
 HERE = "This study"
 PLACE = ["System", "Devices", "Batch each", "Images/s", "Speed-up"]
 WORDS = (
-    "Simulated CPU cores share one processor and cannot get faster. Beside the speed of this study stand the quality of what "
-    "it generates, where its workload measures one, and its losses, means over the last epoch: more devices are worth nothing where the batch that fills them learns worse."
+    "Simulated CPU cores share one processor and cannot get faster. Beside the speed of this study"
+    " stand the quality of what it generates, where its workload measures one, and its losses,"
+    " means over the last epoch: more devices are worth nothing where the batch that fills them"
+    " learns worse."
 )
 
 
 def show_published(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
-    """Nothing where the devices of the runs do not differ, where several workloads train, or where one has no published speeds."""
+    """Nothing where the devices of the runs do not differ, where several workloads train, or
+    where one has no published speeds.
+    """
     published = published_speeds(runs)
     lines = speed_ups(results, runs, published) if published else pd.DataFrame()
     if published is None or lines.empty:
@@ -113,14 +125,21 @@ def published_speeds(runs: Sequence[RunRow]) -> PublishedSpeeds | None:
     return None if entry is None else entry.published
 
 
-def speed_ups(results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds) -> pd.DataFrame:
-    """As `step_charts.speed_up` draws it, each line against its own fewest devices; empty below two numbers of devices here.
+def speed_ups(
+    results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds
+) -> pd.DataFrame:
+    """As `step_charts.speed_up` draws it, each line against its own fewest devices; empty below two
+    numbers of devices here.
 
-    `results` as `queries.study_results` gives them."""
+    `results` as `queries.study_results` gives them.
+    """
     own = _rates(results, runs)
     if own["devices"].nunique() < 2:
         return pd.DataFrame()
-    rows = [(HERE, variant, devices, rate, True) for variant, devices, _, rate in own.itertuples(index=False)]
+    rows = [
+        (HERE, variant, devices, rate, True)
+        for variant, devices, _, rate in own.itertuples(index=False)
+    ]
     rows += [
         (
             one.system,
@@ -178,11 +197,15 @@ def _place(devices: int, batch: int, rate: float, of_fewest: float) -> list[str]
 
 
 def _rates(results: pd.DataFrame, runs: Sequence[RunRow]) -> pd.DataFrame:
-    """Of each variant that has been measured: variant, devices, batch (of each), rate (images/s, mean of its repeats)."""
+    """Of each variant that has been measured: variant, devices, batch (of each), rate
+    (images/s, mean of its repeats).
+    """
     by_run = {row.run_id: row for row in runs}
     found = []
     for variant, rows in results.dropna(subset=["images_per_s"]).groupby("variant", sort=False):
         row = by_run[rows["run_id"].iloc[0]]
         devices = row.replicas * row.workers
-        found.append((variant, devices, row.batch_size_global // devices, float(rows["images_per_s"].mean())))
+        found.append(
+            (variant, devices, row.batch_size_global // devices, float(rows["images_per_s"].mean()))
+        )
     return pd.DataFrame(found, columns=["variant", "devices", "batch", "rate"])

@@ -1,4 +1,6 @@
-"""The form of a new study: a question, a base of options, the values to try, repeats; what it will take; the start."""
+"""The form of a new study: a question, a base of options, the values to try, repeats; what it
+will take; the start.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class Asked:
-    """What stands in the form, as typed. `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5 %."""
+    """What stands in the form, as typed.
+
+    `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5 %.
+    """
 
     question: str
     preset: str
@@ -49,7 +54,10 @@ class Asked:
             f" --set {shlex.quote(pair)}" for pair in [f"epochs={self.epochs}", *self.sets.split()]
         )
         values, repeats = shlex.quote(self.values.replace(" ", "")), shlex.quote(self.repeats)
-        return f"{command_line()} study {self.question} --values {values} --repeats {repeats} --preset {self.preset}{sets}"
+        return (
+            f"{command_line()} study {self.question} --values {values} --repeats {repeats} --preset"
+            f" {self.preset}{sets}"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,12 @@ def show(runtime: Runtime) -> None:
         _what_it_takes(runtime, checked.design)
         if asked.question != "seed":
             compared = max(planned.index for planned in checked.design.runs)
-            st.caption(estimates.repeats_suggestion(runtime.store, asked.question, asked.share, compared))
-        if actions.button("Start study", type="primary", icon=":material/play_arrow:", width="stretch"):
+            st.caption(
+                estimates.repeats_suggestion(runtime.store, asked.question, asked.share, compared)
+            )
+        if actions.button(
+            "Start study", type="primary", icon=":material/play_arrow:", width="stretch"
+        ):
             _start(runtime, checked.design)
         widgets.command_line(asked.command())
 
@@ -112,7 +124,10 @@ def _fields() -> Asked:
         "Further options",
         key=f"{PREFIX}sets",
         placeholder="such as replicas=2 precision=float32",
-        help="Any option of a run as key=value, with spaces between them; the names stand in docs/training.md and in `train --help`.",
+        help=(
+            "Any option of a run as key=value, with spaces between them; the names stand in"
+            " docs/training.md and in `train --help`."
+        ),
     )
     return Asked(str(question), base, values, repeats, epochs, sets, share)
 
@@ -127,7 +142,8 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
         key=f"{PREFIX}preset",
         help="All other options.",
     )
-    # Numbers as text: a number field keeps what is out of its range to itself, and the study would run with the value before.
+    # Numbers as text: a number field keeps what is out of its range to itself, and the study would
+    # run with the value before.
     epochs = second.text_input(
         "Epochs",
         str(preset(base).values["epochs"]),
@@ -148,8 +164,10 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
         format_func=words.share,
         key=f"{PREFIX}difference",
         disabled=asks_for_seeds,
-        help="The smallest difference in time per epoch that you want told from noise. Beside the form stands how many repeats "
-        "that takes.",
+        help=(
+            "The smallest difference in time per epoch that you want told from noise. Beside the"
+            " form stands how many repeats that takes."
+        ),
     )
     return base, epochs.strip(), repeats.strip(), float(share)
 
@@ -160,7 +178,11 @@ def _whole(repeats: str) -> int:
         return int(repeats)
     allowed = f"a whole number from 1 to {MAX_REPEATS}"
     raise SpecError(
-        [FieldError("repeats", f"repeats is {quoted(repeats)}, but allowed is {allowed}. {REPEATS_HELP}")]
+        [
+            FieldError(
+                "repeats", f"repeats is {quoted(repeats)}, but allowed is {allowed}. {REPEATS_HELP}"
+            )
+        ]
     )
 
 
@@ -177,8 +199,9 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     )
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(
-        f"One after another, each in a process of its own, interleaved: {order}{' → …' if count > 6 else ''}. "
-        "A machine that slows down in the meantime slows all of them alike."
+        "One after another, each in a process of its own, interleaved:"
+        f" {order}{' → …' if count > 6 else ''}. A machine that slows down in the meantime slows"
+        " all of them alike."
     )
 
 

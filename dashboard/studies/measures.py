@@ -15,9 +15,12 @@ THREE_DIGITS = ".3g"
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of `queries.study_results`. `scale`: what turns its unit there into `unit`; `form`: a Python format.
+    """A column of `queries.study_results`.
 
-    `by_factors`: a positive quantity whose repeats differ by factors, so that its mean is the geometric one.
+    `scale`: what turns its unit there into `unit`; `form`: a Python format.
+
+    `by_factors`: a positive quantity whose repeats differ by factors, so that its mean is the
+    geometric one.
     """
 
     title: str
@@ -41,16 +44,21 @@ class Measure:
 TIME, USUAL_OUTCOME, FASTER = "epoch_seconds", "spread_ratio", "speed_up"
 MEAN_HELP = "Mean over the last epoch that has it."
 OUTCOME_HELP = (
-    "What the variants are compared in, beside time. Numbers that an evaluation measures on checkpoints are "
-    "offered once one of the runs has been measured."
+    "What the variants are compared in, beside time. Numbers that an evaluation measures on"
+    " checkpoints are offered once one of the runs has been measured."
 )
 LOSS_HELP = f"{MEAN_HELP} A loss of a GAN is no measure of its images."
 MEASURES = {
     "epoch_seconds": Measure(
-        "Time per epoch", "s", help="Median of a run's epochs after the first, which holds the compiling."
+        "Time per epoch",
+        "s",
+        help="Median of a run's epochs after the first, which holds the compiling.",
     ),
     "steady_step": Measure(
-        "Steady step", "ms", scale=1000.0, help="Median time of a training step, compiling left out."
+        "Steady step",
+        "ms",
+        scale=1000.0,
+        help="Median time of a training step, compiling left out.",
     ),
     "images_per_s": Measure("Images/s", "", ",.0f", help="Steady rate, all replicas together."),
     "compile": Measure(
@@ -63,7 +71,10 @@ MEASURES = {
         "Spread of images",
         "real ones = 1",
         ".2f",
-        help="How much the generated images differ, over how much the real ones do. Near 0: they are all alike.",
+        help=(
+            "How much the generated images differ, over how much the real ones do. Near 0: they are"
+            " all alike."
+        ),
         by_factors=False,
     ),
 }
@@ -77,8 +88,9 @@ SPEED_UP = Measure(
 
 
 def measure_of(name: str, results: pd.DataFrame) -> Measure:
-    """The measure of a column of `results`, which are rows of `queries.study_results`; a column that is none of ours is a number that
-    the workload of the study declares."""
+    """The measure of a column of `results`, which are rows of `queries.study_results`; a column
+    that is none of ours is a number that the workload of the study declares.
+    """
     if name in MEASURES:
         return MEASURES[name]
     if name == FASTER:
@@ -86,13 +98,17 @@ def measure_of(name: str, results: pd.DataFrame) -> Measure:
     known = _declared(results)
     metric = next(metric for metric in known.compared if metric.name == name)
     if metric.role == "loss":
-        return Measure(known.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False)
+        return Measure(
+            known.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False
+        )
     return Measure(metric.title, metric.unit, help=MEAN_HELP, by_factors=False)
 
 
 def measures(results: pd.DataFrame) -> dict[str, Measure]:
-    """What these results can tell: what the workloads declare stands before the last measure. A number that a job measures on a
-    checkpoint is left out where it has not."""
+    """What these results can tell: what the workloads declare stands before the last measure.
+
+    A number that a job measures on a checkpoint is left out where it has not.
+    """
     names = {
         metric.name
         for metric in _declared(results).compared
@@ -110,8 +126,9 @@ def _declared(results: pd.DataFrame) -> Declared:
 
 
 def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:
-    """The measures that a run of this study has, by name, but the time that stands beside them: first the spread of images, or
-    the speed-up where the question is about speed."""
+    """The measures that a run of this study has, by name, but the time that stands beside them:
+    first the spread of images, or the speed-up where the question is about speed.
+    """
     about_speed = question is not None and question.is_about_speed
     names = [FASTER, *measures(results)] if about_speed else list(measures(results))
     there = [name for name in names if name != TIME and results[name].notna().any()]

@@ -1,4 +1,7 @@
-"""Variants of one setting beside each other. As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec."""
+"""Variants of one setting beside each other.
+
+As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,14 @@ DASHES = ([1, 0], [6, 3], [2, 3])
 CANVAS = {"embedOptions": {"renderer": "canvas"}}
 
 
-def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height: int = 300) -> alt.LayerChart:
-    """Seconds of compiling and training over the steps, a line a variant; a dot where one has caught up with the first.
+def pay_back(
+    costs: dict[str, Cost], colors: dict[str, str], steps: int, height: int = 300
+) -> alt.LayerChart:
+    """Seconds of compiling and training over the steps, a line a variant; a dot where one has
+    caught up with the first.
 
-    `colors`: variant → colour, in legend order. The lines go as far as `steps`, or a little beyond the last dot.
+    `colors`: variant → colour, in legend order. The lines go as far as `steps`, or a little beyond
+    the last dot.
     """
     first, *others = costs
     dots = {name: break_even_steps(costs[first], costs[name]) for name in others}
@@ -35,7 +42,10 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
     scale = alt.Scale(domain=list(colors), range=list(colors.values()))
     encoding: dict[str, Any] = {
         "x": alt.X(
-            "step:Q", title="Step", axis=alt.Axis(grid=False, format=",d"), scale=alt.Scale(nice=False)
+            "step:Q",
+            title="Step",
+            axis=alt.Axis(grid=False, format=",d"),
+            scale=alt.Scale(nice=False),
         ),
         "y": alt.Y("seconds:Q", title="Compiling and training (s)"),
         "color": alt.Color("variant:N", title=None, legend=_lines(), scale=scale),
@@ -48,7 +58,8 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
     drawn = alt.Chart().mark_line(strokeWidth=2.5).encode(**encoding)
     dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
     title = heading(
-        "When is compiling paid back?", f"A dot marks the step at which a variant has caught up with {first}."
+        "When is compiling paid back?",
+        f"A dot marks the step at which a variant has caught up with {first}.",
     )
     what = "Seconds of compiling and training over the steps, a line for each variant."
     return layered(lines, drawn, dot, title=title, description=what, height=height)
@@ -57,7 +68,9 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
 def loss_curves(
     frame: pd.DataFrame, colors: dict[str, str], metric: Metric, height: int = 260
 ) -> alt.LayerChart:
-    """A loss of one run of each variant over the steps. `frame` as `queries.curves` gives it, with a column `variant`.
+    """A loss of one run of each variant over the steps.
+
+    `frame` as `queries.curves` gives it, with a column `variant`.
 
     Equal curves lie on each other: the dashes of the later ones let the first one through.
     """
@@ -78,7 +91,10 @@ def loss_curves(
         ),
     )
     dash = alt.StrokeDash(
-        "variant:N", title=None, legend=_lines(), scale=alt.Scale(domain=names, range=DASHES[: len(names)])
+        "variant:N",
+        title=None,
+        legend=_lines(),
+        scale=alt.Scale(domain=names, range=DASHES[: len(names)]),
     )
     tooltip = [
         alt.Tooltip("variant:N", title="Variant"),

@@ -1,4 +1,6 @@
-"""The sections XLA pay-back and Same losses? of Studies: runs that differ in one option only, and what each of its values costs."""
+"""The sections XLA pay-back and Same losses? of Studies: runs that differ in one option only,
+and what each of its values costs.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,15 @@ from gan_runtime.studies.statistics import Cost
 ACROSS = 2
 LABELS = {"xla": "XLA", "precision": "precision"}
 TABLE_HELP = (
-    "Medians over the runs of a variant. First call: the first training call, one step long. Compile: what it took beyond a "
-    "steady step. Steady step: median over the later calls."
+    "Medians over the runs of a variant. First call: the first training call, one step long."
+    " Compile: what it took beyond a steady step. Steady step: median over the later calls."
 )
 
 
 def show(runtime: Runtime, option: str) -> None:
-    """The whole page: which runs, when compiling is paid back, what each variant costs and is made of, whether the losses agree."""
+    """The whole page: which runs, when compiling is paid back, what each variant costs and is
+    made of, whether the losses agree.
+    """
     store = runtime.store
     chosen = pick_set(store, option)
     if chosen is None:
@@ -54,7 +58,9 @@ def show(runtime: Runtime, option: str) -> None:
 
 
 def pick_set(store: Store, option: str) -> ComparableSet | None:
-    """One set of runs that differ in `option` only, from `?run=…` or the newest; None when there is none."""
+    """One set of runs that differ in `option` only, from `?run=…` or the newest; None when
+    there is none.
+    """
     asked = st.query_params.get("run", "")
     sets = _offered(store, option, asked)
     if not sets:
@@ -76,7 +82,10 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
 
 
 def _offered(store: Store, option: str, asked: str) -> list[ComparableSet]:
-    """Without hidden runs; all where none is left without them. That of a run that is `asked` for is there in any case."""
+    """Without hidden runs; all where none is left without them.
+
+    That of a run that is `asked` for is there in any case.
+    """
     sets = queries.comparable_sets(store, option)
     shown = {row.run_id for row in run_selection.runs(store, (asked,))}
     found = []
@@ -97,19 +106,27 @@ def how_to_start(runtime: Runtime, option: str) -> None:
     """Which runs are missing, and the way to start them."""
     first, second, *_ = (value_name(option, value) for value in RunSpec.options()[option].choices)
     st.info(
-        f"No two stored runs differ in {LABELS[option]} alone yet. Start the same run twice, once with {first} and once with {second}, "
-        "everything else as it is, the seed too: their times and curves appear here as soon as both have ended. A study queues them for you."
+        f"No two stored runs differ in {LABELS[option]} alone yet. Start the same run twice, once"
+        f" with {first} and once with {second}, everything else as it is, the seed too: their times"
+        " and curves appear here as soon as both have ended. A study queues them for you."
     )
     with st.container(horizontal=True):
         st.page_link(places.LAUNCH, label="Start a run", icon=":material/rocket_launch:")
         st.page_link(
-            places.LAUNCH, label="Start a study", icon=":material/science:", query_params={"tab": "study"}
+            places.LAUNCH,
+            label="Start a study",
+            icon=":material/science:",
+            query_params={"tab": "study"},
         )
         actions.offer_examples(runtime, f"variants.{option}")
-    ended = [row for row in run_selection.runs(runtime.store) if row.status in ("finished", "stopped")]
+    ended = [
+        row for row in run_selection.runs(runtime.store) if row.status in ("finished", "stopped")
+    ]
     if ended:
         other = next(
-            value for value in RunSpec.options()[option].choices if value != json.loads(ended[0].spec)[option]
+            value
+            for value in RunSpec.options()[option].choices
+            if value != json.loads(ended[0].spec)[option]
         )
         spec = runtime.home.run_dir(ended[0].run_id).spec_path
         widgets.command_line(
@@ -119,19 +136,26 @@ def how_to_start(runtime: Runtime, option: str) -> None:
 
 
 def pay_back(store: Store, chosen: ComparableSet, medians: pd.DataFrame) -> None:
-    """When compiling is paid back: lines over the steps, and a sentence for each variant but the first."""
+    """When compiling is paid back: lines over the steps, and a sentence for each variant but
+    the first.
+    """
     names = {value: value_name(chosen.option, value) for value in chosen.runs}
     times = zip(medians["variant"], medians["compile"], medians["steady_step"], strict=True)
     costs = {names[value]: Cost(compile_s, step_s) for value, compile_s, step_s in times}
     steps = max(queries.progress(store, rows[0].run_id).last_step for rows in chosen.runs.values())
-    plots.chart(variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back")
+    plots.chart(
+        variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back"
+    )
     first, *others = costs
     for other in others:
         st.markdown(words.break_even((first, costs[first]), (other, costs[other])))
 
 
 def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
-    """Start, speed and memory of each variant. `medians` as `queries.variant_medians` gives them."""
+    """Start, speed and memory of each variant.
+
+    `medians` as `queries.variant_medians` gives them.
+    """
     usual = medians["steady_step"].iloc[0]
     device = medians["device_peak_bytes"].notna().any()
     shown = pd.DataFrame(
@@ -156,7 +180,8 @@ def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
     tables.show(shown, hide_index=True, key=f"{chosen.option}.table")
     if medians["runs"].min() < 3:
         st.caption(
-            "Fewer than three runs of a kind: start it again with other seeds, and the medians get steadier."
+            "Fewer than three runs of a kind: start it again with other seeds, and the medians get"
+            " steadier."
         )
 
 
@@ -167,10 +192,16 @@ COUNTS = {
     "fusions": "Of these, fusions",
 }
 COUNTS_HELP = (
-    "Counted in the traced graph and in XLA's own text of the forward and backward pass. Before: each instruction would be a "
-    "kernel. After: XLA has removed some and put others together into fusions. A dash: XLA compiles nothing, or 'Count kernels' was not set."
+    "Counted in the traced graph and in XLA's own text of the forward and backward pass. Before:"
+    " each instruction would be a kernel. After: XLA has removed some and put others together into"
+    " fusions. A dash: XLA compiles nothing, or 'Count kernels' was not set."
 )
-TIMES = {"trace": "Trace", "first_call": "First call", "compile": "Compile", "steady_step": "Steady step"}
+TIMES = {
+    "trace": "Trace",
+    "first_call": "First call",
+    "compile": "Compile",
+    "steady_step": "Steady step",
+}
 
 
 def kernels(store: Store, chosen: ComparableSet) -> None:
@@ -190,16 +221,23 @@ def kernels(store: Store, chosen: ComparableSet) -> None:
     st.header("What a step is made of", help=COUNTS_HELP)
     tables.show(shown, hide_index=True, key=f"{chosen.option}.kernels")
     if counts["kernels_after"].isna().all():
-        st.caption("Kernels and fusions are counted in runs with XLA jit and 'Count kernels' set on Launch.")
+        st.caption(
+            "Kernels and fusions are counted in runs with XLA jit and 'Count kernels' set on"
+            " Launch."
+        )
 
 
 def work(store: Store, chosen: ComparableSet) -> None:
     """Where a step's time goes in each variant that was profiled."""
     profiles = queries.variant_profiles(store, chosen.variants)
     if profiles.empty:
-        st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
+        st.caption(
+            "Where a step's time goes is shown here for runs with 'Profile steps' set on Launch."
+        )
         return
-    named = profiles.assign(variant=[value_name(chosen.option, value) for value in profiles["variant"]])
+    named = profiles.assign(
+        variant=[value_name(chosen.option, value) for value in profiles["variant"]]
+    )
     plots.steady_chart(step_charts.by_variant, named, f"{chosen.option}.work")
 
 
@@ -212,7 +250,8 @@ def losses(store: Store, chosen: ComparableSet) -> None:
     pairs = chosen.of_one_seed()
     if not pairs:
         st.caption(
-            "No two of these runs have the same seed, so their curves cannot be compared step by step."
+            "No two of these runs have the same seed, so their curves cannot be compared step by"
+            " step."
         )
         return
     names = {row.run_id: value_name(chosen.option, value) for value, row in pairs.items()}
@@ -252,18 +291,24 @@ def _parities(store: Store, names: dict[str, str], loss: Metric) -> list[str]:
     unit = f" {loss.unit}" if loss.unit else ""
     parities = [(names[other], queries.parity(store, first, other, loss.name)) for other in others]
     return [
-        f"{name} against {names[first]}, {words.count(apart.steps)} steps: {apart.mean_difference:.3g}{unit} apart on average, at most "
-        f"{apart.max_difference:.3g} at step {words.count(apart.at_step)}."
+        f"{name} against {names[first]}, {words.count(apart.steps)} steps:"
+        f" {apart.mean_difference:.3g}{unit} apart on average, at most {apart.max_difference:.3g}"
+        f" at step {words.count(apart.at_step)}."
         for name, apart in parities
         if apart is not None
     ]
 
 
 def _colors(chosen: ComparableSet) -> dict[str, str]:
-    """Each variant in the color of the run that stands for it, or another where two would be equal."""
+    """Each variant in the color of the run that stands for it, or another where two would be
+    equal.
+    """
     rows = {**{value: rows[0] for value, rows in chosen.runs.items()}, **chosen.of_one_seed()}
     colors = palette.distinct([rows[value].color for value in chosen.runs])
-    return {value_name(chosen.option, value): color for value, color in zip(chosen.runs, colors, strict=True)}
+    return {
+        value_name(chosen.option, value): color
+        for value, color in zip(chosen.runs, colors, strict=True)
+    }
 
 
 def _run_ids(one: ComparableSet) -> list[str]:
@@ -272,12 +317,16 @@ def _run_ids(one: ComparableSet) -> list[str]:
 
 def _oldest(one: ComparableSet) -> str:
     """A name for the set that stays when more runs join it."""
-    return min((row for rows in one.runs.values() for row in rows), key=lambda row: row.created_at).run_id
+    return min(
+        (row for rows in one.runs.values() for row in rows), key=lambda row: row.created_at
+    ).run_id
 
 
 def _set_label(one: ComparableSet) -> str:
     row = next(iter(one.runs.values()))[0]
-    counts = ", ".join(f"{value_name(one.option, value)} ({len(rows)})" for value, rows in one.runs.items())
+    counts = ", ".join(
+        f"{value_name(one.option, value)} ({len(rows)})" for value, rows in one.runs.items()
+    )
     return f"{counts} · {_settings(row, one.option)}"
 
 
@@ -285,7 +334,9 @@ def _settings(row: RunRow, without: str) -> str:
     """What the runs of a set have in common, in short."""
     spec = json.loads(row.spec)
     devices = (
-        f"{row.replicas} {row.accelerator.upper()} replicas" if row.replicas > 1 else row.accelerator.upper()
+        f"{row.replicas} {row.accelerator.upper()} replicas"
+        if row.replicas > 1
+        else row.accelerator.upper()
     )
     numbers = [value_name(name, spec[name]) for name in ("precision", "xla") if name != without]
     epochs = f"{row.epochs} epoch{'s' if row.epochs > 1 else ''}"

@@ -37,7 +37,10 @@ def show(runtime: Runtime) -> None:
     if study is None:
         st.info(why_none(runtime.store))
         st.page_link(
-            places.LAUNCH, label="Ask a question", icon=":material/science:", query_params={"tab": "study"}
+            places.LAUNCH,
+            label="Ask a question",
+            icon=":material/science:",
+            query_params={"tab": "study"},
         )
         actions.offer_examples(runtime, PAGE)
         return
@@ -45,7 +48,9 @@ def show(runtime: Runtime) -> None:
 
     @st.fragment(run_every=LOOK_AGAIN_S if was_live else None)
     def panel() -> None:
-        now = next((row for row in queries.studies(runtime.store) if row.study_id == study_id), None)
+        now = next(
+            (row for row in queries.studies(runtime.store) if row.study_id == study_id), None
+        )
         if now is None or (was_live and not now.is_live):
             st.rerun()
         runs = queries.study_runs(runtime.store, study_id)
@@ -56,14 +61,18 @@ def show(runtime: Runtime) -> None:
 
 
 def picker(store: Store) -> StudyRow | None:
-    """One study, from `?study=…` or the newest; the choice goes into the address. None: there is none."""
+    """One study, from `?study=…` or the newest; the choice goes into the address.
+
+    None: there is none.
+    """
     asked = st.query_params.get("study", "")
     rows = {row.study_id: row for row in run_selection.studies(store, asked)}
     if not rows:
         return None
     if asked and asked not in rows:
         st.warning(
-            f"Study {words.plain(asked[: widgets.MOST_LETTERS])} is not stored here; showing the newest instead."
+            f"Study {words.plain(asked[: widgets.MOST_LETTERS])} is not stored here; showing the"
+            " newest instead."
         )
     chosen = asked if asked in rows else next(iter(rows))
     if st.session_state.get(PICKED) != chosen:
@@ -86,8 +95,14 @@ def _to_address() -> None:
 def why_none(store: Store) -> str:
     """What the page says where it has no study to show."""
     if queries.studies(store):
-        return "The runs of all studies are hidden. The switch above the table of Runs shows them, here too."
-    return "No study is stored yet. A study starts several runs that differ in one thing, and says what that thing does."
+        return (
+            "The runs of all studies are hidden. The switch above the table of Runs shows them,"
+            " here too."
+        )
+    return (
+        "No study is stored yet. A study starts several runs that differ in one thing, and says"
+        " what that thing does."
+    )
 
 
 def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
@@ -100,10 +115,13 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
         if study.is_live and now.seconds_left is not None
         else ""
     )
-    st.progress(min(1.0, now.share), text=f"{study.finished} of {study.runs} runs are finished{left}")
+    st.progress(
+        min(1.0, now.share), text=f"{study.finished} of {study.runs} runs are finished{left}"
+    )
     run_ids = [row.run_id for row in runs]
     with st.container(horizontal=True, vertical_alignment="center"):
-        # What is always there comes first, so that it stays in its place when the others come and go.
+        # What is always there comes first, so that it stays in its place when the others come and
+        # go.
         st.page_link(
             places.COMPARE,
             label=f"Compare {len(runs)} runs",
@@ -118,7 +136,9 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
                 icon=":material/monitoring:",
                 query_params={"run": training.run_id},
             )
-        if study.is_live and actions.button("Stop study", icon=":material/stop_circle:", key="study.stop"):
+        if study.is_live and actions.button(
+            "Stop study", icon=":material/stop_circle:", key="study.stop"
+        ):
             _do(partial(runtime.commands.stop_all, run_ids))
         if (
             not study.is_live
@@ -134,12 +154,16 @@ def _do(action: Callable[[], None]) -> None:
 
 
 def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
-    """Sentences, two charts, one table, how many repeats would tell; a sentence instead while there is nothing to say."""
+    """Sentences, two charts, one table, how many repeats would tell; a sentence instead while
+    there is nothing to say.
+    """
     results = queries.study_results(store, study.study_id)
     if results["seconds"].isna().all():
         st.info("The report appears here as soon as the first run has numbers.")
         return
-    st.caption(f"{study_words.conditions(queries.conditions(store, [row.run_id for row in runs]))}.")
+    st.caption(
+        f"{study_words.conditions(queries.conditions(store, [row.run_id for row in runs]))}."
+    )
     by_chance = study.question == "seed"
     if study.is_live and not by_chance:
         st.info(study_words.early_looks(), icon=":material/visibility:")
@@ -151,7 +175,9 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
         with column:
             figures.show_measure(results, measure, "study")
     st.header("Means and how sure they are")
-    tables.show(study_words.table(results), hide_index=True, key="study.table", column_config=_help(results))
+    tables.show(
+        study_words.table(results), hide_index=True, key="study.table", column_config=_help(results)
+    )
     st.caption(study_words.levels(results))
     if not by_chance:
         st.caption(study_words.repeats(results))

@@ -1,4 +1,7 @@
-"""What a study has measured, in words, cells and points, and under what. Every number is computed from its runs."""
+"""What a study has measured, in words, cells and points, and under what.
+
+Every number is computed from its runs.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,26 @@ from gan_runtime.studies.statistics import (
     repeats_needed,
 )
 
-CUT_OFF = "A grey bar in a chart is the 95 % interval of one variant by itself, cut off where it goes far beyond the runs."
-UNCORRECTED = f"Nothing is corrected across measures, studies or figures: of 20 that have no effect about {round(20 * (1.0 - LEVEL))} is “clear” by chance."
+CUT_OFF = (
+    "A grey bar in a chart is the 95 % interval of one variant by itself, cut off where it goes far"
+    " beyond the runs."
+)
+UNCORRECTED = (
+    "Nothing is corrected across measures, studies or figures: of 20 that have no effect about"
+    f" {round(20 * (1.0 - LEVEL))} is “clear” by chance."
+)
 SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
 FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
-NO_LATER_EPOCH = "its runs have one epoch, and the time of an epoch is that of the epochs after the first, which holds the compiling"
+NO_LATER_EPOCH = (
+    "its runs have one epoch, and the time of an epoch is that of the epochs after the first, which"
+    " holds the compiling"
+)
 
 
 def against_first(results: pd.DataFrame, measure: str, variant: str) -> Difference | None:
-    """A variant's `measure` over that of the first variant, repeat by repeat. `results` as `queries.study_results` gives them.
+    """A variant's `measure` over that of the first variant, repeat by repeat.
+
+    `results` as `queries.study_results` gives them.
 
     Its interval is one of all variants that are compared with the first.
     """
@@ -63,17 +77,26 @@ def sentences(results: pd.DataFrame) -> list[str]:
 
 
 def sentence(variant: str, reference: str, effect: Difference) -> str:
-    """Such as: **batch 512** takes 38 % less time per epoch than batch 64 (× 0.62, 0.60 to 0.64: clear)."""
-    return f"**{plain(variant)}** takes {amount(effect.ratio.mean, 'epoch')} {plain(reference)} ({evidence(effect)})."
+    """Such as: **batch 512** takes 38 % less time per epoch than batch 64 (× 0.62, 0.60 to
+    0.64: clear).
+    """
+    return (
+        f"**{plain(variant)}** takes {amount(effect.ratio.mean, 'epoch')} {plain(reference)}"
+        f" ({evidence(effect)})."
+    )
 
 
 def amount(ratio: float, what: str) -> str:
-    """How a time stands to another one: 38 % less time per epoch than · 5.0 × as long per step as."""
+    """How a time stands to another one: 38 % less time per epoch than · 5.0 × as long per
+    step as.
+    """
     if abs(1.0 - ratio) < 0.005:
         return f"the same time per {what} as"
     if ratio >= 2.0:
         return f"{ratio:.1f} × as long per {what} as"
-    return f"{abs(1.0 - ratio) * 100:.0f} % {'less' if ratio < 1.0 else 'more'} time per {what} than"
+    return (
+        f"{abs(1.0 - ratio) * 100:.0f} % {'less' if ratio < 1.0 else 'more'} time per {what} than"
+    )
 
 
 def evidence(effect: Difference) -> str:
@@ -84,7 +107,9 @@ def evidence(effect: Difference) -> str:
 
 
 def factor(ratio: float) -> str:
-    """0.62 · 12.3 · over 1000, under 0.01: what two repeats that are far apart allow is no number to be read."""
+    """0.62 · 12.3 · over 1000, under 0.01: what two repeats that are far apart allow is no
+    number to be read.
+    """
     if not 0.01 <= ratio <= 1000.0:
         return "over 1000" if ratio > 1.0 else "under 0.01"
     return f"{ratio:.3f}" if ratio < 0.1 else f"{ratio:.2f}" if ratio < 10.0 else f"{ratio:.3g}"
@@ -94,62 +119,81 @@ def levels(results: pd.DataFrame) -> str:
     """What the intervals and "clear" mean, in plain words."""
     count = comparisons(results)
     together = (
-        f"the {count} comparisons with the first variant hold together at {share(LEVEL)} ({share(level_of_each(count), 1)} each)"
+        f"the {count} comparisons with the first variant hold together at {share(LEVEL)}"
+        f" ({share(level_of_each(count), 1)} each)"
         if count > 1
         else f"the comparison with the first variant holds at {share(LEVEL)}"
     )
     return (
-        f"In brackets: the {share(LEVEL)} interval of the mean, for each number by itself (Student's t). “Against” compares "
-        f"repeat by repeat; {together}. “Clear”: that interval leaves × 1 out. Times, rates and bytes are geometric means, since "
-        "repeats of them differ by factors; the others are plain means. All this takes it that the repeats (of times: their "
-        f"logarithms) scatter about normally, which a few repeats cannot show. {UNCORRECTED} {CUT_OFF}"
+        f"In brackets: the {share(LEVEL)} interval of the mean, for each number by itself"
+        f" (Student's t). “Against” compares repeat by repeat; {together}. “Clear”: that interval"
+        " leaves × 1 out. Times, rates and bytes are geometric means, since repeats of them differ"
+        " by factors; the others are plain means. All this takes it that the repeats (of times:"
+        f" their logarithms) scatter about normally, which a few repeats cannot show. {UNCORRECTED}"
+        f" {CUT_OFF}"
     )
 
 
 def early_looks() -> str:
     """Beside a study that is not done: what it costs to look at each repeat."""
     return (
-        "This study is not done. Settle the number of repeats before and read “clear” at the end: whoever looks after each repeat from the 3rd "
-        f"to the 10th, and stops at the first “clear”, finds one in {round(100 * CLEAR_AT_SOME_LOOK)} of 100 studies without any effect, not in "
-        f"{round(100 * (1.0 - LEVEL))}."
+        "This study is not done. Settle the number of repeats before and read “clear” at the end:"
+        " whoever looks after each repeat from the 3rd to the 10th, and stops at the first"
+        f" “clear”, finds one in {round(100 * CLEAR_AT_SOME_LOOK)} of 100 studies without any"
+        f" effect, not in {round(100 * (1.0 - LEVEL))}."
     )
 
 
 def repeats(results: pd.DataFrame) -> str:
-    """How many repeats a difference in time per epoch needs, from how far those of this study scatter; empty without two."""
+    """How many repeats a difference in time per epoch needs, from how far those of this study
+    scatter; empty without two.
+    """
     spread = pooled_spread(list(effects(results).values()))
     if spread is None:
-        return "Two or more repeats show how far repeats scatter, and then this page says how many of them a difference needs."
+        return (
+            "Two or more repeats show how far repeats scatter, and then this page says how many of"
+            " them a difference needs."
+        )
     compared = comparisons(results)
     return (
-        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to repeat here. "
-        f"{_needed(spread, compared, 'such studies')}"
+        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to"
+        f" repeat here. {_needed(spread, compared, 'such studies')}"
     )
 
 
 def scatter(results: pd.DataFrame) -> str:
-    """Of a study of seeds: how far runs are apart that differ in chance alone, and what that asks of other studies."""
+    """Of a study of seeds: how far runs are apart that differ in chance alone, and what that
+    asks of other studies.
+    """
     times = results["epoch_seconds"].dropna()
     if len(times) < 2:
         return missing(results, "epoch_seconds") if times.empty else "One run has no scatter yet."
     spread = float(np.log(times).std(ddof=1))
     of_ratios = math.sqrt(2.0) * spread
     return (
-        f"Runs that differ in the seed alone scatter by {share(spread, 1)} in their time per epoch (standard deviation of {len(times)} "
-        f"runs), and ratios of two such runs by {share(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
+        f"Runs that differ in the seed alone scatter by {share(spread, 1)} in their time per epoch"
+        f" (standard deviation of {len(times)} runs), and ratios of two such runs by"
+        f" {share(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
     )
 
 
 def _needed(spread: float, compared: int, studies: str) -> str:
     first, *others = [(share(size), repeats_in_words(spread, size, compared)) for size in SIZES]
     rest = ", ".join(f"of {size} {needed}" for size, needed in others)
-    return f"To make a true difference of {first[0]} clear in 8 of 10 {studies} takes {first[1]} repeats; {rest}."
+    return (
+        f"To make a true difference of {first[0]} clear in 8 of 10 {studies} takes {first[1]}"
+        f" repeats; {rest}."
+    )
 
 
 def repeats_in_words(spread: float, size: float, compared: int) -> str:
     """About 7, or more than a study may have."""
     needed = repeats_needed(spread, size, compared)
-    return f"about {needed}" if needed is not None and needed <= MAX_REPEATS else f"more than {MAX_REPEATS}"
+    return (
+        f"about {needed}"
+        if needed is not None and needed <= MAX_REPEATS
+        else f"more than {MAX_REPEATS}"
+    )
 
 
 def missing(results: pd.DataFrame, measure: str) -> str:
@@ -163,12 +207,18 @@ def missing(results: pd.DataFrame, measure: str) -> str:
 
 
 def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The rows of `study_charts.variant_points` for one measure; runs that have not measured it are left out."""
+    """The rows of `study_charts.variant_points` for one measure; runs that have not measured
+    it are left out.
+    """
     there = measure_of(measure, results)
-    shown = results.dropna(subset=[measure]).assign(value=lambda frame: frame[measure] * there.scale)
+    shown = results.dropna(subset=[measure]).assign(
+        value=lambda frame: frame[measure] * there.scale
+    )
     if shown.empty:
         return shown
-    intervals = {variant: _interval(rows["value"], there) for variant, rows in shown.groupby("variant")}
+    intervals = {
+        variant: _interval(rows["value"], there) for variant, rows in shown.groupby("variant")
+    }
     margin = FULLY_SHOWN * float(shown["value"].max() - shown["value"].min())
     floor, ceiling = shown["value"].min() - margin, shown["value"].max() + margin
     ends = {
@@ -182,12 +232,16 @@ def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 def table(results: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant: runs, means with intervals, and time per epoch against the first variant."""
+    """One row a variant: runs, means with intervals, and time per epoch against the first
+    variant.
+    """
     rows = []
     known = effects(results)
     for variant, runs in results.groupby("variant", sort=False):
         against = evidence(known[str(variant)]) if str(variant) in known else "–"
-        cells = {measure.label: _cell(runs[name], measure) for name, measure in measures(results).items()}
+        cells = {
+            measure.label: _cell(runs[name], measure) for name, measure in measures(results).items()
+        }
         rows.append(
             {
                 "Variant": variant,
@@ -205,7 +259,10 @@ def _by_repeat(runs: pd.DataFrame, measure: str) -> dict[int, float]:
 
 
 def _interval(values: pd.Series, measure: Measure) -> Interval:
-    """Of the numbers of one variant. Numbers that are not positive have no geometric mean; then it is NaN."""
+    """Of the numbers of one variant.
+
+    Numbers that are not positive have no geometric mean; then it is NaN.
+    """
     interval = (geometric_interval if measure.by_factors else mean_interval)(values)
     return interval or Interval(math.nan, math.nan, math.nan, 0)
 

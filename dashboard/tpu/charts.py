@@ -20,9 +20,11 @@ PARTS = ("computing", "exchange", "host overhead")
 
 
 def batch_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
-    """Time of an epoch over the batch size on all cores, the smallest batch being 1, and the paper's two ends.
+    """Time of an epoch over the batch size on all cores, the smallest batch being 1, and the
+    paper's two ends.
 
-    Columns: batch, relative, seconds (NaN for the paper, which prints none), who, label. Empty below two batch sizes.
+    Columns: batch, relative, seconds (NaN for the paper, which prints none), who, label. Empty
+    below two batch sizes.
     """
     same = [one for one in answers if one.compiled and _cores(one) == _cores_of(plan)]
     found = {one.point.batch_size_global: _epoch_s(plan, one, overhead_s) for one in same}
@@ -34,7 +36,10 @@ def batch_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -
             for batch in sorted(found)
         ]
     if rows and min(found) == planning.BATCHES[0]:
-        ends = ((planning.BATCHES[0], 1.0), (planning.BATCHES[-1], 1.0 - references.PAPER_TIME_SAVED))
+        ends = (
+            (planning.BATCHES[0], 1.0),
+            (planning.BATCHES[-1], 1.0 - references.PAPER_TIME_SAVED),
+        )
         rows += [(batch, share, None, PUBLISHED, words.share(share)) for batch, share in ends]
     return pd.DataFrame(rows, columns=["batch", "relative", "seconds", "who", "label"])
 
@@ -45,13 +50,19 @@ def device_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) 
     Columns: devices, part (of PARTS), seconds, total. Empty below two numbers of cores.
     """
     at = plan.point
-    same = [one for one in answers if one.compiled and _batch(one) == (at.batch_size_global, at.precision)]
+    same = [
+        one
+        for one in answers
+        if one.compiled and _batch(one) == (at.batch_size_global, at.precision)
+    ]
     rows = [
         (one.point.devices, part, seconds, _epoch_s(plan, one, overhead_s))
         for one in sorted(same, key=lambda one: one.point.devices)
         for part, seconds in zip(PARTS, _parts(plan, one, overhead_s), strict=True)
     ]
-    return pd.DataFrame(rows if len(same) > 1 else [], columns=["devices", "part", "seconds", "total"])
+    return pd.DataFrame(
+        rows if len(same) > 1 else [], columns=["devices", "part", "seconds", "total"]
+    )
 
 
 def dearest(one: StepEstimate) -> pd.DataFrame:
@@ -69,7 +80,9 @@ def dearest(one: StepEstimate) -> pd.DataFrame:
 
 
 def how_good(found: Sequence[OnMachine]) -> pd.DataFrame:
-    """What the authors measured, the estimate of their way and of this project's step, in the words of the page: a row a machine."""
+    """What the authors measured, the estimate of their way and of this project's step, in the
+    words of the page: a row a machine.
+    """
     rows = [
         (
             one.machine,
@@ -128,7 +141,10 @@ ROOM = 1.15  # above the highest mark, for its label
 
 
 def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
-    """Training time per epoch over the batch size, the smallest batch being 1. `frame`: see `tpu_frames`."""
+    """Training time per epoch over the batch size, the smallest batch being 1.
+
+    `frame`: see `tpu_frames`.
+    """
     who = alt.Color(
         "who:N",
         title=None,
@@ -136,7 +152,11 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
         scale=alt.Scale(domain=[PREDICTED, PUBLISHED], range=[palette.RUNS[0], palette.NEUTRAL]),
     )
     base = alt.Chart().encode(
-        x=alt.X("batch:O", title="Global batch (images per step)", axis=alt.Axis(labelAngle=0, grid=False)),
+        x=alt.X(
+            "batch:O",
+            title="Global batch (images per step)",
+            axis=alt.Axis(labelAngle=0, grid=False),
+        ),
         y=alt.Y(
             "relative:Q",
             title="Time of an epoch, first = 100 %",
@@ -147,7 +167,9 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     )
     lines = base.mark_line(strokeWidth=2).encode(
         strokeDash=alt.StrokeDash(
-            "who:N", legend=None, scale=alt.Scale(domain=[PREDICTED, PUBLISHED], range=[[1, 0], [5, 4]])
+            "who:N",
+            legend=None,
+            scale=alt.Scale(domain=[PREDICTED, PUBLISHED], range=[[1, 0], [5, 4]]),
         )
     )
     points = base.mark_circle(size=70).encode(
@@ -159,7 +181,8 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
         ]
     )
     words = alt.value(charts.ink())
-    # The paper's labels stand below its line and ours above, and an unseen point above all keeps both off the legend.
+    # The paper's labels stand below its line and ours above, and an unseen point above all keeps
+    # both off the legend.
     below = (
         base.transform_filter(alt.datum.who == PUBLISHED)
         .mark_text(dy=16, fontSize=12)
@@ -176,7 +199,10 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
 
 
 def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
-    """Seconds per epoch over the number of cores, stacked by what they go to. `frame`: see `tpu_frames`."""
+    """Seconds per epoch over the number of cores, stacked by what they go to.
+
+    `frame`: see `tpu_frames`.
+    """
     order = list(PARTS)
     bars = (
         alt.Chart()
@@ -206,7 +232,11 @@ def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     text = (
         alt.Chart()
         .mark_text(dy=-8, color=charts.ink())
-        .encode(x=alt.X("devices:O"), y=alt.Y("max(total):Q"), text=alt.Text("max(total):Q", format=".3~g"))
+        .encode(
+            x=alt.X("devices:O"),
+            y=alt.Y("max(total):Q"),
+            text=alt.Text("max(total):Q", format=".3~g"),
+        )
     )
     room = (
         alt.Chart()

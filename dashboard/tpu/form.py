@@ -47,14 +47,20 @@ class Asked:
     def command(self) -> str:
         """The command line that makes the same check."""
         fields = [
-            f"workload={self.workload}", f"precision={self.precision}", f"batch_size_global={self.batch_size_global}"
-        ]  # fmt: skip
+            f"workload={self.workload}",
+            f"precision={self.precision}",
+            f"batch_size_global={self.batch_size_global}",
+        ]
         sets = " ".join(f"--set {one}" for one in [*fields, *self.sets.split()])
-        return f"{command_line()} tpu-check --topology {self.topology} --preset {self.preset} {sets}"
+        return (
+            f"{command_line()} tpu-check --topology {self.topology} --preset {self.preset} {sets}"
+        )
 
 
 def begin_with_run(store: Store) -> None:
-    """Fills the form with workload, batch and precision of the run that the address names, once for each run."""
+    """Fills the form with workload, batch and precision of the run that the address names,
+    once for each run.
+    """
     asked = st.query_params.get("run", "")
     row = next((row for row in queries.runs(store) if row.run_id == asked), None)
     if row is None or row.workload not in catalog.WORKLOADS:
@@ -69,7 +75,10 @@ def begin_with_run(store: Store) -> None:
 
 
 def ask(home: Home) -> tuple[Asked, Plan]:
-    """The fields, and the plan they make; `home`: where prepared data sets lie. Ends the page after saying what is wrong with them."""
+    """The fields, and the plan they make; `home`: where prepared data sets lie.
+
+    Ends the page after saying what is wrong with them.
+    """
     asked = _fields()
     plan = actions.attempt(lambda: asked.plan(home))
     if plan is None:
@@ -80,13 +89,18 @@ def ask(home: Home) -> tuple[Asked, Plan]:
 def _fields() -> Asked:
     workload, topology, batch, precision = st.columns([2, 2, 1, 1.3])
     chosen_workload = workload.selectbox(
-        "Workload", list(catalog.WORKLOADS), format_func=option_words.choice, key=f"{PREFIX}workload"
+        "Workload",
+        list(catalog.WORKLOADS),
+        format_func=option_words.choice,
+        key=f"{PREFIX}workload",
     )
     chosen_topology = topology.selectbox(
         "TPU",
         list(TOPOLOGIES),
         index=list(TOPOLOGIES).index(FIRST_TOPOLOGY),
-        format_func=lambda name: f"{TOPOLOGIES[name].chip.title}, {TOPOLOGIES[name].devices} cores ({name})",
+        format_func=lambda name: (
+            f"{TOPOLOGIES[name].chip.title}, {TOPOLOGIES[name].devices} cores ({name})"
+        ),
         key=f"{PREFIX}topology",
         help="All its cores share the batch. The name in brackets is the compiler's.",
     )
@@ -112,5 +126,10 @@ def _fields() -> Asked:
             help="Any option of a run as key=value, with spaces between them.",
         )
     return Asked(
-        chosen_preset, chosen_workload, chosen_precision, chosen_batch.strip(), chosen_topology, sets
+        chosen_preset,
+        chosen_workload,
+        chosen_precision,
+        chosen_batch.strip(),
+        chosen_topology,
+        sets,
     )

@@ -1,4 +1,6 @@
-"""The parts of the TPU page: progress, verdict, predictions, most expensive operations, what bfloat16 changes, how good it all is."""
+"""The parts of the TPU page: progress, verdict, predictions, most expensive operations, what
+bfloat16 changes, how good it all is.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,17 @@ from gan_runtime.tpu.report import StepEstimate
 
 MILLISECONDS = 1e3
 OVERHEAD_HELP = (
-    "What each host call costs beside the steps in it: an assumption, since no compiler knows it. A call makes as many steps as the "
-    "option `steps_per_loop` says."
+    "What each host call costs beside the steps in it: an assumption, since no compiler knows it. A"
+    " call makes as many steps as the option `steps_per_loop` says."
 )
 
 
 def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
     """The one button of the page."""
     if progress.running:
-        if actions.button("Cancel", icon=":material/close:", help="What has been compiled by then is kept."):
+        if actions.button(
+            "Cancel", icon=":material/close:", help="What has been compiled by then is kept."
+        ):
             actions.attempt(lambda: _cancel(runtime, plan))
             st.rerun()
         return
@@ -38,7 +42,13 @@ def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
     if lacking and left:
         st.warning(lacking, icon=":material/info:")
         return
-    label = "Check" if left == progress.points else f"Compile the missing {left}" if left else "All compiled"
+    label = (
+        "Check"
+        if left == progress.points
+        else f"Compile the missing {left}"
+        if left
+        else "All compiled"
+    )
     if actions.button(
         label, type="primary", icon=":material/memory:", disabled=not left
     ) and actions.succeeded(lambda: runtime.commands.check_on_tpu(plan, alone=True)):
@@ -55,11 +65,15 @@ def how_far(plan: Plan, progress: Progress) -> None:
     """A bar while programs are compiled; why it ended, if it did not end well."""
     if progress.running:
         known = {one.point for one in progress.answers}
-        current = next((tpu_words.program(point) for point in plan.points if point not in known), "")
+        current = next(
+            (tpu_words.program(point) for point in plan.points if point not in known), ""
+        )
         text = tpu_words.waiting(len(progress.answers), progress.points, current)
         st.progress(len(progress.answers) / progress.points, text=text)
     elif progress.trouble:
-        st.warning(f"The check ended early: {words.plain(progress.trouble)}", icon=":material/error:")
+        st.warning(
+            f"The check ended early: {words.plain(progress.trouble)}", icon=":material/error:"
+        )
 
 
 def nothing_yet(progress: Progress) -> None:
@@ -68,9 +82,9 @@ def nothing_yet(progress: Progress) -> None:
         st.caption("The answer about this run appears here as soon as its step is compiled.")
         return
     st.info(
-        "Nothing is compiled for this choice yet. Check compiles the training step with the TPU's own compiler in the background, "
-        "about 10 to 60 s a program: first the run itself, then the other precision, the paper's batch sizes and fewer cores. "
-        "No TPU is needed."
+        "Nothing is compiled for this choice yet. Check compiles the training step with the TPU's"
+        " own compiler in the background, about 10 to 60 s a program: first the run itself, then"
+        " the other precision, the paper's batch sizes and fewer cores. No TPU is needed."
     )
 
 
@@ -90,7 +104,10 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
         (
             "Step, est.",
             words.seconds(one.step_s),
-            f"{words.count(one.cycles)} cycles at the chip's clock rate; without the exchange between cores.",
+            (
+                f"{words.count(one.cycles)} cycles at the chip's clock rate; without the exchange"
+                " between cores."
+            ),
         ),
         (
             "Epoch, est.",
@@ -112,7 +129,8 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
         for label, value, text in shown:
             st.metric(label, value, help=text, width=150)
     st.caption(
-        f"{plan.topology.chip.title}, {tpu_words.program(one.point)}. Every number is {report.ESTIMATE}."
+        f"{plan.topology.chip.title}, {tpu_words.program(one.point)}. Every number is"
+        f" {report.ESTIMATE}."
     )
 
 
@@ -150,23 +168,29 @@ def predictions(plan: Plan, progress: Progress) -> float:
 def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
     frame = tpu_charts.batch_rows(plan, progress.answers, overhead_s)
     if frame.empty:
-        st.caption("The time over the batch size appears here when a second batch size is compiled.")
+        st.caption(
+            "The time over the batch size appears here when a second batch size is compiled."
+        )
         return
     plots.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
     st.caption(
-        f"The paper, {references.TIME_FELL.section}: “{references.TIME_FELL.sentence}” The line between the two ends is drawn. Its section "
-        "5.1 says the opposite, that the time increased with the batch; the Paper page shows both."
+        f"The paper, {references.TIME_FELL.section}: “{references.TIME_FELL.sentence}” The line"
+        " between the two ends is drawn. Its section 5.1 says the opposite, that the time"
+        " increased with the batch; the Paper page shows both."
     )
 
 
 def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
     frame = tpu_charts.device_rows(plan, progress.answers, overhead_s)
     if frame.empty:
-        st.caption("The time over the number of cores appears here when a second number is compiled.")
+        st.caption(
+            "The time over the number of cores appears here when a second number is compiled."
+        )
         return
     plots.chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
     st.caption(
-        f"The batch of {words.things(plan.point.batch_size_global, 'image')} is shared by the cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
+        f"The batch of {words.things(plan.point.batch_size_global, 'image')} is shared by the cores"
+        f" of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
     )
 
 
@@ -186,11 +210,14 @@ def dearest(one: StepEstimate) -> None:
         hide_index=True,
         key="tpu.dearest",
         column_config={
-            "Cycles": st.column_config.NumberColumn(help="The compiler's estimate, per step and core."),
+            "Cycles": st.column_config.NumberColumn(
+                help="The compiler's estimate, per step and core."
+            ),
         },
     )
     st.caption(
-        "The compiler fuses several operations into one; it is named after the layer of its last part."
+        "The compiler fuses several operations into one; it is named after the layer of its last"
+        " part."
     )
 
 
@@ -204,7 +231,9 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
 
 
 def how_good(store: Store, plan: Plan) -> None:
-    """Such estimates beside published measurements, and beside runs on a real TPU where any are stored."""
+    """Such estimates beside published measurements, and beside runs on a real TPU where any
+    are stored.
+    """
     st.header("How good such estimates are")
     st.markdown(tpu_words.HOW_GOOD)
     found = tpu_charts.how_good(estimates.by_machine(estimates.stored()))
@@ -214,7 +243,10 @@ def how_good(store: Store, plan: Plan) -> None:
         tables.show(found, hide_index=True, key="tpu.how_good")
     real = tpu_charts.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:
-        st.caption("No finished run on a real TPU is stored here; when there is one, its speed stands here.")
+        st.caption(
+            "No finished run on a real TPU is stored here; when there is one, its speed stands"
+            " here."
+        )
         return
     st.markdown("Measured on a real TPU, stored here:")
     tables.show(real, hide_index=True, key="tpu.real")

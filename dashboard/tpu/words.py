@@ -7,17 +7,25 @@ from gan_runtime.studies import estimates
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
 
-FIELDS = {"peak_flops": "peak rate", "memory": "memory", "clock_hz": "clock", "link_bytes_per_s": "links"}
+FIELDS = {
+    "peak_flops": "peak rate",
+    "memory": "memory",
+    "clock_hz": "clock",
+    "link_bytes_per_s": "links",
+}
 WHAT_IS_COMPILED = (
-    "Compiles the training step of a run as the JAX engine makes it (`engine=jax`) with the TPU's own compiler; TensorFlow's step is "
-    "another program and is not compiled here. Every number is the compiler's estimate, not a measurement."
+    "Compiles the training step of a run as the JAX engine makes it (`engine=jax`) with the TPU's"
+    " own compiler; TensorFlow's step is another program and is not compiled here. Every number is"
+    " the compiler's estimate, not a measurement."
 )
 HOW_GOOD = (
-    "**Not checked with a program of this project:** its steps have not run on a TPU. The compiler's estimate is checked against what the "
-    f"authors of another program measured. {estimates.EPOCH.what} Written in plain Keras on JAX, with the layers of their program, it is "
-    f"compiled for the machines on which they trained (`{estimates.COMMAND}`); the error is that of the estimate. Beside it stands this "
-    "project's own step of the same networks, made for the TPU, which nobody has measured. For a small step the host's overhead and the exchange "
-    "come on top, as the slider assumes."
+    "**Not checked with a program of this project:** its steps have not run on a TPU. The"
+    " compiler's estimate is checked against what the authors of another program measured."
+    f" {estimates.EPOCH.what} Written in plain Keras on JAX, with the layers of their program, it"
+    f" is compiled for the machines on which they trained (`{estimates.COMMAND}`); the error is"
+    " that of the estimate. Beside it stands this project's own step of the same networks, made"
+    " for the TPU, which nobody has measured. For a small step the host's overhead and the"
+    " exchange come on top, as the slider assumes."
 )
 PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
 
@@ -40,12 +48,13 @@ def on_device(one: StepEstimate) -> str:
     """Whether the whole step runs on the TPU."""
     if one.host_transfers:
         return (
-            f"**{len(one.host_transfers)} operations leave the device**: {', '.join(one.host_transfers[:6])}. "
-            "Every step waits for them."
+            f"**{len(one.host_transfers)} operations leave the device**:"
+            f" {', '.join(one.host_transfers[:6])}. Every step waits for them."
         )
     return (
-        f"**The whole step runs on the TPU**: {one.operations} operations, none on the host, nothing sent to it in a step. "
-        f"The paper had to leave {PAPER_ON_CPU} to the CPU, and switching cost time."
+        f"**The whole step runs on the TPU**: {one.operations} operations, none on the host,"
+        f" nothing sent to it in a step. The paper had to leave {PAPER_ON_CPU} to the CPU, and"
+        " switching cost time."
     )
 
 
@@ -54,8 +63,9 @@ def exchange(one: StepEstimate) -> str:
     if one.point.devices == 1:
         return "One core: nothing is exchanged."
     return (
-        f"**Exchange of gradients**: {words.size(one.exchange_bytes)} a step and core, about {words.seconds(one.exchange_s)}. "
-        "That is our estimate, from the bytes, the links' documented rate and 10 µs latency each; the compiler gives none."
+        f"**Exchange of gradients**: {words.size(one.exchange_bytes)} a step and core, about"
+        f" {words.seconds(one.exchange_s)}. That is our estimate, from the bytes, the links'"
+        " documented rate and 10 µs latency each; the compiler gives none."
     )
 
 
@@ -68,16 +78,24 @@ def memory(one: StepEstimate) -> str:
     )
     listed = ", ".join(f"{words.size(size)} {what}" for size, what in parts)
     there = words.size(one.topology.chip.device_memory_bytes)
-    return f"**Memory of a core**: {words.size(one.memory.total)} of {there} ({words.share(one.share_of_memory, 1)}): {listed}."
+    return (
+        f"**Memory of a core**: {words.size(one.memory.total)} of {there}"
+        f" ({words.share(one.share_of_memory, 1)}): {listed}."
+    )
 
 
 def arithmetic(one: StepEstimate) -> str:
     """How near the step comes to what the chip can do."""
     if one.floor_s is None or one.share_of_peak is None or one.flops is None:
-        return "With gradient accumulation the compiler does not count the operations, so the share of the peak rate is unknown."
+        return (
+            "With gradient accumulation the compiler does not count the operations, so the share of"
+            " the peak rate is unknown."
+        )
     return (
-        f"**Arithmetic**: {one.flops / 1e9:.3g} billion operations a step and core take at least {words.seconds(one.floor_s)} at the "
-        f"documented peak rate; the estimate is {words.seconds(one.step_s)}, so the matrix units work {words.share(one.share_of_peak)} of the time."
+        f"**Arithmetic**: {one.flops / 1e9:.3g} billion operations a step and core take at least"
+        f" {words.seconds(one.floor_s)} at the documented peak rate; the estimate is"
+        f" {words.seconds(one.step_s)}, so the matrix units work {words.share(one.share_of_peak)}"
+        " of the time."
     )
 
 
@@ -85,7 +103,8 @@ def silent(one: StepEstimate) -> str:
     """What the estimate leaves out."""
     left = ", ".join(one.without_estimate)
     return (
-        f"Not in the estimate, because the compiler gives no cycles for it: {left}, and the exchanges between cores."
+        f"Not in the estimate, because the compiler gives no cycles for it: {left}, and the"
+        " exchanges between cores."
         if left
         else ""
     )
@@ -99,10 +118,12 @@ def precision(first: StepEstimate, other: StepEstimate) -> str:
         return ""
     time, memory = half.step_s / full.step_s, half.memory.total / full.memory.total
     return (
-        f"A step takes {words.seconds(half.step_s)} in mixed bfloat16 and {words.seconds(full.step_s)} in float32 "
-        f"({_change(time)}); a core holds {words.size(half.memory.total)} against {words.size(full.memory.total)} ({_change(memory)}), "
-        f"and moves {words.size(half.bytes_accessed)} against {words.size(full.bytes_accessed)} a step. "
-        "A TPU's matrix units multiply in bfloat16 in both cases; what changes is the numbers between the layers."
+        f"A step takes {words.seconds(half.step_s)} in mixed bfloat16 and"
+        f" {words.seconds(full.step_s)} in float32 ({_change(time)}); a core holds"
+        f" {words.size(half.memory.total)} against {words.size(full.memory.total)}"
+        f" ({_change(memory)}), and moves {words.size(half.bytes_accessed)} against"
+        f" {words.size(full.bytes_accessed)} a step. A TPU's matrix units multiply in bfloat16 in"
+        " both cases; what changes is the numbers between the layers."
     )
 
 
@@ -114,7 +135,10 @@ def refused(one: StepEstimate) -> str:
     """The compiler's reason, and what to do where it is known."""
     reason = words.plain(one.refused)
     if "RESOURCE_EXHAUSTED" in one.refused or "out of memory" in one.refused.lower():
-        return f"It does not fit into the memory of a core: use a smaller batch or more accumulation steps. The compiler says: {reason}"
+        return (
+            "It does not fit into the memory of a core: use a smaller batch or more accumulation"
+            f" steps. The compiler says: {reason}"
+        )
     return f"The compiler refuses this step. It says: {reason}"
 
 
@@ -126,6 +150,6 @@ def sources(plan: Plan) -> str:
         named.setdefault(source, []).append(FIELDS[field])
     given = "; ".join(f"{' and '.join(fields)} from {source}" for source, fields in named.items())
     return (
-        f"{chip.title}: {chip.clock_hz / 1e9:.2f} GHz, {chip.peak_flops / 1e12:.0f} Tflop/s and {words.size(chip.memory_bytes)} a chip, "
-        f"{plan.topology.chips} chips. Numbers: {given}."
+        f"{chip.title}: {chip.clock_hz / 1e9:.2f} GHz, {chip.peak_flops / 1e12:.0f} Tflop/s and"
+        f" {words.size(chip.memory_bytes)} a chip, {plan.topology.chips} chips. Numbers: {given}."
     )

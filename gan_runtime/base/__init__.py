@@ -1,1 +1,3 @@
-"""What everything else stands on: errors, options, fields, metrics, processes and files of this host."""
+"""What everything else stands on: errors, options, fields, metrics, processes and files of
+this host.
+"""

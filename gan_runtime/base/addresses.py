@@ -6,7 +6,9 @@ import ipaddress
 
 
 def is_loopback(name: str) -> bool:
-    """Whether only this machine reaches a server there: 127.0.0.1, ::1, localhost. A name may lead anywhere, so it is none."""
+    """Whether only this machine reaches a server there: 127.0.0.1, ::1, localhost. A name may
+    lead anywhere, so it is none.
+    """
     address = parsed(name)
     return name.lower() == "localhost" if address is None else address.is_loopback
 
@@ -18,7 +20,9 @@ def is_wildcard(name: str) -> bool:
 
 
 def url(address: str, port: int, is_secure: bool, wildcard: str) -> str:
-    """What to open in a browser; `wildcard` stands for an address that stands for all of them, as that is none to open."""
+    """What to open in a browser; `wildcard` stands for an address that stands for all of
+    them, as that is none to open.
+    """
     host = wildcard if is_wildcard(address) else address
     scheme = "https" if is_secure else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

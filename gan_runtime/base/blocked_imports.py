@@ -1,4 +1,6 @@
-"""Modules that a library imports by itself where they are installed, and does without where they are not."""
+"""Modules that a library imports by itself where they are installed, and does without where
+they are not.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,10 @@ from typing import ClassVar
 
 
 class _KeptOut:
-    """Asked first by Python where a module is. `None` in sys.modules would do as well, but SciPy takes it for the module."""
+    """Asked first by Python where a module is.
+
+    `None` in sys.modules would do as well, but SciPy takes it for the module.
+    """
 
     names: ClassVar[set[str]] = set()
 
@@ -18,12 +23,16 @@ class _KeptOut:
 
 
 def keep_out(*names: str) -> None:
-    """From now on an import of these modules fails in this process, as if they were not installed."""
+    """From now on an import of these modules fails in this process, as if they were not
+    installed.
+    """
     _KeptOut.names.update(names)
     if _KeptOut not in sys.meta_path:
         sys.meta_path.insert(0, _KeptOut)
 
 
 def keep_scikit_learn_out() -> None:
-    """Keras imports it for wrappers that nobody here uses: about a fifth of the time that a trainer needs to load."""
+    """Keras imports it for wrappers that nobody here uses: about a fifth of the time that a
+    trainer needs to load.
+    """
     keep_out("sklearn")

@@ -1,8 +1,11 @@
-"""Which worker of a run this process is. Workers find each other through TF_CONFIG, which the launcher or the cluster sets.
+"""Which worker of a run this process is.
+
+Workers find each other through TF_CONFIG, which the launcher or the cluster sets.
 
 Before their framework connects them they meet, and say who is missing.
 
-Ranks count from 0. Rank 0 writes what the run measures; the others write their own times and failures.
+Ranks count from 0. Rank 0 writes what the run measures; the others write their own times and
+failures.
 """
 
 from __future__ import annotations
@@ -23,18 +26,30 @@ from gan_runtime.base.errors import AcceleratorError
 
 JOBS = ("chief", "worker")  # of TF_CONFIG, in the order of the ranks, as TensorFlow counts them
 LOOPBACK = "127.0.0.1"
-# What TensorFlow raises in a worker whose exchange lost another one. An InternalError may mean anything: it counts if it names one.
+# What TensorFlow raises in a worker whose exchange lost another one. An InternalError may mean
+# anything: it counts if it names one.
 CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
 LOOPBACK_NAMES = (LOOPBACK, "localhost", "::1")
-PROXIES = ("grpc_proxy", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+PROXIES = (
+    "grpc_proxy",
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+)
 PORTS = range(20_000, 32_000)  # Linux gives those from 32768 to outgoing connections
 
 
 @dataclass(frozen=True)
 class Place:
-    """Worker `rank` of `workers`. `on_cluster`: started by Slurm, Kubernetes or by hand with TF_CONFIG, not by our launcher.
+    """Worker `rank` of `workers`.
 
-    `chiefs`: how many of them TensorFlow counts as "chief", before those that it counts as "worker".
+    `on_cluster`: started by Slurm, Kubernetes or by hand with TF_CONFIG, not by our launcher.
+
+    `chiefs`: how many of them TensorFlow counts as "chief", before those that it counts as
+    "worker".
     """
 
     rank: int = 0
@@ -52,23 +67,34 @@ class Place:
         return sentence if self.workers == 1 else f"{self.name}: {sentence}"
 
     def lost_in(self, error: Exception) -> str | None:
-        """Whom this worker could not reach, such as "worker 1 of 2" or "another worker"; None when the error means something else."""
+        """Whom this worker could not reach, such as "worker 1 of 2" or "another worker"; None
+        when the error means something else.
+        """
         kind = type(error).__name__
         named = re.findall(r"/job:(?!localhost)(\w+)/replica:\d+/task:(\d+)", str(error))
-        tasks = {int(task) + (self.chiefs if job == "worker" else 0) for job, task in named} - {self.rank}
+        tasks = {int(task) + (self.chiefs if job == "worker" else 0) for job, task in named} - {
+            self.rank
+        }
         of_jax = kind == "JaxRuntimeError" and "Gloo" in str(
             error
         )  # what carries the exchange between CPUs; it names nobody
-        if self.workers == 1 or not (kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks) or of_jax):
+        if self.workers == 1 or not (
+            kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks) or of_jax
+        ):
             return None
         return (
-            f"worker {' and '.join(map(str, sorted(tasks)))} of {self.workers}" if tasks else "another worker"
+            f"worker {' and '.join(map(str, sorted(tasks)))} of {self.workers}"
+            if tasks
+            else "another worker"
         )
 
 
 @dataclass(frozen=True)
 class Members:
-    """The workers that a cluster names, and which of them this process is. `addresses`: host:port by rank; see `Place.chiefs`."""
+    """The workers that a cluster names, and which of them this process is.
+
+    `addresses`: host:port by rank; see `Place.chiefs`.
+    """
 
     rank: int
     addresses: tuple[str, ...]
@@ -76,12 +102,16 @@ class Members:
 
     @classmethod
     def found(cls, workers: int, in_slurm: Callable[[], Members]) -> Members:
-        """Those of TF_CONFIG where it is set, else those that `in_slurm` makes of Slurm's variables.
+        """Those of TF_CONFIG where it is set, else those that `in_slurm` makes of Slurm's
+        variables.
 
         Raises:
-            AcceleratorError: the cluster has another number of workers than the run, or its variables make no sense.
+            AcceleratorError: the cluster has another number of workers than the run, or its
+                variables make no sense.
         """
-        source, read = ("TF_CONFIG", cls.in_tf_config) if "TF_CONFIG" in os.environ else ("Slurm", in_slurm)
+        source, read = (
+            ("TF_CONFIG", cls.in_tf_config) if "TF_CONFIG" in os.environ else ("Slurm", in_slurm)
+        )
         try:
             found = read()
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
@@ -91,7 +121,8 @@ class Members:
         named = len(found.addresses)
         if named != workers:
             raise AcceleratorError(
-                f"workers is {workers}, but {source} names {named} worker(s): start {workers}, or use workers={named}."
+                f"workers is {workers}, but {source} names {named} worker(s): start {workers}, or"
+                f" use workers={named}."
             )
         hosts = (address.rpartition(":")[0].strip("[]") for address in found.addresses)
         exempt_from_proxies(os.environ, hosts)
@@ -120,7 +151,9 @@ def is_cluster() -> bool:
 
 
 def without_cluster(environment: dict[str, str]) -> dict[str, str]:
-    """The environment of a start on this host: the dashboard itself may run inside a Slurm job, its trainers are no part of that."""
+    """The environment of a start on this host: the dashboard itself may run inside a Slurm
+    job, its trainers are no part of that.
+    """
     return {
         name: value
         for name, value in environment.items()
@@ -129,14 +162,20 @@ def without_cluster(environment: dict[str, str]) -> dict[str, str]:
 
 
 def tf_config(addresses: list[str], rank: int) -> str:
-    """TF_CONFIG of worker `rank` among workers at `addresses` (host:port), in the order of their ranks."""
-    config: dict[str, Any] = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
+    """TF_CONFIG of worker `rank` among workers at `addresses` (host:port), in the order of
+    their ranks.
+    """
+    config: dict[str, Any] = {
+        "cluster": {"worker": addresses},
+        "task": {"type": "worker", "index": rank},
+    }
     return json.dumps(config)
 
 
 def exempt_from_proxies(environment: MutableMapping[str, str], hosts: Iterable[str]) -> None:
-    """Workers reach each other directly. gRPC sends even 127.0.0.1 through a proxy that the environment names, which knows no such
-    address, and the workers wait for each other for ever."""
+    """Workers reach each other directly. gRPC sends even 127.0.0.1 through a proxy that the
+    environment names, which knows no such address, and the workers wait for each other for ever.
+    """
     if not any(environment.get(name) for name in PROXIES):
         return
     everywhere = environment.get("no_proxy") or environment.get("NO_PROXY", "")
@@ -147,8 +186,10 @@ def exempt_from_proxies(environment: MutableMapping[str, str], hosts: Iterable[s
 
 
 def free_addresses(count: int) -> list[str]:
-    """Loopback addresses that nobody listens on, at ports that no outgoing connection takes in the meantime: a worker that
-    looks for one not yet up could otherwise be given that very port as its own."""
+    """Loopback addresses that nobody listens on, at ports that no outgoing connection takes in the
+    meantime: a worker that looks for one not yet up could otherwise be given that very port as its
+    own.
+    """
     free = (port for port in random.sample(PORTS, len(PORTS)) if _is_free(port))
     return [f"{LOOPBACK}:{port}" for port in itertools.islice(free, count)]
 
@@ -175,12 +216,16 @@ def meet(
     """Returns when all workers have come to the address of the first one.
 
     Raises:
-        AcceleratorError: they have not in time; the message names who is missing, or what could not be reached, and likely causes.
+        AcceleratorError: they have not in time; the message names who is missing, or what could not
+            be reached, and likely causes.
     """
     host, _, port = members.addresses[0].rpartition(":")
     workers, is_local = len(members.addresses), host == LOOPBACK
     seconds = host_seconds if is_local else cluster_seconds
-    print(f"{members.place.name}: waiting up to {seconds:.0f} s for all to meet at {host}:{port}", flush=True)
+    print(
+        f"{members.place.name}: waiting up to {seconds:.0f} s for all to meet at {host}:{port}",
+        flush=True,
+    )
     deadline = time.monotonic() + seconds
     if members.rank == 0:
         missing = _gather((host if is_local else "", int(port)), workers, deadline)
@@ -194,7 +239,10 @@ def meet(
 
 
 def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int]:
-    """As the first worker: waits for all others, then sends them on. Returns the ranks that have not come, and then sends nobody on."""
+    """As the first worker: waits for all others, then sends them on.
+
+    Returns the ranks that have not come, and then sends nobody on.
+    """
     dual = not address[0] and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual else socket.AF_INET
     with contextlib.ExitStack() as open_sockets:
@@ -217,11 +265,16 @@ def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int
 
 
 def _come(address: tuple[str, int], rank: int, deadline: float) -> str:
-    """As another worker: comes to the first one and waits until it is sent on. Returns why it was not; empty when it was."""
+    """As another worker: comes to the first one and waits until it is sent on.
+
+    Returns why it was not; empty when it was.
+    """
     why = "it did not answer"
     while (remaining := deadline - time.monotonic()) > 0:
         try:
-            with socket.create_connection(address, timeout=min(remaining, _ANSWER_SECONDS)) as first:
+            with socket.create_connection(
+                address, timeout=min(remaining, _ANSWER_SECONDS)
+            ) as first:
                 first.sendall(b"%d\n" % rank)
                 first.settimeout(remaining)
                 if first.recv(16) == _GO:
@@ -243,4 +296,6 @@ def _likely_causes(is_local: bool) -> str:
         ),
         *([f"{proxies[0]}, if it catches what is meant for these hosts"] if proxies else []),
     ]
-    return f"Likely causes: {'; '.join(causes)}. docs/cluster.md has the addresses that workers need."
+    return (
+        f"Likely causes: {'; '.join(causes)}. docs/cluster.md has the addresses that workers need."
+    )

@@ -9,7 +9,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── HomeError                   the home folder cannot be used, or its disk is full
 ├── StoreError                  results.duckdb cannot be opened
 │   ├── StoreLockedError        another process holds it
-│   │   └── HomeInUseError      a dashboard or a training owns the home; it acts on what is asked of its runs
+│   │   └── HomeInUseError      a dashboard or a training owns the home
 │   ├── StoreDamagedError       it is none that this version can use; its owner makes it anew
 │   ├── StoreNewerError         a newer version of this program wrote it
 │   └── QueryError              a person's SQL does not run
@@ -24,7 +24,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── RoleError                   a viewer asked for a change
 ├── SignInError                 a password is wrong, too short, or was tried too often
 ├── RunStateError               the run is in a state that does not allow this
-├── JobError                    no such background job, its state does not allow this, or it has failed
+├── JobError                    no such background job, a state that forbids it, or a failure
 ├── SurfaceError                a loss surface could not be computed
 ├── CheckpointError             no checkpoint can be read
 ├── NonFiniteError              a loss became NaN or infinite; names metric and step
@@ -47,10 +47,15 @@ MOST_TOLD = 6  # wrong options in one message; a file may hold hundreds
 
 
 def quoted(given: Any) -> str:
-    """What a person gave, as it stands in a sentence: text in quotation marks, nothing longer than a line."""
+    """What a person gave, as it stands in a sentence: text in quotation marks, nothing longer
+    than a line.
+    """
     try:
         text = repr(given)
-    except (ValueError, RecursionError):  # a number of thousands of digits; lists within lists without end
+    except (
+        ValueError,
+        RecursionError,
+    ):  # a number of thousands of digits; lists within lists without end
         text = f"a {type(given).__name__} without end"
     return text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 1]}…"
 
@@ -108,9 +113,13 @@ class HomeError(GanRuntimeError):
     def not_written(cls, path: Path, error: OSError) -> HomeError:
         """The sentence for a file that the system refused to write."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return cls(f"the disk of {path} is full: make space on it; what was to be written there is lost.")
+            return cls(
+                f"the disk of {path} is full: make space on it; what was to be written there is"
+                " lost."
+            )
         return cls(
-            f"{path} cannot be written ({error.strerror or error}): look after its disk; what was to be written there is lost."
+            f"{path} cannot be written ({error.strerror or error}): look after its disk; what was"
+            " to be written there is lost."
         )
 
     @classmethod
@@ -123,7 +132,8 @@ class HomeError(GanRuntimeError):
         if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             return cls.not_written(path, error)
         return cls(
-            f"{path} cannot be used ({error.strerror}): change its rights, or choose another folder with --home DIR."
+            f"{path} cannot be used ({error.strerror}): change its rights, or choose another folder"
+            " with --home DIR."
         )
 
 
@@ -140,7 +150,9 @@ class HomeInUseError(StoreLockedError):
 
 
 class StoreKind(StrEnum):
-    """What lies in the place of results.duckdb that cannot be used; a part of its name once it is set aside."""
+    """What lies in the place of results.duckdb that cannot be used; a part of its name once
+    it is set aside.
+    """
 
     DAMAGED = "damaged"
     OLDER = "older"
@@ -149,7 +161,10 @@ class StoreKind(StrEnum):
 
 
 class StoreDamagedError(StoreError):
-    """results.duckdb is none that this version can use. `found`: what is told of it, such as "has schema version 3, …"."""
+    """results.duckdb is none that this version can use.
+
+    `found`: what is told of it, such as "has schema version 3, …".
+    """
 
     def __init__(self, message: str, found: str = "", kind: StoreKind = StoreKind.DAMAGED) -> None:
         super().__init__(message)
@@ -177,11 +192,15 @@ class JournalError(GanRuntimeError):
 
 
 class PictureError(GanRuntimeError):
-    """A file holds no pictures of its run; of a sample grid the message is the end of a sentence: "it is no PNG picture"."""
+    """A file holds no pictures of its run; of a sample grid the message is the end of a
+    sentence: "it is no PNG picture".
+    """
 
 
 class TargetError(GanRuntimeError):
-    """What was to be written would take the place of another file, or of something that is no file."""
+    """What was to be written would take the place of another file, or of something that is no
+    file.
+    """
 
 
 class OutputError(GanRuntimeError):
@@ -209,7 +228,9 @@ class RunStateError(GanRuntimeError):
 
 
 class JobError(GanRuntimeError):
-    """There is no such background job, its state does not allow what was asked, or it has ended without what was awaited."""
+    """There is no such background job, its state does not allow what was asked, or it has
+    ended without what was awaited.
+    """
 
 
 class SurfaceError(GanRuntimeError):

@@ -15,13 +15,14 @@ from gan_runtime.base.errors import DatasetError
 class Field:
     """One array of a batch, rows first.
 
-    value = stored · scale + shift, as float32, computed on the device; a field whose scale is 1 and whose
-    shift is 0 stays as it is stored, unless that is float16. `shape`: of one row, such as (28, 28, 1), or ()
-    for a label or an energy. `dtype`: as stored and sent. `unit`: of the value. `classes`: of a label, what
-    its numbers 0, 1, 2, … are called; empty for everything else. `periodic`: the axes of a row that close on
-    themselves, such as an azimuth: the last index lies beside the first. `odd_channels`: places along the last
-    axis of what changes its sign when a picture is turned upside down, such as a velocity upwards; a field that
-    has some has a direction from left to right, and its pictures may be turned in no other way.
+    value = stored · scale + shift, as float32, computed on the device; a field whose scale is 1 and
+    whose shift is 0 stays as it is stored, unless that is float16. `shape`: of one row, such as
+    (28, 28, 1), or () for a label or an energy. `dtype`: as stored and sent. `unit`: of the value.
+    `classes`: of a label, what its numbers 0, 1, 2, … are called; empty for everything else.
+    `periodic`: the axes of a row that close on themselves, such as an azimuth: the last index lies
+    beside the first. `odd_channels`: places along the last axis of what changes its sign when a
+    picture is turned upside down, such as a velocity upwards; a field that has some has a direction
+    from left to right, and its pictures may be turned in no other way.
     """
 
     shape: tuple[int, ...]
@@ -35,7 +36,10 @@ class Field:
 
     @property
     def is_as_stored(self) -> bool:
-        """Whether the value is the stored number itself, such as a label. Not of float16, which saves room on disk only."""
+        """Whether the value is the stored number itself, such as a label.
+
+        Not of float16, which saves room on disk only.
+        """
         return self.scale == 1.0 and self.shift == 0.0 and self.dtype != "float16"
 
     @property
@@ -49,7 +53,9 @@ Fields = Mapping[str, Field]
 IMAGES = "images"  # the field that holds pictures
 LABELS = "labels"  # the field that holds the number of each row's class
 SOURCE = "source"  # of pictures in pairs, the one to start from: (height, width, channels)
-TARGET = "target"  # the one to make of it: (height, width, channels), no more of them than the source has
+TARGET = (  # the one to make of it: (height, width, channels), no more of them than the source has
+    "target"
+)
 
 
 def pictures(height: int, width: int, channels: int) -> Field:
@@ -62,7 +68,9 @@ def labels(classes: tuple[str, ...]) -> Field:
     return Field((), dtype="int32", classes=classes)
 
 
-def pair_fields(height: int, width: int, source_channels: int = 3, target_channels: int = 3) -> Fields:
+def pair_fields(
+    height: int, width: int, source_channels: int = 3, target_channels: int = 3
+) -> Fields:
     """The fields of a data set of picture pairs. Channels: 1 is grey, 3 is red, green, blue."""
     return {
         SOURCE: pictures(height, width, source_channels),
@@ -80,10 +88,12 @@ def needed(
 ) -> Field:
     """The field of a data set that a workload reads.
 
-    `allowed`: whether a shape fits; `sizes`: which do, in words; `advice`: what to do where it does not.
+    `allowed`: whether a shape fits; `sizes`: which do, in words; `advice`: what to do where it does
+    not.
 
     Raises:
-        DatasetError: it is missing or of another shape; the message ends a sentence about the data set.
+        DatasetError: it is missing or of another shape; the message ends a sentence about the data
+            set.
     """
     if name not in offered:
         held = " and ".join(offered) or "nothing"

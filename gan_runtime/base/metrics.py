@@ -1,8 +1,10 @@
-"""What the recorded numbers are called, where and how they are drawn, what they mean to alarms, and which way is better.
+"""What the recorded numbers are called, where and how they are drawn, what they mean to alarms, and
+which way is better.
 
-A workload's entry in the catalog declares the numbers that it returns (`Metric`) and the charts that draw them (`Panel`).
-Numbers that the engine adds for each network, such as its learning rate, are families with the network's name behind them.
-A number that nobody has declared is drawn under its own name. Definitions: docs/metrics.md.
+A workload's entry in the catalog declares the numbers that it returns (`Metric`) and the charts
+that draw them (`Panel`). Numbers that the engine adds for each network, such as its learning rate,
+are families with the network's name behind them. A number that nobody has declared is drawn under
+its own name. Definitions: docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-# What a number means, whatever it is called. Alarms, the best checkpoint and plain sentences ask for a role and are silent
-# where no number has it. Scores are the judging network's belief in [0, 1] that a row is real.
+# What a number means, whatever it is called. Alarms, the best checkpoint and plain sentences ask
+# for a role and are silent where no number has it. Scores are the judging network's belief in [0,
+# 1] that a row is real.
 Role = Literal[
     "",
     "loss",
@@ -26,7 +29,8 @@ Role = Literal[
     "spread_of_real",  # variance within a batch, each epoch
     "spread_of_generated",
     "quality",  # lower is better, each epoch; the best checkpoint is where it is lowest
-    "measured_quality",  # the same of checkpoints that a job has measured; a person may choose the best one anew by it
+    # the same of checkpoints that a job has measured; a person may choose the best one anew by it
+    "measured_quality",
     "response",  # size of generated rows over that of real ones, each epoch; 1 is right
     "empty_rows",  # share of generated rows that hold nothing, each epoch
 ]
@@ -38,12 +42,16 @@ NOT_DRAWN = ""  # the panel of a number that Live leaves to Compare
 
 @dataclass(frozen=True)
 class Metric:
-    """`name`: as stored. `axis`: title of its axis, with the unit. `panel`: the chart on Live that draws it, "" for none.
+    """`name`: as stored.
 
-    `per_epoch`: one value an epoch, not a step. `log`: its values span decades. `better`: "" where neither way is; only
-    of a number whose better value means better rows, since pages then name its best epoch and the best run: no loss, and no score of D.
-    `network`: whose loss or rate it is; of a score the network that judges, of a spread the one that made the rows. A line
-    has that network's color. `label`: in legends, beside the others of its panel; "" for the title.
+    `axis`: title of its axis, with the unit. `panel`: the chart on Live that draws it, "" for none.
+
+    `per_epoch`: one value an epoch, not a step. `log`: its values span decades. `better`: "" where
+    neither way is; only of a number whose better value means better rows, since pages then name its
+    best epoch and the best run: no loss, and no score of D.
+    `network`: whose loss or rate it is; of a score the network that judges, of a spread the one
+    that made the rows. A line has that network's color. `label`: in legends, beside the others of
+    its panel; "" for the title.
     """
 
     name: str
@@ -72,13 +80,20 @@ class Metric:
     def side(self) -> Side:
         """Which rows it is about, as its role says."""
         return (
-            "real" if self.role.endswith("real") else "generated" if self.role.endswith("generated") else ""
+            "real"
+            if self.role.endswith("real")
+            else "generated"
+            if self.role.endswith("generated")
+            else ""
         )
 
 
 @dataclass(frozen=True)
 class Network:
-    """`name`: as in checkpoints and in the names of metrics. `title`: in sentences and legends. `letter`: where room is short."""
+    """`name`: as in checkpoints and in the names of metrics.
+
+    `title`: in sentences and legends. `letter`: where room is short.
+    """
 
     name: str
     title: str
@@ -97,11 +112,14 @@ class Network:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart on Live. `name`: as metrics name it. `title`: the question that it answers; "" for its name.
+    """One chart on Live.
 
-    `subtitle`: how to read it. `awaits`: what will be drawn, "how large the gradients are". `series`: what its lines are
-    about, in a tooltip. `domain`: all that its values can be, where that is known. `usual`: a band to compare with, or
-    one level where both ends are equal. `help`: of the figure that repeats its newest values.
+    `name`: as metrics name it. `title`: the question that it answers; "" for its name.
+
+    `subtitle`: how to read it. `awaits`: what will be drawn, "how large the gradients are".
+    `series`: what its lines are about, in a tooltip. `domain`: all that its values can be, where
+    that is known. `usual`: a band to compare with, or one level where both ends are equal. `help`:
+    of the figure that repeats its newest values.
     """
 
     name: str
@@ -124,7 +142,12 @@ LEARNING_RATE, LOSS_SCALE = "learning_rate", "loss_scale"
 GRADIENT_NORM, UPDATE_RATIO = "gradient_norm", "update_ratio"
 FAMILIES: dict[str, Metric] = {
     GRADIENT_NORM: Metric(
-        GRADIENT_NORM, "Gradient norm of the {}", "Norm (log)", "Gradients", per_epoch=True, log=True
+        GRADIENT_NORM,
+        "Gradient norm of the {}",
+        "Norm (log)",
+        "Gradients",
+        per_epoch=True,
+        log=True,
     ),
     UPDATE_RATIO: Metric(
         UPDATE_RATIO,
@@ -171,8 +194,9 @@ PANELS = (
     ),
 )
 
-# Histograms: their kind, then "/" and what they are of: score/real, weight/critic, gradient/critic/conv_1. Gradients of
-# one of several phases that update a network: gradient@<phase>/critic, and gradient_norm_critic@<phase>.
+# Histograms: their kind, then "/" and what they are of: score/real, weight/critic,
+# gradient/critic/conv_1. Gradients of one of several phases that update a network:
+# gradient@<phase>/critic, and gradient_norm_critic@<phase>.
 SCORE, WEIGHT, GRADIENT, OF_PHASE = "score", "weight", "gradient", "@"
 PART = "/"
 
@@ -183,26 +207,34 @@ def histogram(kind: str, part: str) -> str:
 
 
 def of_class(judged: str, class_name: str) -> str:
-    """The stored name of the mean of a judged number over the rows of a class: of_class("real", "cat") is "score/real/cat"."""
+    """The stored name of the mean of a judged number over the rows of a class:
+    of_class("real", "cat") is "score/real/cat".
+    """
     return f"{histogram(SCORE, judged)}{PART}{class_name}"
 
 
 def judged_class(name: str) -> tuple[str, str] | None:
-    """What was judged and the class, from the stored name: the way back of `of_class`; None for any other name."""
+    """What was judged and the class, from the stored name: the way back of `of_class`; None
+    for any other name.
+    """
     kind, *judged = name.split(PART, 2)
     return (judged[0], judged[1]) if kind == SCORE and len(judged) == 2 else None
 
 
 def of_network(family: str, network: str) -> str:
-    """The stored name of a family's number: of_network("gradient_norm", "critic") is "gradient_norm_critic"."""
+    """The stored name of a family's number: of_network("gradient_norm", "critic") is
+    "gradient_norm_critic".
+    """
     return f"{family}_{network}"
 
 
 def table(
     declared: Iterable[Metric], networks: Iterable[Network], stored: Iterable[str] = ()
 ) -> dict[str, Metric]:
-    """Every number by its stored name: those that a workload declares, those of its networks, and any other of `stored`. A number that
-    is stored for each phase of a step alone is not there as a whole."""
+    """Every number by its stored name: those that a workload declares, those of its networks, and
+    any other of `stored`. A number that is stored for each phase of a step alone is not there as a
+    whole.
+    """
     own, names = {network.name: network for network in networks}, tuple(stored)
     known = {metric.name: metric for metric in declared}
     for family, network in product(FAMILIES.values(), own.values()):
@@ -214,7 +246,9 @@ def table(
 
 
 def undeclared(name: str) -> Metric:
-    """A number that nobody has declared, under its own name: "cell_energy" becomes "Cell energy"."""
+    """A number that nobody has declared, under its own name: "cell_energy" becomes "Cell
+    energy".
+    """
     title = name.replace("_", " ").capitalize()
     return Metric(name, title, title)
 
@@ -229,11 +263,18 @@ def _of_family(family: Metric, network: Network) -> Metric:
     )
 
 
-def _of_phase(name: str, known: Mapping[str, Metric], networks: Mapping[str, Network]) -> Metric | None:
-    """A known number of one phase of a step; None for another name. In a legend the network is its letter, so that the phase is read."""
+def _of_phase(
+    name: str, known: Mapping[str, Metric], networks: Mapping[str, Network]
+) -> Metric | None:
+    """A known number of one phase of a step; None for another name.
+
+    In a legend the network is its letter, so that the phase is read.
+    """
     whole, _, phase = name.partition(OF_PHASE)
     if not phase or whole not in known:
         return None
     metric = known[whole]
     of = networks[metric.network].short if metric.network in networks else metric.legend
-    return replace(metric, name=name, title=f"{metric.title}, phase {phase}", label=f"{of}, {phase}")
+    return replace(
+        metric, name=name, title=f"{metric.title}, phase {phase}", label=f"{of}, {phase}"
+    )

@@ -1,6 +1,8 @@
-"""The one password of a demo's operators: only its argon2 hash is kept, and wrong tries are slowed down.
+"""The one password of a demo's operators: only its argon2 hash is kept, and wrong tries are slowed
+down.
 
-Argon2id with the parameters of RFC 9106 for little memory (64 MiB, 3 passes); argon2 itself compares in constant time.
+Argon2id with the parameters of RFC 9106 for little memory (64 MiB, 3 passes); argon2 itself
+compares in constant time.
 """
 
 from __future__ import annotations
@@ -25,10 +27,14 @@ HASHER = PasswordHasher()
 
 
 def hash_of(password: str) -> str:
-    """What the secrets file keeps. Raises SignInError for a password that is too short or too long."""
+    """What the secrets file keeps.
+
+    Raises SignInError for a password that is too short or too long.
+    """
     if not LEAST_LENGTH <= len(password) <= MOST_LENGTH:
         raise SignInError(
-            f"the password has {len(password)} characters, but allowed is {LEAST_LENGTH} to {MOST_LENGTH}: use several words."
+            f"the password has {len(password)} characters, but allowed is {LEAST_LENGTH} to"
+            f" {MOST_LENGTH}: use several words."
         )
     return HASHER.hash(password)
 
@@ -36,7 +42,11 @@ def hash_of(password: str) -> str:
 def is_hash(text: object) -> bool:
     """Whether it is one that `hash_of` could have made, not the password itself."""
     try:
-        return isinstance(text, str) and text.startswith("$argon2id$") and bool(extract_parameters(text))
+        return (
+            isinstance(text, str)
+            and text.startswith("$argon2id$")
+            and bool(extract_parameters(text))
+        )
     except InvalidHashError:
         return False
 
@@ -52,10 +62,12 @@ def is_right(known_hash: str, password: str) -> bool:
 
 
 class PasswordDoor:
-    """Compares one try after the other, so that nobody fills the memory with tries, and after several wrong ones pauses before each.
+    """Compares one try after the other, so that nobody fills the memory with tries, and after
+    several wrong ones pauses before each.
 
-    The pause belongs to the password, not to an address, which anybody can change. A try waits for its turn: were it refused, wrong tries
-    of others would keep the right password out. The right one ends the pause.
+    The pause belongs to the password, not to an address, which anybody can change. A try waits for
+    its turn: were it refused, wrong tries of others would keep the right password out. The right
+    one ends the pause.
     """
 
     def __init__(
@@ -91,11 +103,18 @@ class PasswordDoor:
 
     def _pause_s(self) -> float:
         doublings = self._wrong - FREE_TRIES
-        return min(FIRST_PAUSE_S * 2.0 ** min(doublings, 10), LONGEST_PAUSE_S) if doublings >= 0 else 0.0
+        return (
+            min(FIRST_PAUSE_S * 2.0 ** min(doublings, 10), LONGEST_PAUSE_S)
+            if doublings >= 0
+            else 0.0
+        )
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
-        """Among the waiting tries. Those of one address do not fill it. Raises SignInError where there is none."""
+        """Among the waiting tries.
+
+        Those of one address do not fill it. Raises SignInError where there is none.
+        """
         who = _group(address)
         with self._counting:
             if self._waiting.total() >= MOST_WAITING or self._waiting[who] >= MOST_WAITING_OF_ONE:
@@ -116,4 +135,8 @@ def _group(address: str) -> str:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:100]
-    return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network((int(parsed), 64), strict=False))
+    return (
+        str(parsed)
+        if parsed.version == 4
+        else str(ipaddress.ip_network((int(parsed), 64), strict=False))
+    )

@@ -17,7 +17,9 @@ from pydantic_core import ErrorDetails
 from gan_runtime.base.errors import QUOTED_CHARACTERS, FieldError, quoted
 
 Built = TypeVar("Built")
-OF_WORKLOAD = "Workload"  # the group of a workload's own options; the form calls it by the workload's title
+OF_WORKLOAD = (  # the group of a workload's own options; the form calls it by the workload's title
+    "Workload"
+)
 GROUPS = (  # in the order of the form
     "Model and data",
     "Accelerator",
@@ -34,7 +36,9 @@ GROUPS = (  # in the order of the form
 
 @dataclass(frozen=True)
 class OneOf:
-    """Has an effect while `option` is one of `values`; `reason`: that in words, after "only with"."""
+    """Has an effect while `option` is one of `values`; `reason`: that in words, after "only
+    with".
+    """
 
     option: str
     values: tuple[str, ...]
@@ -47,7 +51,9 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Above:
-    """Has an effect while one of `options` is above `least`; text that is no number counts, so nothing hides beside an error."""
+    """Has an effect while one of `options` is above `least`; text that is no number counts,
+    so nothing hides beside an error.
+    """
 
     options: tuple[str, ...]
     least: float
@@ -65,8 +71,9 @@ class Above:
 class Option:
     """One option as form and command line show it.
 
-    `choices` is empty for numbers and free text, `text` for all but free text. `phrase`: the option and its value `{}` within a
-    line of several; empty for its label. `needs`: without it the option has no effect.
+    `choices` is empty for numbers and free text, `text` for all but free text. `phrase`: the option
+    and its value `{}` within a line of several; empty for its label. `needs`: without it the option
+    has no effect.
     """
 
     name: str
@@ -91,7 +98,9 @@ class Option:
     def named(self) -> str:
         """The option as sentences call it: its label, and its key where that is another word."""
         return (
-            self.name if self.label.lower().replace(" ", "_") == self.name else f"{self.label} ({self.name})"
+            self.name
+            if self.label.lower().replace(" ", "_") == self.name
+            else f"{self.label} ({self.name})"
         )
 
     @property
@@ -123,7 +132,10 @@ def option(
     needs: OneOf | Above | None = None,
     **bounds: Any,
 ) -> Any:
-    """A field of an options record; see `Option`. `bounds`: those of pydantic (ge, gt, le, lt, pattern, max_length)."""
+    """A field of an options record; see `Option`.
+
+    `bounds`: those of pydantic (ge, gt, le, lt, pattern, max_length).
+    """
     extra: dict[str, Any] = {
         "label": label,
         "group": group,
@@ -167,12 +179,21 @@ def read_option(name: str, info: Any) -> Option:
 @cache
 def of(record: type[BaseModel]) -> Mapping[str, Option]:
     """The options of a record by name, in the order of the form."""
-    known = [read_option(name, info) for name, info in record.model_fields.items() if info.json_schema_extra]
-    return {option.name: option for option in sorted(known, key=lambda option: GROUPS.index(option.group))}
+    known = [
+        read_option(name, info)
+        for name, info in record.model_fields.items()
+        if info.json_schema_extra
+    ]
+    return {
+        option.name: option
+        for option in sorted(known, key=lambda option: GROUPS.index(option.group))
+    }
 
 
 class OptionRecord(BaseModel):
-    """Options that check themselves when they are built: those of every run, and those of one workload."""
+    """Options that check themselves when they are built: those of every run, and those of one
+    workload.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -190,7 +211,10 @@ class OptionRecord(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _as_float32(cls, value: Any, info: ValidationInfo) -> Any:
-        """-0.0 is 0: two runs that do the same say the same. Bounds hold for the number that a trainer computes with as well."""
+        """-0.0 is 0: two runs that do the same say the same.
+
+        Bounds hold for the number that a trainer computes with as well.
+        """
         if not isinstance(value, float):
             return value
         option = cls.known_options().get(str(info.field_name))
@@ -202,7 +226,9 @@ class OptionRecord(BaseModel):
 def tried(
     build: Callable[[dict[str, Any]], Built], values: dict[str, Any], known: Mapping[str, Option]
 ) -> tuple[Built, list[FieldError]]:
-    """What `build` makes of those values that are right by themselves, and what is wrong with the others."""
+    """What `build` makes of those values that are right by themselves, and what is wrong with
+    the others.
+    """
     try:
         return build(values), []
     except ValidationError as error:
@@ -218,7 +244,10 @@ def not_a_choice(option: Option, given: Any) -> str:
 
 
 def check(option: Option, value: Any) -> Any:
-    """The value unchanged. Raises ValueError for what pydantic would let pass: true as the number 1, a choice of no table."""
+    """The value unchanged.
+
+    Raises ValueError for what pydantic would let pass: true as the number 1, a choice of no table.
+    """
     if isinstance(value, bool) and option.kind in (int, float):
         raise ValueError("a number is needed")
     if option.choices and value not in option.choices:
@@ -227,7 +256,9 @@ def check(option: Option, value: Any) -> Any:
 
 
 def leaves_bounds_in_float32(option: Option, value: float) -> bool:
-    """Whether `value` rounds to a bound that is not allowed, as 0.99999999 to 1 where only numbers below 1 are."""
+    """Whether `value` rounds to a bound that is not allowed, as 0.99999999 to 1 where only
+    numbers below 1 are.
+    """
     rounded = float32(value)
     is_lowest = option.excludes_minimum and rounded == option.minimum
     is_highest = option.excludes_maximum and rounded == option.maximum
@@ -250,17 +281,28 @@ def in_words(detail: ErrorDetails, options: Mapping[str, Option]) -> FieldError:
     if option.choices:
         return FieldError(name, not_a_choice(option, detail["input"]))
     given = quoted(detail["input"])
-    with contextlib.suppress(ValueError, TypeError, OverflowError):  # no number that a float can hold
+    with contextlib.suppress(
+        ValueError, TypeError, OverflowError
+    ):  # no number that a float can hold
         if leaves_bounds_in_float32(option, float(detail["input"])):
             given += f", which float32 rounds to {float32(float(detail['input'])):g}"
-    return FieldError(name, f"{option.named} is {given}, but allowed is {option.allowed}: {option.error}")
+    return FieldError(
+        name, f"{option.named} is {given}, but allowed is {option.allowed}: {option.error}"
+    )
 
 
 def unknown(name: str, known: Mapping[str, str]) -> FieldError:
-    """The sentence about a key that is no option. `known`: all options by their plain name, as a person would write them."""
+    """The sentence about a key that is no option.
+
+    `known`: all options by their plain name, as a person would write them.
+    """
     plain = name[:QUOTED_CHARACTERS].rpartition(".")[2]
     near = difflib.get_close_matches(plain, known, n=1)
-    hint = f"did you mean {known[near[0]]}?" if near else "the options are " + ", ".join(known.values()) + "."
+    hint = (
+        f"did you mean {known[near[0]]}?"
+        if near
+        else "the options are " + ", ".join(known.values()) + "."
+    )
     if can_be_a_name(name):
         return FieldError(name, f"{name} is not an option of a run: {hint}")
     return FieldError("spec", f"{quoted(name)} is not an option of a run: {hint}")
@@ -269,7 +311,11 @@ def unknown(name: str, known: Mapping[str, str]) -> FieldError:
 def can_be_a_name(name: str) -> bool:
     """Whether a key could be that of an option: a short word, or two with a dot between them."""
     words = name.split(".")
-    return name.isascii() and len(name) <= QUOTED_CHARACTERS and all(word.isidentifier() for word in words)
+    return (
+        name.isascii()
+        and len(name) <= QUOTED_CHARACTERS
+        and all(word.isidentifier() for word in words)
+    )
 
 
 def labelled(message: str, option: Option) -> str:

@@ -1,6 +1,9 @@
-"""What the usual messages of a TPU that does not start mean, and what to do. Pure text, no framework.
+"""What the usual messages of a TPU that does not start mean, and what to do.
 
-The texts are those of libtpu 0.0.42.1, JAX 0.10 and TensorFlow 2.20, and of reports on GitHub; docs/tpu.md has the table.
+Pure text, no framework.
+
+The texts are those of libtpu 0.0.42.1, JAX 0.10 and TensorFlow 2.20, and of reports on GitHub;
+docs/tpu.md has the table.
 """
 
 from __future__ import annotations
@@ -10,7 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Advice:
-    """`marks`: any of these parts of a message, in small letters, tells it. `sentence`: cause, and what to do."""
+    """`marks`: any of these parts of a message, in small letters, tells it.
+
+    `sentence`: cause, and what to do.
+    """
 
     marks: tuple[str, ...]
     sentence: str
@@ -19,12 +25,13 @@ class Advice:
 ADVICE = (  # the first that fits is given, so the particular ones come first
     Advice(
         ("multi-process lockfile",),
-        "libtpu's lock file is left over from a process that was killed: end other TPU processes, then `sudo rm /tmp/libtpu_lockfile`",
+        "libtpu's lock file is left over from a process that was killed: end other TPU processes,"
+        " then `sudo rm /tmp/libtpu_lockfile`",
     ),
     Advice(
         ("already in use by", "libtpu.so already in use", "device or resource busy"),
-        "another process holds the TPU, and only one can: find it with `sudo lsof -w /dev/accel0 /dev/vfio/0`, end it (a notebook's "
-        "kernel too), and try again",
+        "another process holds the TPU, and only one can: find it with `sudo lsof -w /dev/accel0"
+        " /dev/vfio/0`, end it (a notebook's kernel too), and try again",
     ),
     Advice(
         (
@@ -37,11 +44,13 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
     ),
     Advice(
         ("configuredistributedtpu", "no opkernel"),
-        "this TensorFlow was built without TPU support: run `make clean setup` on the TPU host, or use engine=jax",
+        "this TensorFlow was built without TPU support: run `make clean setup` on the TPU host, or"
+        " use engine=jax",
     ),
     Advice(
         ("permission denied", "operation not permitted"),
-        "this user may not open the TPU: run as the user who owns /dev/accel0 or /dev/vfio, or start the container with --privileged",
+        "this user may not open the TPU: run as the user who owns /dev/accel0 or /dev/vfio, or"
+        " start the container with --privileged",
     ),
     Advice(
         (
@@ -50,12 +59,15 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
             "agent-worker-number",
             "could not determine tpu accelerator type",
         ),
-        "libtpu asks the cloud's metadata server what TPU this is and gets no answer: inside a container use the host's network; where "
-        "there is no such server, set TPU_SKIP_MDS_QUERY=1, TPU_ACCELERATOR_TYPE (such as v3-8) and TPU_WORKER_HOSTNAMES=localhost",
+        "libtpu asks the cloud's metadata server what TPU this is and gets no answer: inside a"
+        " container use the host's network; where there is no such server, set"
+        " TPU_SKIP_MDS_QUERY=1, TPU_ACCELERATOR_TYPE (such as v3-8) and"
+        " TPU_WORKER_HOSTNAMES=localhost",
     ),
     Advice(
         ("struct size", "pjrt api version", "pjrt plugin pjrt"),
-        "libtpu does not suit this framework: install the versions that requirements-tpu.txt pins (`make clean setup`)",
+        "libtpu does not suit this framework: install the versions that requirements-tpu.txt pins"
+        " (`make clean setup`)",
     ),
     Advice(
         (
@@ -64,7 +76,8 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
             "no tpu cores available",
             "failed to get global tpu topology",
         ),
-        "libtpu is there but finds no TPU: see that no other process holds it, and that libtpu suits the framework (docs/tpu.md)",
+        "libtpu is there but finds no TPU: see that no other process holds it, and that libtpu"
+        " suits the framework (docs/tpu.md)",
     ),
     Advice(
         (
@@ -73,7 +86,8 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
             "unable to initialize backend 'tpu'",
             "libtpu",
         ),
-        "the framework cannot start the TPU: run `make clean setup` on the TPU host, and see that no other process holds it",
+        "the framework cannot start the TPU: run `make clean setup` on the TPU host, and see that"
+        " no other process holds it",
     ),
 )
 

@@ -1,8 +1,9 @@
 """Opening a zip of which nobody knows how much it lists.
 
-A zip ends with a list of its members, its central directory, at 46 bytes and a name each; Python makes an object of several
-hundred bytes of each before anybody can look at them. So a file of 2 GB, with 40 million members without names, would fill
-the memory of most hosts. Here the list is refused by its size, before it is read, and then by its number of members.
+A zip ends with a list of its members, its central directory, at 46 bytes and a name each; Python
+makes an object of several hundred bytes of each before anybody can look at them. So a file of 2 GB,
+with 40 million members without names, would fill the memory of most hosts. Here the list is refused
+by its size, before it is read, and then by its number of members.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ class CrowdedZipError(Exception):
 
 @contextlib.contextmanager
 def opened(path: Path | int, most_members: int) -> Iterator[zipfile.ZipFile]:
-    """The zip, which lists at most `most_members`. Needs at most MEMBER_BYTES for each of them, however large the file is. `path`: or the
-    number of an open file, which is then closed.
+    """The zip, which lists at most `most_members`.
+
+    Needs at most MEMBER_BYTES for each of them, however large the file is. `path`: or the number of
+    an open file, which is then closed.
 
     Raises:
-        CrowdedZipError: it lists more, or needs more room for it. What `zipfile.ZipFile` raises for a damaged one.
+        CrowdedZipError: it lists more, or needs more room for it. What `zipfile.ZipFile` raises for
+            a damaged one.
     """
     with _CountedReader(path, most_members) as file, zipfile.ZipFile(file) as bundle:
         file.counts = False
@@ -36,7 +40,9 @@ def opened(path: Path | int, most_members: int) -> Iterator[zipfile.ZipFile]:
 
 
 class _CountedReader(io.BufferedReader):
-    """Looks at what is read while the zip is being opened: its last bytes, and its whole list at once."""
+    """Looks at what is read while the zip is being opened: its last bytes, and its whole list
+    at once.
+    """
 
     def __init__(self, path: Path | int, most_members: int) -> None:
         super().__init__(io.FileIO(path))

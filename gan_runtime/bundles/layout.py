@@ -1,9 +1,11 @@
 """What a bundle may hold, and how much of it.
 
-bundle.json                            {"format": 2, "program": "0.2.0"}; the first bundles have none
+bundle.json                            {"format": 2, "program": "0.2.0"}; the first bundles have
+none
 quick-0007/spec.json                   the options
 quick-0007/journal-supervisor.jsonl    the journals, without names of hosts and folders
-quick-0007/samples/samples-00001.png   the pictures: their kind, and the epoch; epoch-00001.png in older runs
+quick-0007/samples/samples-00001.png   the pictures: their kind, and the epoch; epoch-00001.png in
+older runs
 quick-0007/…/rollout-0001-naive.npz   the films of its rollouts, unless they were left out
 """
 
@@ -27,11 +29,11 @@ from gan_runtime.records.run_state import latest_status
 MANIFEST = "bundle.json"
 FORMAT = 4  # with answers; raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
-MAX_FILM_BYTES = (
-    2_000_000_000  # of all films, whose files are packed once more: looking through them takes some 10 s
-)
+# of all films, whose files are packed once more: looking through them takes some 10 s
+MAX_FILM_BYTES = 2_000_000_000
 MAX_MEMBERS = 100_000
-# Unpacked over packed, of a file of more than RATIO_BYTES. Journals of trainings come to 6; what comes to hundreds measures nothing.
+# Unpacked over packed, of a file of more than RATIO_BYTES. Journals of trainings come to 6; what
+# comes to hundreds measures nothing.
 MAX_RATIO, RATIO_BYTES = 100, 1_000_000
 _FILES = re.compile(
     r"(?P<spec>spec\.json)|(?P<decisions>journal-(?:supervisor|launcher)\.jsonl)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"

@@ -1,7 +1,7 @@
 """Packing: what ended runs measured and drew, in one file.
 
-Not in it are checkpoints, the log, the host's name and folders, which would tell more of its owner than of the run.
-Checkpoints missing, an imported run cannot be resumed.
+Not in it are checkpoints, the log, the host's name and folders, which would tell more of its owner
+than of the run. Checkpoints missing, an imported run cannot be resumed.
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ from gan_runtime.records.run_state import latest_status
 def pack(
     runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = False, films: bool = True
 ) -> int:
-    """Writes a bundle of ended runs; returns its bytes. `prefix` comes before the ids of runs and studies. `films`: those of iterations too,
-    some megabytes each.
+    """Writes a bundle of ended runs; returns its bytes.
+
+    `prefix` comes before the ids of runs and studies. `films`: those of iterations too, some
+    megabytes each.
 
     Raises:
         RunStateError: a run still waits or trains.
-        BundleError: no home would take a run in under that name, a run is not whole, they are too large together, or the file cannot be
+        BundleError: no home would take a run in under that name, a run is not whole, they are too
+            large together, or the file cannot be
             written.
         TargetError: the file is there already and `overwrite` is not given, or it is no plain file.
     """
@@ -68,8 +71,9 @@ def pack(
 def _check(run: RunDir, prefix: str) -> None:
     if not SUBMITTED_NAME.fullmatch(f"{prefix}{run.run_id}"):
         raise BundleError(
-            f"a run called {quoted(prefix + run.run_id)} would be imported nowhere: use a prefix and a name of small letters, "
-            "digits and single '-', with the run's number of 4 to 8 digits at its end, such as example-quick-0007."
+            f"a run called {quoted(prefix + run.run_id)} would be imported nowhere: use a prefix"
+            " and a name of small letters, digits and single '-', with the run's number of 4 to 8"
+            " digits at its end, such as example-quick-0007."
         )
     status = latest_status(run).status
     if status not in ENDED:
@@ -78,11 +82,13 @@ def _check(run: RunDir, prefix: str) -> None:
         size, most = path.stat().st_size, most_bytes(f"{prefix}{run.run_id}/{path.name}") or 0
         if size > most:
             raise BundleError(
-                f"run {run.run_id} cannot be bundled: {path.name} has {size / 1e6:,.0f} MB, but a bundle may have {most / 1e6:,.0f} MB there: "
-                "leave that run out."
+                f"run {run.run_id} cannot be bundled: {path.name} has {size / 1e6:,.0f} MB, but a"
+                f" bundle may have {most / 1e6:,.0f} MB there: leave that run out."
             )
     if not is_whole(run):
-        raise BundleError(f"run {run.run_id} cannot be bundled: its options or its history cannot be read.")
+        raise BundleError(
+            f"run {run.run_id} cannot be bundled: its options or its history cannot be read."
+        )
 
 
 def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
@@ -90,7 +96,9 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
     journals = run.journals()
     records = (record for path in journals for record in records_of(path))
     privacy = Privacy(run, (record for record in records if isinstance(record, dict)))
-    bundle.writestr(f"{folder}/spec.json", json.dumps(privacy.spec(run.spec().model_dump()), indent=2))
+    bundle.writestr(
+        f"{folder}/spec.json", json.dumps(privacy.spec(run.spec().model_dump()), indent=2)
+    )
     for path in journals:
         with bundle.open(f"{folder}/{path.name}", "w") as member:
             for record in records_of(path):
@@ -101,12 +109,16 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
                 PictureError
             ):  # a damaged grid: its event says so, and nobody could load the bundle
                 bundle.writestr(
-                    f"{folder}/samples/{path.name}", pictures.read(run, f"{run.samples.name}/{path.name}")
+                    f"{folder}/samples/{path.name}",
+                    pictures.read(run, f"{run.samples.name}/{path.name}"),
                 )
 
 
 def _pack_films(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> int:
-    """Those that a record names; returns their bytes, unpacked. A damaged one stays: the page says that it is not here."""
+    """Those that a record names; returns their bytes, unpacked.
+
+    A damaged one stays: the page says that it is not here.
+    """
     film_bytes = 0
     for path in film_files.named(run):
         file = f"{run.films.name}/{path.name}"
@@ -122,14 +134,17 @@ def _check_size(bundle: zipfile.ZipFile, film_bytes: int) -> None:
     members = bundle.infolist()
     if bloated := next(filter(is_bloated, members), None):
         raise BundleError(
-            f"{bloated.filename} repeats itself too much to be measurements ({bloated.file_size / 1e6:,.0f} MB packed into "
-            f"{bloated.compress_size / 1e3:,.0f} kB), so no home would take it in: leave that run out."
+            f"{bloated.filename} repeats itself too much to be measurements"
+            f" ({bloated.file_size / 1e6:,.0f} MB packed into {bloated.compress_size / 1e3:,.0f}"
+            " kB), so no home would take it in: leave that run out."
         )
     size = sum(member.file_size for member in members)
     if size > MAX_BYTES or film_bytes > MAX_FILM_BYTES or len(members) > MAX_MEMBERS:
         raise BundleError(
-            f"these runs hold {size / 1e9:.1f} GB in {len(members):,} files and {film_bytes / 1e9:.1f} GB of films, but a bundle has at most "
-            f"{MAX_BYTES / 1e9:.0f} GB, {MAX_MEMBERS:,} files and {MAX_FILM_BYTES / 1e9:.0f} GB of films: bundle fewer runs, or give --no-films."
+            f"these runs hold {size / 1e9:.1f} GB in {len(members):,} files and"
+            f" {film_bytes / 1e9:.1f} GB of films, but a bundle has at most {MAX_BYTES / 1e9:.0f}"
+            f" GB, {MAX_MEMBERS:,} files and {MAX_FILM_BYTES / 1e9:.0f} GB of films: bundle fewer"
+            " runs, or give --no-films."
         )
 
 

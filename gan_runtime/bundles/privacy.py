@@ -1,4 +1,5 @@
-"""What a run tells of its owner is left out of a bundle: names of hosts and folders, and the address of a TPU.
+"""What a run tells of its owner is left out of a bundle: names of hosts and folders, and the
+address of a TPU.
 
 Which fields that concerns is declared with them (records/record.py, `Sharing` and `Private`).
 """
@@ -30,15 +31,25 @@ class Privacy:
     """What must not be told of one run, gathered from its journals."""
 
     def __init__(
-        self, run: RunDir, records: Iterable[dict[str, Any]], kinds: tuple[type[Record], ...] = RECORDS
+        self,
+        run: RunDir,
+        records: Iterable[dict[str, Any]],
+        kinds: tuple[type[Record], ...] = RECORDS,
     ) -> None:
         self._kinds = kinds
         facts = [record["facts"] for record in records if isinstance(record.get("facts"), dict)]
         hosts = {str(fact.get("hostname", "")) for fact in facts} - set(_WORDS_NOBODY_OWNS)
-        origins = {str(Path(str(fact.get("data_origin", ""))).parent) for fact in facts} - {".", "/"}
-        known = {*origins, str(run.path), str(run.path.parent.parent), str(REPOSITORY), str(Path.home())} - {
-            "/"
+        origins = {str(Path(str(fact.get("data_origin", ""))).parent) for fact in facts} - {
+            ".",
+            "/",
         }
+        known = {
+            *origins,
+            str(run.path),
+            str(run.path.parent.parent),
+            str(REPOSITORY),
+            str(Path.home()),
+        } - {"/"}
         self._folders = sorted(known, key=len, reverse=True)
         self._hosts = [
             re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
@@ -86,8 +97,13 @@ class Privacy:
         return _HOST_OF_URL.sub(r"\1host", text)
 
 
-def records_of(path: Path, kinds: tuple[type[Record], ...] = RECORDS) -> Iterator[bytes | dict[str, Any]]:
-    """The lines of a journal: as they are where they hold numbers only, else as objects. What is no object is left out. Raises JournalError."""
+def records_of(
+    path: Path, kinds: tuple[type[Record], ...] = RECORDS
+) -> Iterator[bytes | dict[str, Any]]:
+    """The lines of a journal: as they are where they hold numbers only, else as objects.
+
+    What is no object is left out. Raises JournalError.
+    """
     bad, numbers_only = run_files.BadLines(path), _numbers_only(kinds)
     for line in itertools.chain.from_iterable(map(io.BytesIO, run_files.pieces(path))):
         record = _object(line)
@@ -133,4 +149,8 @@ def _mapped(change: Any, value: Any) -> Any:
         return change(value)
     if isinstance(value, list):
         return [_mapped(change, item) for item in value]
-    return {name: _mapped(change, item) for name, item in value.items()} if isinstance(value, dict) else value
+    return (
+        {name: _mapped(change, item) for name, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )

@@ -1,4 +1,6 @@
-"""Unpacking: a bundle is looked through before anything of it is written, and comes in whole or not at all."""
+"""Unpacking: a bundle is looked through before anything of it is written, and comes in whole
+or not at all.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +53,12 @@ _NOT_READABLE = (
 
 
 def unpack(source: Path, home: Home) -> list[str]:
-    """Loads the runs of a bundle into a home; those whose ids are taken there already are left alone. Returns the new ids.
+    """Loads the runs of a bundle into a home; those whose ids are taken there already are left
+    alone. Returns the new ids.
 
     Raises:
-        BundleError: no bundle, damaged, of a newer program, or with files that do not belong into one; nothing is loaded.
+        BundleError: no bundle, damaged, of a newer program, or with files that do not belong into
+            one; nothing is loaded.
         HomeError: the home cannot be written, or its disk has too little space; nothing is loaded.
     """
     with _opened(source) as bundle:
@@ -99,7 +103,8 @@ def _not_opened(source: Path, error: Exception) -> BundleError:
 
 def _too_large(source: Path) -> BundleError:
     return BundleError(
-        f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a smaller bundle."
+        f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a"
+        " smaller bundle."
     )
 
 
@@ -115,28 +120,38 @@ def _checked(bundle: zipfile.ZipFile, source: Path) -> list[zipfile.ZipInfo]:
 
 
 def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
-    """Every name is one that `bundle` would give, once, and what it names is neither too large nor hidden."""
+    """Every name is one that `bundle` would give, once, and what it names is neither too
+    large nor hidden.
+    """
     for member in members:
         most = most_bytes(member.filename)
         if most is None or member.orig_filename != member.filename:  # zipfile cuts a name at a NUL
             name = quoted(member.orig_filename)
             raise BundleError(
-                f"{source} holds {name}, which belongs into no bundle: give a file made by `bundle`."
+                f"{source} holds {name}, which belongs into no bundle: give a file made by"
+                " `bundle`."
             )
         if member.file_size > most:
-            size = f"{member.file_size / 1e6:,.0f} MB, more than the {most / 1e6:g} MB that a bundle may have there"
-            raise BundleError(f"{member.filename} in {source} has {size}: give a file made by `bundle`.")
+            size = (
+                f"{member.file_size / 1e6:,.0f} MB, more than the {most / 1e6:g} MB that a bundle"
+                " may have there"
+            )
+            raise BundleError(
+                f"{member.filename} in {source} has {size}: give a file made by `bundle`."
+            )
         if is_bloated(member):
             raise BundleError(
-                f"{member.filename} in {source} would unpack to {member.file_size / max(1, member.compress_size):,.0f} times its size, "
-                f"but a bundle may have {MAX_RATIO} there: give a file made by `bundle`."
+                f"{member.filename} in {source} would unpack to"
+                f" {member.file_size / max(1, member.compress_size):,.0f} times its size, but a"
+                f" bundle may have {MAX_RATIO} there: give a file made by `bundle`."
             )
         if member.flag_bits & _ENCRYPTED or member.compress_type not in (
             zipfile.ZIP_STORED,
             zipfile.ZIP_DEFLATED,
         ):
             raise BundleError(
-                f"{member.filename} in {source} is encrypted or packed as no bundle is: make the bundle anew."
+                f"{member.filename} in {source} is encrypted or packed as no bundle is: make the"
+                " bundle anew."
             )
     names = [member.filename for member in members]
     twice = [name for name, count in collections.Counter(names).items() if count > 1]
@@ -152,7 +167,9 @@ def _without_pins(run: RunDir) -> None:
     """Tags and notes come along; which runs are pinned or hidden is each home's own matter."""
     marked = run_state.marks_of(run)
     if marked.pinned or marked.hidden:
-        journal.append(run.supervisor_journal, 1, journal.Marked(pinned=False, hidden=False, asker="import"))
+        journal.append(
+            run.supervisor_journal, 1, journal.Marked(pinned=False, hidden=False, asker="import")
+        )
 
 
 def _check_pictures(run: RunDir, source: Path) -> None:
@@ -161,7 +178,8 @@ def _check_pictures(run: RunDir, source: Path) -> None:
             pictures.read(run, f"{run.samples.name}/{path.name}")
         except PictureError as error:
             raise BundleError(
-                f"{run.run_id}/samples/{path.name} in {source} is no sample grid ({error}): make the bundle anew."
+                f"{run.run_id}/samples/{path.name} in {source} is no sample grid ({error}): make"
+                " the bundle anew."
             ) from None
 
 
@@ -174,11 +192,13 @@ def _check_films(runs: list[RunDir], source: Path) -> None:
                 film_bytes += film_files.read(run, f"{run.films.name}/{path.name}").nbytes
             except PictureError as error:
                 raise BundleError(
-                    f"{run.run_id}/{run.films.name}/{path.name} in {source} is no film ({error}): make the bundle anew."
+                    f"{run.run_id}/{run.films.name}/{path.name} in {source} is no film ({error}):"
+                    " make the bundle anew."
                 ) from None
             if film_bytes > MAX_FILM_BYTES:
                 raise BundleError(
-                    f"{source} holds more than {MAX_FILM_BYTES / 1e9:.0f} GB of films: give a smaller bundle."
+                    f"{source} holds more than {MAX_FILM_BYTES / 1e9:.0f} GB of films: give a"
+                    " smaller bundle."
                 )
 
 
@@ -189,7 +209,9 @@ def _check_format(bundle: zipfile.ZipFile, source: Path) -> None:
 
 
 def _manifest(bundle: zipfile.ZipFile, source: Path) -> dict[str, Any]:
-    """`format` and `program`; those of the first bundles, which have no manifest, when there is none."""
+    """`format` and `program`; those of the first bundles, which have no manifest, when there
+    is none.
+    """
     if MANIFEST not in bundle.namelist():
         return {"format": 0, "program": "0.1.0"}
     try:
@@ -216,7 +238,10 @@ def _not_whole(run_id: str, bundle: zipfile.ZipFile, source: Path) -> str:
 
 def _newer(manifest: dict[str, Any], source: Path) -> str:
     made_by = quoted(manifest["program"])
-    return f"{source} was made by a newer version of this program ({made_by}, this is {__version__}): update this one first."
+    return (
+        f"{source} was made by a newer version of this program ({made_by}, this is {__version__}):"
+        " update this one first."
+    )
 
 
 def _version(text: str) -> list[int]:
@@ -224,18 +249,24 @@ def _version(text: str) -> list[int]:
 
 
 def _chunks(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path) -> Iterator[bytes]:
-    """The bytes of a member, never more than its header promises. Raises BundleError when they cannot be read."""
+    """The bytes of a member, never more than its header promises.
+
+    Raises BundleError when they cannot be read.
+    """
     try:
         with bundle.open(member) as file:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
     except _NOT_READABLE:
         raise BundleError(
-            f"{member.filename} in {source} is damaged: get the file again, or make the bundle anew."
+            f"{member.filename} in {source} is damaged: get the file again, or make the bundle"
+            " anew."
         ) from None
 
 
-def _extract(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path, aside: Path, home: Home) -> None:
+def _extract(
+    bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path, aside: Path, home: Home
+) -> None:
     chunks = _chunks(bundle, member, source)
     target = aside / member.filename
     try:

@@ -1,8 +1,11 @@
-"""The workloads, data sets and engines that exist, as literal tables. Imports no framework, so every process may read it.
+"""The workloads, data sets and engines that exist, as literal tables.
+
+Imports no framework, so every process may read it.
 
 Installed packages of other people add workloads and data sets (table.py).
 
-Parameter and activation counts feed the memory estimate of the Launch page; a test holds them against the real networks.
+Parameter and activation counts feed the memory estimate of the Launch page; a test holds them
+against the real networks.
 """
 
 from __future__ import annotations
@@ -15,7 +18,15 @@ from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
 from gan_runtime.catalog.table import Table
 
-__all__ = ["DATASETS", "ENGINES", "WORKLOADS", "DatasetEntry", "EngineEntry", "WorkloadEntry", "engine"]
+__all__ = [
+    "DATASETS",
+    "ENGINES",
+    "WORKLOADS",
+    "DatasetEntry",
+    "EngineEntry",
+    "WorkloadEntry",
+    "engine",
+]
 
 DIGITS = tuple("0123456789")
 THREE_DIGITS = tuple(f"{number:03d}" for number in range(1_000))
@@ -35,7 +46,9 @@ CLOTHES = (  # Xiao et al., table 2
 WORKLOADS: MutableMapping[str, WorkloadEntry] = {
     "dcgan_mnist": pairs.entry(
         title="DCGAN (paper, Table 1)",
-        summary="Convolutional generator and discriminator with batch norm, leaky ReLU and dropout.",
+        summary=(
+            "Convolutional generator and discriminator with batch norm, leaky ReLU and dropout."
+        ),
         source="Ravikumar and Sriraman 2023, doi:10.32604/csse.2023.034710, Table 1",
         module="gan_runtime.workloads.dcgan_mnist",
         options=pairs.PairOptions,
@@ -45,8 +58,14 @@ WORKLOADS: MutableMapping[str, WorkloadEntry] = {
     ),
     "dcgan": pairs.entry(
         title="DCGAN for any pictures",
-        summary="For 28 to 128 pixels, grey or RGB, with the width of your choice; conditional where the data set has labels.",
-        source="Radford et al. 2016, arXiv:1511.06434; labels: Miyato and Koyama 2018, arXiv:1802.05637",
+        summary=(
+            "For 28 to 128 pixels, grey or RGB, with the width of your choice; conditional where"
+            " the data set has labels."
+        ),
+        source=(
+            "Radford et al. 2016, arXiv:1511.06434; labels: Miyato and Koyama 2018,"
+            " arXiv:1802.05637"
+        ),
         module="gan_runtime.workloads.dcgan",
         options=dcgan.DcganOptions,
         pictures=dcgan.PICTURES,
@@ -55,7 +74,10 @@ WORKLOADS: MutableMapping[str, WorkloadEntry] = {
     ),
     "mlp_gan": pairs.entry(
         title="Fully connected GAN",
-        summary="Small dense networks without batch norm or dropout: fast to start, and equal on any number of replicas.",
+        summary=(
+            "Small dense networks without batch norm or dropout: fast to start, and equal on any"
+            " number of replicas."
+        ),
         source="Goodfellow et al. 2014, arXiv:1406.2661, section 5 (sizes reduced)",
         module="gan_runtime.workloads.mlp_gan",
         options=pairs.PairOptions,
@@ -77,7 +99,10 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
     ),
     "stacked_digits": DatasetEntry(
         title="Stacked digits (embedded)",
-        summary="Three digits in one picture, as its red, green and blue: 1,000 known modes, so that lost ones can be counted.",
+        summary=(
+            "Three digits in one picture, as its red, green and blue: 1,000 known modes, so that"
+            " lost ones can be counted."
+        ),
         source="Metz et al. 2017, arXiv:1611.02163; Srivastava et al. 2017, arXiv:1705.07761",
         rows=20_000,
         fields={IMAGES: pictures(28, 28, 3), LABELS: labels(THREE_DIGITS)},
@@ -113,7 +138,10 @@ ENGINES: dict[str, EngineEntry] = {
     ),
     "jax": EngineEntry(
         title="JAX",
-        summary="One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU cores.",
+        summary=(
+            "One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU"
+            " cores."
+        ),
         module="gan_runtime.engines.jax.spmd",
         flags="gan_runtime.engines.jax.process",
         tiles="gan_runtime.engines.jax.tiles",
@@ -123,5 +151,8 @@ ENGINES: dict[str, EngineEntry] = {
 
 
 def engine(name: str) -> EngineEntry:
-    """An engine by its name. Submitted runs name theirs; `auto` in the file of a run that a cluster starts is TensorFlow's."""
+    """An engine by its name.
+
+    Submitted runs name theirs; `auto` in the file of a run that a cluster starts is TensorFlow's.
+    """
     return ENGINES["tensorflow" if name == "auto" else name]

@@ -14,7 +14,8 @@ Norm = Literal["none", "batch"]
 
 KERNEL = 5
 MOST_CHANNELS = 8  # of the innermost layers, in multiples of base_channels
-# Sides that halve down to 4, 5, 6 or 7 pixels, where the generator begins and the discriminator ends.
+# Sides that halve down to 4, 5, 6 or 7 pixels, where the generator begins and the discriminator
+# ends.
 SIDES = (28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
 
 
@@ -27,7 +28,10 @@ class DcganOptions(PairOptions):
         unit="channels",
         ge=4,
         le=512,
-        help="Channels of D's first layer and G's last hidden one; they double with each halving of the picture, up to 8 times.",
+        help=(
+            "Channels of D's first layer and G's last hidden one; they double with each halving of"
+            " the picture, up to 8 times."
+        ),
         source="Radford et al. 2016, Fig. 1: 128",
         error="use 16 for a CPU, 64 or 128 for an accelerator.",
     )
@@ -45,7 +49,10 @@ class DcganOptions(PairOptions):
         "used",
         label="Labels",
         choices=get_args(Labels),
-        help="'used' makes both networks conditional where the data set has labels: pictures of a chosen class.",
+        help=(
+            "'used' makes both networks conditional where the data set has labels: pictures of a"
+            " chosen class."
+        ),
         source="Miyato and Koyama 2018: projection discriminator",
         error="pick one of the listed values.",
     )
@@ -53,7 +60,10 @@ class DcganOptions(PairOptions):
         "none",
         label="Batch norm in D",
         choices=get_args(Norm),
-        help="'batch' as Radford et al. have it; 'none' judges each picture alone, so that a step takes one backward pass less.",
+        help=(
+            "'batch' as Radford et al. have it; 'none' judges each picture alone, so that a step"
+            " takes one backward pass less."
+        ),
         source="Radford et al. 2016: batch; Miyato and Koyama 2018: none",
         error="pick one of the listed values.",
     )
@@ -61,7 +71,10 @@ class DcganOptions(PairOptions):
 
 PICTURES = (
     Picture(
-        "by_class", "Generated pictures, a row for each class", "labelled_grid", ("class_images", "labels")
+        "by_class",
+        "Generated pictures, a row for each class",
+        "labelled_grid",
+        ("class_images", "labels"),
     ),
     Picture("samples", "Generated pictures", "rgb_grid", ("images",)),
 )
@@ -71,12 +84,15 @@ def reads(options: DcganOptions, offered: Fields) -> Fields:
     """Square pictures, grey or RGB, and the labels where they are to be used.
 
     Raises:
-        DatasetError: no pictures, or of a size that does not halve down to 4 to 7 pixels, or of other channels.
+        DatasetError: no pictures, or of a size that does not halve down to 4 to 7 pixels, or of
+            other channels.
     """
     needed(
         offered,
         IMAGES,
-        lambda shape: len(shape) == 3 and shape[0] == shape[1] and shape[0] in SIDES and shape[2] in (1, 3),
+        lambda shape: (
+            len(shape) == 3 and shape[0] == shape[1] and shape[0] in SIDES and shape[2] in (1, 3)
+        ),
         f"a square of {', '.join(map(str, SIDES))} pixels in 1 or 3 channels",
         "prepare the pictures in one of these sizes, as grey or rgb",
     )
@@ -85,13 +101,17 @@ def reads(options: DcganOptions, offered: Fields) -> Fields:
 
 
 def channels(options: DcganOptions, side: int) -> tuple[int, ...]:
-    """Of the discriminator's convolutions, outermost first: 64 pixels and base_channels 64 give (64, 128, 256, 512)."""
+    """Of the discriminator's convolutions, outermost first: 64 pixels and base_channels 64
+    give (64, 128, 256, 512).
+    """
     halvings = next(halvings for halvings in range(1, 6) if side >> halvings in range(4, 8))
     return tuple(options.base_channels * min(2**place, MOST_CHANNELS) for place in range(halvings))
 
 
 def size(options: DcganOptions, fields: Fields) -> Size:
-    """Exact weights of both networks (a test counts them), and about what a step keeps of each picture."""
+    """Exact weights of both networks (a test counts them), and about what a step keeps of
+    each picture.
+    """
     side, _, colors = fields[IMAGES].shape
     classes = len(fields[LABELS].classes) if LABELS in fields else 0
     widths = channels(options, side)
@@ -103,11 +123,17 @@ def size(options: DcganOptions, fields: Fields) -> Size:
         pixels = (side >> place) ** 2  # of the outer, larger picture
         has_norm = options.discriminator_norm == "batch" and place > 0
         generator += KERNEL**2 * inner * outer + (_norm_weights(outer, classes) if place else 0)
-        discriminator += KERNEL**2 * outer * inner + (_norm_weights(inner, 0) if has_norm else inner)
-        activations += (3 * pixels * outer if place else 0) + 2 * (3 if has_norm else 2) * pixels // 4 * inner
+        discriminator += KERNEL**2 * outer * inner + (
+            _norm_weights(inner, 0) if has_norm else inner
+        )
+        activations += (3 * pixels * outer if place else 0) + 2 * (
+            3 if has_norm else 2
+        ) * pixels // 4 * inner
     return Size(generator + discriminator, activations)
 
 
 def _norm_weights(channels: int, classes: int) -> int:
-    """Scale, shift and two statistics of each channel; scale and shift of each class where there are classes."""
+    """Scale, shift and two statistics of each channel; scale and shift of each class where
+    there are classes.
+    """
     return 2 * channels * (classes or 1) + 2 * channels

@@ -1,7 +1,7 @@
 """What a workload says of its numbers, asked by the name that is stored with a run.
 
-A workload that this version does not know, such as one of an imported run, declares nothing: its numbers are shown under
-their own names, and nothing is asked of their roles.
+A workload that this version does not know, such as one of an imported run, declares nothing: its
+numbers are shown under their own names, and nothing is asked of their roles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from gan_runtime.catalog.entries import Judgement
 
 @dataclass(frozen=True)
 class Declared:
-    """`networks`: the one that pictures come from first, then in the order of the workload's entry."""
+    """`networks`: the one that pictures come from first, then in the order of the workload's
+    entry.
+    """
 
     networks: tuple[Network, ...] = ()
     metrics: tuple[Metric, ...] = ()
@@ -38,7 +40,9 @@ class Declared:
     @property
     def qualities(self) -> tuple[Metric, ...]:
         """Numbers by which an epoch can be the best: lower is better."""
-        return tuple(metric for metric in self.metrics if metric.role in ("quality", "measured_quality"))
+        return tuple(
+            metric for metric in self.metrics if metric.role in ("quality", "measured_quality")
+        )
 
     @property
     def compared(self) -> tuple[Metric, ...]:
@@ -71,12 +75,16 @@ class Declared:
         return known.get(name) or Panel(name)
 
     def table(self, stored: Iterable[str] = ()) -> dict[str, Metric]:
-        """As `metrics.table`, with what is judged class by class behind what the workload declares."""
+        """As `metrics.table`, with what is judged class by class behind what the workload
+        declares.
+        """
         names = tuple(stored)
         return metrics.table((*self.metrics, *self._by_class(names)), self.networks, names)
 
     def _by_class(self, stored: tuple[str, ...]) -> list[Metric]:
-        """Those of `stored` that are means over the rows of a class, in the order of the judgements."""
+        """Those of `stored` that are means over the rows of a class, in the order of the
+        judgements.
+        """
         order = [judgement.name for judgement in self.judgements]
         told = [parts for name in stored if (parts := metrics.judged_class(name))]
         told.sort(key=lambda parts: order.index(parts[0]) if parts[0] in order else len(order))
@@ -89,7 +97,9 @@ class Declared:
         return known.get(name) or Judgement(name, title, title)
 
     def loss_name(self, loss: Metric) -> str:
-        """Beside the other losses: "G"; "G, first" where that network follows several; the title where it is of no network."""
+        """Beside the other losses: "G"; "G, first" where that network follows several; the
+        title where it is of no network.
+        """
         if not loss.network:
             return loss.title
         of_it = [other for other in self.losses if other.network == loss.network]
@@ -110,8 +120,10 @@ def of(workload: str) -> Declared:
 
 
 def together(workloads: Iterable[str]) -> Declared:
-    """What several workloads declare, for runs that are shown beside each other; of equal names the first counts. A number that they
-    measure on different axes, such as a loss in nats and one that is a distance, has no unit there."""
+    """What several workloads declare, for runs that are shown beside each other; of equal names the
+    first counts. A number that they measure on different axes, such as a loss in nats and one that
+    is a distance, has no unit there.
+    """
     all_of_them = [of(workload) for workload in dict.fromkeys(workloads)]
     merged = Declared()
     for part in ("networks", "metrics", "judgements", "panels"):

@@ -1,4 +1,7 @@
-"""What a science declares to plug into the core, with its ways to get data sets. Loads no framework and no NumPy, so every process may read it."""
+"""What a science declares to plug into the core, with its ways to get data sets.
+
+Loads no framework and no NumPy, so every process may read it.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,15 @@ class NoOptions(OptionRecord):
 class Preparation:
     """One way to get a data set.
 
-    `maker`: the module that makes files in the home, under a name of one's own (data.preparations.Maker). Empty: Keras
-    downloads the set into its cache. `source`: what --from has to name, in words; empty where nothing is needed.
-    `suffixes`: of a source that is one file. `name`: of the set where nobody gives one. `version`: of what it makes of the
-    same source and options; one more when that changes. `has_preview`: a page can look through the source first.
-    `promises`: what a set will hold that is made with given options. A run may name such a set before it is made, and waits
-    for it; its `name` is that of the preparation, its options are the defaults.
+    `maker`: the module that makes files in the home, under a name of one's own
+    (data.preparations.Maker). Empty: Keras downloads the set into its cache. `source`: what --from
+    has to name, in words; empty where nothing is needed.
+    `suffixes`: of a source that is one file. `name`: of the set where nobody gives one. `version`:
+    of what it makes of the same source and options; one more when that changes. `has_preview`: a
+    page can look through the source first.
+    `promises`: what a set will hold that is made with given options. A run may name such a set
+    before it is made, and waits for it; its `name` is that of the preparation, its options are the
+    defaults.
     """
 
     title: str
@@ -68,17 +74,20 @@ class Preparation:
         return bool(self.source)
 
 
-# ---- domain ---------------------------------------------------------------------------------------
+# ---- domain --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Domain:
-    """A science: its data, its workloads and what is measured of them. Everything is by its stored name.
+    """A science: its data, its workloads and what is measured of them.
 
-    `evaluations`: "module:NAME" of each `Evaluation` that it declares; `jobs`: modules with
-    JOBS of its other background jobs. `first_rows`: "module:function" that draws the first rows of one of its sets. It gets stored arrays by field and returns
-    a Pillow image, or None for rows that are not its own. `nouns`: what one row is called that has a field, by its name.
-    `describe(fields)`: what a row of one of its sets holds, in a line; "" for rows that are not its own.
+    Everything is by its stored name.
+
+    `evaluations`: "module:NAME" of each `Evaluation` that it declares; `jobs`: modules with JOBS of
+    its other background jobs. `first_rows`: "module:function" that draws the first rows of one of
+    its sets. It gets stored arrays by field and returns a Pillow image, or None for rows that are
+    not its own. `nouns`: what one row is called that has a field, by its name. `describe(fields)`:
+    what a row of one of its sets holds, in a line; "" for rows that are not its own.
     `examples`: bundles of example runs that come with the project, by their names in examples/.
     `compiled_epoch`, `scaling`, `times`: speeds that others have published, for comparison.
     """

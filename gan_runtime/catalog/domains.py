@@ -1,4 +1,7 @@
-"""The domains that come with the project: the one table of the core that names them. Each module has its DOMAIN."""
+"""The domains that come with the project: the one table of the core that names them.
+
+Each module has its DOMAIN.
+"""
 
 from __future__ import annotations
 

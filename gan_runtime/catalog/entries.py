@@ -10,7 +10,15 @@ from pydantic import BaseModel
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import Fields
-from gan_runtime.base.metrics import LEARNING_RATE, Metric, Network, Panel, Side, of_class, of_network
+from gan_runtime.base.metrics import (
+    LEARNING_RATE,
+    Metric,
+    Network,
+    Panel,
+    Side,
+    of_class,
+    of_network,
+)
 from gan_runtime.catalog.published import PublishedSpeeds
 
 Options = Any  # an instance of the entry's `options`
@@ -19,8 +27,11 @@ Rule = Callable[..., FieldError | None]  # its parameters are the options that i
 
 @dataclass(frozen=True)
 class Size:
-    """For the memory estimate. `parameters`: all weights of all networks, exact. `activations_per_row`: numbers kept for the
-    backward pass for each row of a batch, within a factor of two."""
+    """For the memory estimate.
+
+    `parameters`: all weights of all networks, exact. `activations_per_row`: numbers kept for the
+    backward pass for each row of a batch, within a factor of two.
+    """
 
     parameters: int
     activations_per_row: int
@@ -28,11 +39,12 @@ class Size:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A number for each row that `Workload.judge` gives, drawn as a histogram called score/<name>; where rows have labels, the
-    means score/<name>/<class> are drawn as lines.
+    """A number for each row that `Workload.judge` gives, drawn as a histogram called score/<name>;
+    where rows have labels, the means score/<name>/<class> are drawn as lines.
 
-    `low`, `high`: all that it can be, for fixed bins; None for bins from the lowest to the highest value. `side`: which rows
-    it judges, for its color. `label`: in legends, beside the others; "" for the title.
+    `low`, `high`: all that it can be, for fixed bins; None for bins from the lowest to the highest
+    value. `side`: which rows it judges, for its color. `label`: in legends, beside the others; ""
+    for the title.
     """
 
     name: str
@@ -74,8 +86,11 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Picture:
-    """One kind of picture of each epoch. `renderer`: its name in the table of gan_runtime/pictures. `arrays`: those of `Workload.show` that
-    it draws, in the renderer's order. `title`: above the player."""
+    """One kind of picture of each epoch.
+
+    `renderer`: its name in the table of gan_runtime/pictures. `arrays`: those of `Workload.show`
+    that it draws, in the renderer's order. `title`: above the player.
+    """
 
     name: str
     title: str
@@ -87,7 +102,8 @@ class Picture:
 class Renderer:
     """One way to draw arrays as a picture. `takes`: what the arrays hold, in their order.
 
-    `draw`: "module:function", which gets (arrays, names of classes, Room) and returns a Pillow image.
+    `draw`: "module:function", which gets (arrays, names of classes, Room) and returns a Pillow
+    image.
     """
 
     takes: tuple[str, ...]
@@ -99,16 +115,19 @@ class WorkloadEntry:
     """One GAN system: everything that is said of it without loading a framework.
 
     `options`: the record of its own options, nested in a run's options under the workload's name.
-    `reads(options, offered)`: the fields of a batch that it reads, out of those that a data set offers. Raises DatasetError with
-    the reason when they do not fit.
-    `fitted(offered)`: its own options that must follow the shapes of a data set, by name, for one who chooses the data set first.
-    `tile(options)`: side in pixels of the square tiles that its network sees of a picture; None for a workload that sees all of it.
-    `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
-    `small_layers(options)`: whether splitting its operations over cores costs more than it brings, and several beside each other serve better.
-    `averaged`: the network, or the networks, of which a moving average may be kept; the first one makes the pictures. `rules`: across its options and those
-    of every run. `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
-    `defaults`: options that all runs share, by name, whose default is another one with this workload. `published`: speeds that its
-    authors measured, which stand beside studies of more devices.
+    `reads(options, offered)`: the fields of a batch that it reads, out of those that a data set
+    offers. Raises DatasetError with the reason when they do not fit. `fitted(offered)`: its own
+    options that must follow the shapes of a data set, by name, for one who chooses the data set
+    first. `tile(options)`: side in pixels of the square tiles that its network sees of a picture;
+    None for a workload that sees all of it. `batches(options)`: batches of real rows that one step
+    takes; `Program.batches` is the same number. `small_layers(options)`: whether splitting its
+    operations over cores costs more than it brings, and several beside each other serve better.
+    `averaged`: the network, or the networks, of which a moving average may be kept; the first one
+    makes the pictures. `rules`: across its options and those of every run. `panels`: how Live draws
+    the panels that `metrics` name; one without a row here has its name for a title.
+    `defaults`: options that all runs share, by name, whose default is another one with this
+    workload. `published`: speeds that its authors measured, which stand beside studies of more
+    devices.
     """
 
     title: str
@@ -134,7 +153,9 @@ class WorkloadEntry:
 
     @property
     def averages(self) -> tuple[str, ...]:
-        """The networks of which a moving average may be kept, the one that makes the pictures first."""
+        """The networks of which a moving average may be kept, the one that makes the pictures
+        first.
+        """
         return (self.averaged,) if isinstance(self.averaged, str) else self.averaged
 
     @property
@@ -145,9 +166,12 @@ class WorkloadEntry:
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One data set that comes with the project or a package, or is fetched. `rows`: to train on, of the full set.
+    """One data set that comes with the project or a package, or is fetched.
 
-    `load`: "module:function" that gives its `DataSet` (data/contract.py) without a network; "" for one that is fetched.
+    `rows`: to train on, of the full set.
+
+    `load`: "module:function" that gives its `DataSet` (data/contract.py) without a network; "" for
+    one that is fetched.
     """
 
     title: str
@@ -163,7 +187,8 @@ class EngineEntry:
     """One way to run the training step.
 
     `flags`: the module whose `set_flags` a trainer calls before anything else is loaded.
-    `tiles`: the module whose `TILE_PROGRAM` runs a network on the tiles of pictures (engines/tiles.py).
+    `tiles`: the module whose `TILE_PROGRAM` runs a network on the tiles of pictures
+    (engines/tiles.py).
     `cluster`: the module whose `place` and `leave` tell a worker which one it is, and end its part.
     """
 
@@ -177,7 +202,9 @@ class EngineEntry:
 
 @dataclass(frozen=True)
 class Caution:
-    """What was seen to go wrong with a preset from `least` of `option` on while `alike` is untouched, and what repairs it."""
+    """What was seen to go wrong with a preset from `least` of `option` on while `alike` is
+    untouched, and what repairs it.
+    """
 
     option: str
     least: float
@@ -186,14 +213,19 @@ class Caution:
     repair: dict[str, Any]
 
     def concerns(self, chosen: Mapping[str, Any], preset: Mapping[str, Any]) -> bool:
-        """Whether it was seen at these values of all options, flat; `preset`: those that the preset gives them."""
+        """Whether it was seen at these values of all options, flat; `preset`: those that the
+        preset gives them.
+        """
         untouched = all(chosen.get(name) == preset[name] for name in (*self.alike, *self.repair))
         return untouched and chosen[self.option] >= self.least
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named starting point. `suggestions`: values worth trying, offered as buttons beside the field."""
+    """A named starting point.
+
+    `suggestions`: values worth trying, offered as buttons beside the field.
+    """
 
     title: str
     summary: str

@@ -1,4 +1,6 @@
-"""The numbers and histograms that every pair of a generator and a discriminator gives whatever its options, and how Live draws them."""
+"""The numbers and histograms that every pair of a generator and a discriminator gives
+whatever its options, and how Live draws them.
+"""
 
 from __future__ import annotations
 
@@ -117,16 +119,33 @@ METRICS = (
         network=G,
         label=_GENERATED,
     ),
-    Metric("r1_penalty", "R1 penalty, before its weight", "Half the squared slope", "Penalty", network=D),
-    Metric("r2_penalty", "R2 penalty, before its weight", "Half the squared slope", "Penalty", network=D),
-    Metric("penalty_factor", "Factor on the weights of the penalties", "Factor", NOT_DRAWN, network=D),
+    Metric(
+        "r1_penalty",
+        "R1 penalty, before its weight",
+        "Half the squared slope",
+        "Penalty",
+        network=D,
+    ),
+    Metric(
+        "r2_penalty",
+        "R2 penalty, before its weight",
+        "Half the squared slope",
+        "Penalty",
+        network=D,
+    ),
+    Metric(
+        "penalty_factor", "Factor on the weights of the penalties", "Factor", NOT_DRAWN, network=D
+    ),
 )
 PANELS = (
     Panel(
         LOSSES,
         "Generator and discriminator loss",
         series="Network",
-        help="Losses of the newest step: generator, then discriminator. In nats where they are cross-entropies.",
+        help=(
+            "Losses of the newest step: generator, then discriminator. In nats where they are"
+            " cross-entropies."
+        ),
     ),
     Panel(
         SCORES,

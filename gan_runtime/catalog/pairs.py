@@ -1,4 +1,7 @@
-"""What all pairs of a generator and a discriminator share: options, rules, and what they read. Their numbers: pair_numbers.py."""
+"""What all pairs of a generator and a discriminator share: options, rules, and what they read.
+
+Their numbers: pair_numbers.py.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,15 @@ class PairOptions(OptionRecord):
         "cross_entropy",
         label="Loss",
         choices=get_args(Loss),
-        help="'cross_entropy' is the usual one. 'hinge' stops pushing D beyond a margin. 'relativistic' compares each real "
-        "image with a generated one, as R3GAN does, with both penalties.",
-        source="Goodfellow et al. 2014; Lim and Ye 2017 (hinge); Huang et al. 2024, R3GAN (relativistic)",
+        help=(
+            "'cross_entropy' is the usual one. 'hinge' stops pushing D beyond a margin."
+            " 'relativistic' compares each real image with a generated one, as R3GAN does, with"
+            " both penalties."
+        ),
+        source=(
+            "Goodfellow et al. 2014; Lim and Ye 2017 (hinge); Huang et al. 2024, R3GAN"
+            " (relativistic)"
+        ),
         error="pick one of the listed losses.",
         phrase="{} loss",
     )
@@ -55,7 +64,10 @@ class PairOptions(OptionRecord):
         "non_saturating",
         label="Generator loss",
         choices=get_args(GeneratorLoss),
-        help="'non_saturating' is what DCGANs use; 'minimax' is the paper's equation, whose gradient fades while D is sure.",
+        help=(
+            "'non_saturating' is what DCGANs use; 'minimax' is the paper's equation, whose gradient"
+            " fades while D is sure."
+        ),
         source="Goodfellow et al. 2014; paper, equations 3 to 5",
         error="pick one of the listed losses.",
         phrase="{} loss",
@@ -65,7 +77,10 @@ class PairOptions(OptionRecord):
         "together",
         label="Updates",
         choices=get_args(Updates),
-        help="'together' updates both networks from one forward pass; 'in_turn' updates D first, then G against the new D.",
+        help=(
+            "'together' updates both networks from one forward pass; 'in_turn' updates D first,"
+            " then G against the new D."
+        ),
         source="TensorFlow DCGAN tutorial (together); paper, equations 4 and 5 (in turn)",
         error="pick one of the listed orders.",
     )
@@ -75,7 +90,10 @@ class PairOptions(OptionRecord):
         unit="per generator step",
         ge=1,
         le=10,
-        help="How often D is updated before each update of G, each time on other real images, so an epoch has fewer steps.",
+        help=(
+            "How often D is updated before each update of G, each time on other real images, so an"
+            " epoch has fewer steps."
+        ),
         source="Goodfellow et al. 2014, algorithm 1: k",
         error="use a whole number from 1 to 10.",
         phrase="{} steps of D",
@@ -97,7 +115,10 @@ class PairOptions(OptionRecord):
         label="R1 penalty",
         ge=0,
         le=1000.0,
-        help="Weight gamma of the penalty on D's slope at real images. 0 leaves it out; it costs about half a step more.",
+        help=(
+            "Weight gamma of the penalty on D's slope at real images. 0 leaves it out; it costs"
+            " about half a step more."
+        ),
         source="Mescheder et al. 2018, equation 9: 10",
         error="use 0, or about 1 to 10.",
     )
@@ -106,7 +127,10 @@ class PairOptions(OptionRecord):
         label="R2 penalty",
         ge=0,
         le=1000.0,
-        help="Weight gamma of the penalty on D's slope at generated images. 0 leaves it out; it costs about half a step more.",
+        help=(
+            "Weight gamma of the penalty on D's slope at generated images. 0 leaves it out; it"
+            " costs about half a step more."
+        ),
         source="Mescheder et al. 2018, section 4.1; Huang et al. 2024, R3GAN: as R1",
         error="use 0, or the weight of R1.",
     )
@@ -116,7 +140,10 @@ class PairOptions(OptionRecord):
         unit="of their weights",
         ge=0,
         le=1,
-        help="Both penalties fall along a cosine from their weights to this share of them at the end of the training. 1: they stay.",
+        help=(
+            "Both penalties fall along a cosine from their weights to this share of them at the end"
+            " of the training. 1: they stay."
+        ),
         source="Huang et al. 2024, R3GAN: a tenth",
         error="use 1, or about 0.1.",
         needs=Above(("r1_weight", "r2_weight"), 0.0, "a penalty"),
@@ -126,13 +153,16 @@ class PairOptions(OptionRecord):
 GREY = (Picture("samples", "Generated images", "grey_grid", ("images",)),)
 
 
-def one_pass_has_one_discriminator_step(updates: str, discriminator_steps: int) -> FieldError | None:
+def one_pass_has_one_discriminator_step(
+    updates: str, discriminator_steps: int
+) -> FieldError | None:
     """Both networks are updated from one forward pass, so D cannot be updated more often."""
     if updates == "in_turn" or discriminator_steps == 1:
         return None
     return FieldError(
         "discriminator_steps",
-        f"discriminator_steps is {discriminator_steps}, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
+        f"discriminator_steps is {discriminator_steps}, but updates=together makes one: use"
+        " updates=in_turn, or discriminator_steps=1.",
     )
 
 
@@ -148,17 +178,21 @@ def cross_entropy_has_its_own_options(
         else ("label_smoothing", f"{label_smoothing:g}", "0")
     )
     return FieldError(
-        name, f"{name} is {value}, but loss={loss} has none: use {name}={use}, or loss=cross_entropy."
+        name,
+        f"{name} is {value}, but loss={loss} has none: use {name}={use}, or loss=cross_entropy.",
     )
 
 
-def a_schedule_needs_a_penalty(penalty_end: float, r1_weight: float, r2_weight: float) -> FieldError | None:
+def a_schedule_needs_a_penalty(
+    penalty_end: float, r1_weight: float, r2_weight: float
+) -> FieldError | None:
     """Nothing falls where nothing is."""
     if penalty_end == 1.0 or r1_weight > 0.0 or r2_weight > 0.0:
         return None
     return FieldError(
         "penalty_end",
-        f"penalty_end is {penalty_end:g}, but r1_weight and r2_weight are 0: set one of them, or penalty_end=1.",
+        f"penalty_end is {penalty_end:g}, but r1_weight and r2_weight are 0: set one of them, or"
+        " penalty_end=1.",
     )
 
 

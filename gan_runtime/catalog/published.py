@@ -1,4 +1,7 @@
-"""Speeds that the authors of a workload have published, for beside one's own. Nothing here was measured with this program."""
+"""Speeds that the authors of a workload have published, for beside one's own.
+
+Nothing here was measured with this program.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds of an epoch on so many devices of one kind, with `batch_size_per_replica` rows on each."""
+    """Seconds of an epoch on so many devices of one kind, with `batch_size_per_replica` rows
+    on each.
+    """
 
     system: str
     devices: int
@@ -17,8 +22,11 @@ class Speed:
 
 @dataclass(frozen=True)
 class PublishedSpeeds:
-    """`images`: rows of an epoch of these tables. `source`: who measured, and where it stands. `setting`: what of it is unlike a run of
-    this program, in a sentence."""
+    """`images`: rows of an epoch of these tables.
+
+    `source`: who measured, and where it stands. `setting`: what of it is unlike a run of this
+    program, in a sentence.
+    """
 
     source: str
     setting: str
@@ -32,7 +40,10 @@ class PublishedSpeeds:
 
 @dataclass(frozen=True)
 class PublishedScaling:
-    """How an epoch of a workload gets faster on more devices. `who`: in a legend; `title`: of its table; `source`: of the caption."""
+    """How an epoch of a workload gets faster on more devices.
+
+    `who`: in a legend; `title`: of its table; `source`: of the caption.
+    """
 
     who: str
     title: str
@@ -51,7 +62,10 @@ class TrainingTime:
 
 @dataclass(frozen=True)
 class PublishedTimes:
-    """Training times by device and batch size. `title`: of their table; `source`: of its caption; `setting`: how they were measured."""
+    """Training times by device and batch size.
+
+    `title`: of their table; `source`: of its caption; `setting`: how they were measured.
+    """
 
     title: str
     source: str
@@ -69,7 +83,10 @@ class PublishedTimes:
 
 @dataclass(frozen=True)
 class CompiledMachine:
-    """A machine for which an epoch is compiled. `topology`: the compiler's name of it; `system`: what `Speed` calls its devices."""
+    """A machine for which an epoch is compiled.
+
+    `topology`: the compiler's name of it; `system`: what `Speed` calls its devices.
+    """
 
     topology: str
     title: str
@@ -80,8 +97,8 @@ class CompiledMachine:
 class CompiledEpoch:
     """An epoch of which the cycles are counted, next to what its authors measured.
 
-    `what`: the setting in a sentence; `batch_per_core`, `cores`: how it was trained. `plain`, `own`: titles of the authors'
-    program and of this project's.
+    `what`: the setting in a sentence; `batch_per_core`, `cores`: how it was trained. `plain`,
+    `own`: titles of the authors' program and of this project's.
     """
 
     what: str
@@ -95,4 +112,6 @@ class CompiledEpoch:
     def measured(self, system: str) -> Speed:
         """What the authors measured on as many cores of a machine."""
         speeds = self.published.speeds
-        return next(speed for speed in speeds if (speed.system, speed.devices) == (system, self.cores))
+        return next(
+            speed for speed in speeds if (speed.system, speed.devices) == (system, self.cores)
+        )

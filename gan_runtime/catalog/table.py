@@ -1,7 +1,7 @@
 """A table of the catalog: rows of the project, and rows that other installed packages declare.
 
-A package declares a row by an entry point, which every process of the project finds: dashboard, command line, trainer and
-background job. In the pyproject.toml of such a package:
+A package declares a row by an entry point, which every process of the project finds: dashboard,
+command line, trainer and background job. In the pyproject.toml of such a package:
 
     [project.entry-points."gan_runtime.workloads"]
     my_gan = "my_package.entry:ENTRY"
@@ -27,10 +27,12 @@ log = logging.getLogger("gan_runtime")
 
 
 class Table(MutableMapping[str, Row]):
-    """Rows by name, the project's first. Those of packages are loaded when somebody first looks; no look loads a framework.
+    """Rows by name, the project's first.
 
-    `group`: of the entry points. `kind`: the class of a row. A row of a package that cannot be used is left out with a
-    warning in the log: it must not keep a person from all other runs.
+    Those of packages are loaded when somebody first looks; no look loads a framework.
+
+    `group`: of the entry points. `kind`: the class of a row. A row of a package that cannot be used
+    is left out with a warning in the log: it must not keep a person from all other runs.
     """
 
     def __init__(self, own: Mapping[str, Row], group: str, kind: type[Row]) -> None:
@@ -63,7 +65,9 @@ class Table(MutableMapping[str, Row]):
         with self._lock:
             if self._is_complete:
                 return
-            self._is_complete = True  # before the modules of packages are loaded, which may look themselves
+            self._is_complete = (
+                True  # before the modules of packages are loaded, which may look themselves
+            )
             for point in (*entry_points(group=self._group), *self._registered()):
                 try:
                     row = self._loaded(point)
@@ -82,7 +86,8 @@ class Table(MutableMapping[str, Row]):
         """Raises PackageError."""
         if not NAME.fullmatch(point.name):
             raise PackageError(
-                f"{quoted(point.name)} is no name: use up to 40 small letters, digits and '_', such as my_gan."
+                f"{quoted(point.name)} is no name: use up to 40 small letters, digits and '_', such"
+                " as my_gan."
             )
         try:
             row = point.load()
@@ -93,7 +98,8 @@ class Table(MutableMapping[str, Row]):
             ) from error
         if not isinstance(row, self._kind):
             raise PackageError(
-                f"{quoted(point.value)} is a {type(row).__name__}, but has to be a {self._kind.__name__}."
+                f"{quoted(point.value)} is a {type(row).__name__}, but has to be a"
+                f" {self._kind.__name__}."
             )
         return row
 
@@ -118,10 +124,14 @@ class Table(MutableMapping[str, Row]):
 
 
 def _make_importable(module: str) -> None:
-    """For child processes, which do not have what a notebook or a script has on its path: its folder."""
+    """For child processes, which do not have what a notebook or a script has on its path: its
+    folder.
+    """
     package = sys.modules[module.partition(".")[0]]
     place = next(iter(getattr(package, "__path__", ())), None) or package.__file__
     if place is None:  # a part of Python itself
         return
     paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*paths, str(Path(place).resolve().parent)]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        dict.fromkeys([*paths, str(Path(place).resolve().parent)])
+    )

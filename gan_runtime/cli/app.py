@@ -1,8 +1,11 @@
-"""The commands: each reads its options, asks one module, and prints. `python -m gan_runtime COMMAND --help`
+"""The commands: each reads its options, asks one module, and prints.
 
-Exit codes: 0 done; 1 a run that was followed failed or was lost; 2 something asked for is wrong, said in one sentence.
-Reading commands (runs, show, sql, export) build their answer in memory from the journals, so they work beside a dashboard
-and without a usable results.duckdb, and change nothing.
+`python -m gan_runtime COMMAND --help`
+
+Exit codes: 0 done; 1 a run that was followed failed or was lost; 2 something asked for is wrong,
+said in one sentence. Reading commands (runs, show, sql, export) build their answer in memory from
+the journals, so they work beside a dashboard and without a usable results.duckdb, and change
+nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +76,8 @@ def devices(home: HomeOption = None, as_json: JsonOption = False) -> None:  # no
     if as_json:
         return output.print_json(host.model_dump())
     output.say(
-        f"{host.cpu_model}, {host.cores} cores, {host.memory_bytes / 2**30:.0f} GiB; TensorFlow {host.tensorflow}"
+        f"{host.cpu_model}, {host.cores} cores, {host.memory_bytes / 2**30:.0f} GiB; TensorFlow"
+        f" {host.tensorflow}"
     )
     return output.answers().print(tables.devices(host))
 
@@ -86,7 +90,9 @@ def train(
     assignments: AssignmentsOption = None,
     spec_file: Annotated[
         Path | None,
-        typer.Option("--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json."),
+        typer.Option(
+            "--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json."
+        ),
     ] = None,
     start_from: StartFromOption = "",
     after: AfterOption = "",
@@ -109,39 +115,54 @@ def train(
             end = training.queue(chosen, spec, preset, queueing.wish(after, only_if_finished))
             report.show(end)
         else:
-            end = training.train(chosen, spec, preset, report, queueing.wish(after, only_if_finished))
+            end = training.train(
+                chosen, spec, preset, report, queueing.wish(after, only_if_finished)
+            )
     training.conclude(chosen, end, as_json)
 
 
 @app.command(epilog=SETTABLE)
 def study(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(QUESTIONS)}.")],
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(QUESTIONS)}.")
+    ],
     values: Annotated[
         str | None,
-        typer.Option(metavar="A,B,…", help="The values to compare. Default: those of the question."),
+        typer.Option(
+            metavar="A,B,…", help="The values to compare. Default: those of the question."
+        ),
     ] = None,
     repeats: Annotated[
         int,
         typer.Option(
             metavar="N",
-            help="Runs of each value, each with another seed. Two give an interval; more narrow it.",
+            help=(
+                "Runs of each value, each with another seed. Two give an interval; more narrow it."
+            ),
         ),
     ] = 1,
     preset: Annotated[
         str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")
     ] = "",
     assignments: AssignmentsOption = None,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="What the study is called in lists.")] = "",
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the study is called in lists.")
+    ] = "",
     detach: DetachOption = False,
     home: HomeOption = None,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Train several runs that differ in one thing, interleaved, and follow them. The Studies page shows what they say."""
+    """Train several runs that differ in one thing, interleaved, and follow them.
+
+    The Studies page shows what they say.
+    """
     chosen = Home.choose(home)
     base = nesting.overlaid(
         host_presets.values(preset) if preset else {}, presets.parse_assignments(assignments or [])
     )
-    design = StudyDesign.parse(question, base, None if values is None else values.split(","), repeats, title)
+    design = StudyDesign.parse(
+        question, base, None if values is None else values.split(","), repeats, title
+    )
     with training.choose(as_json) as report:
         if detach:
             ends = training.queue_study(chosen, design)
@@ -152,7 +173,8 @@ def study(
     states = [end.row.status for end in ends]
     if not as_json:
         output.say(
-            f"study {ends[0].row.study_id}: {', '.join(f'{states.count(one)} {one}' for one in dict.fromkeys(states))}."
+            f"study {ends[0].row.study_id}:"
+            f" {', '.join(f'{states.count(one)} {one}' for one in dict.fromkeys(states))}."
         )
     if {"failed", "lost"} & set(states):
         raise typer.Exit(1)
@@ -165,7 +187,9 @@ def resume(
     home: HomeOption = None,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Go on with a stopped, failed or lost run, if need be with other rates, and follow it as `train` does."""
+    """Go on with a stopped, failed or lost run, if need be with other rates, and follow it as
+    `train` does.
+    """
     chosen = Home.choose(home)
     with training.choose(as_json) as report:
         end = training.resume(chosen, run, presets.parse_assignments(assignments or []), report)
@@ -192,7 +216,10 @@ for name, alias in evaluating.aliases().items():
 
 @app.command()
 def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Make results.duckdb anew from the journals. Refused while a dashboard or a training is open."""
+    """Make results.duckdb anew from the journals.
+
+    Refused while a dashboard or a training is open.
+    """
     chosen = Home.choose(home)
     rebuilt = commands(chosen).rebuild()
     if as_json:
@@ -201,7 +228,9 @@ def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
         )
     output.say(f"{chosen.database} is made anew: {tables.counts(rebuilt.rows)}.")
     return (
-        output.say(f"the unusable old file is kept as {rebuilt.damaged.name}.") if rebuilt.damaged else None
+        output.say(f"the unusable old file is kept as {rebuilt.damaged.name}.")
+        if rebuilt.damaged
+        else None
     )
 
 
@@ -211,7 +240,10 @@ def serve(
     address: Annotated[
         str,
         typer.Option(
-            help="127.0.0.1 lets only this machine in; with 0.0.0.0 everyone can look (docs/sharing.md)."
+            help=(
+                "127.0.0.1 lets only this machine in; with 0.0.0.0 everyone can look"
+                " (docs/sharing.md)."
+            )
         ),
     ] = "127.0.0.1",
     tls_cert: Annotated[
@@ -230,8 +262,12 @@ def operator_password(
     home: HomeOption = None,  # noqa: ARG001 (every command takes it; this one touches no home)
     as_json: JsonOption = False,
 ) -> None:
-    """Ask for a password for the operators of a shared dashboard, and print the lines for .streamlit/secrets.toml."""
-    password = typer.prompt("Operator password", hide_input=True, confirmation_prompt=True, err=True)
+    """Ask for a password for the operators of a shared dashboard, and print the lines for
+    .streamlit/secrets.toml.
+    """
+    password = typer.prompt(
+        "Operator password", hide_input=True, confirmation_prompt=True, err=True
+    )
     hashed = hash_of(password)
     if as_json:
         output.print_json({"password": hashed})

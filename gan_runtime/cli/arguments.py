@@ -22,7 +22,9 @@ from gan_runtime.spec import RunSpec
 COMMAND_LINE = operator("command line")
 
 
-def commands(home: Home, host: Callable[[], Host] = hosts.probe, actor: Actor = COMMAND_LINE) -> Commands:
+def commands(
+    home: Home, host: Callable[[], Host] = hosts.probe, actor: Actor = COMMAND_LINE
+) -> Commands:
     """Every change of a home, as the command line asks for it."""
     return Commands(home, actor, host)
 
@@ -36,7 +38,9 @@ def _of_workloads() -> Iterator[str]:
     records = {entry.options: "" for entry in catalog.WORKLOADS.values()}
     for record in records:
         theirs = [name for name, entry in catalog.WORKLOADS.items() if entry.options is record]
-        yield f"Options of {' and '.join(theirs)}: {_listed(options.of(record), options.of(record))}"
+        yield (
+            f"Options of {' and '.join(theirs)}: {_listed(options.of(record), options.of(record))}"
+        )
 
 
 _RATES = dict.fromkeys(rate for entry in catalog.WORKLOADS.values() for rate in entry.rates)
@@ -58,7 +62,10 @@ def _version(asked: bool) -> None:
 VersionOption = Annotated[
     bool,
     typer.Option(
-        "--version", callback=_version, is_eager=True, help="Print the version of this program, and end."
+        "--version",
+        callback=_version,
+        is_eager=True,
+        help="Print the version of this program, and end.",
     ),
 ]
 HomeOption = Annotated[
@@ -66,7 +73,10 @@ HomeOption = Annotated[
     typer.Option(
         "--home",
         metavar="DIR",
-        help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project (where the program is installed: ~/gan-dashboard).",
+        help=(
+            f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project (where"
+            " the program is installed: ~/gan-dashboard)."
+        ),
     ),
 ]
 JsonOption = Annotated[
@@ -76,7 +86,10 @@ JsonLinesOption = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Print JSON lines on stdout: one per change of state and finished epoch; the last is the end.",
+        help=(
+            "Print JSON lines on stdout: one per change of state and finished epoch; the last is"
+            " the end."
+        ),
     ),
 ]
 AssignmentsOption = Annotated[
@@ -92,8 +105,10 @@ StartFromOption = Annotated[
     typer.Option(
         "--from",
         metavar="RUN[:EPOCH]",
-        help="Begin with that run's weights, after its newest epoch or this one, where names and shapes fit. "
-        "Short for --set start_from=RUN[:EPOCH].",
+        help=(
+            "Begin with that run's weights, after its newest epoch or this one, where names and"
+            " shapes fit. Short for --set start_from=RUN[:EPOCH]."
+        ),
     ),
 ]
 DetachOption = Annotated[
@@ -111,10 +126,15 @@ OnlyIfFinishedOption = Annotated[
     bool,
     typer.Option(
         "--only-if-finished",
-        help="Not if the run before it was stopped, failed, lost or deleted; then this one keeps waiting.",
+        help=(
+            "Not if the run before it was stopped, failed, lost or deleted; then this one keeps"
+            " waiting."
+        ),
     ),
 ]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace files that are there already.")
+]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")
 ]

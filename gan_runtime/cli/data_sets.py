@@ -1,4 +1,7 @@
-"""`data list|prepare|show|remove`: the data sets of a home. `python -m gan_runtime data COMMAND --help`"""
+"""`data list|prepare|show|remove`: the data sets of a home.
+
+`python -m gan_runtime data COMMAND --help`
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,16 @@ from gan_runtime.spec import presets
 SETTABLE = "\n\n".join(
     f"Options for --set of {name}: "
     + "; ".join(
-        f"{option.name}: {option.allowed}" for option in preparations.options_of(known.options).values()
+        f"{option.name}: {option.allowed}"
+        for option in preparations.options_of(known.options).values()
     )
     for name, known in PREPARATIONS.items()
     if preparations.options_of(known.options)
 )
 MOST_LINES = 10  # of a table, after a preparation
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A data set; `data list` lists them.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="A data set; `data list` lists them.")
+]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -55,7 +61,9 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show one data set: rows, fields, labels; of a prepared one how it was made and what was left out."""
+    """Show one data set: rows, fields, labels; of a prepared one how it was made and what was
+    left out.
+    """
     chosen = Home.choose(home)
     at_hand = loading.availability(name, chosen)
     manifest = prepared.manifest(chosen, name) if prepared.is_there(chosen, name) else None
@@ -67,7 +75,9 @@ def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fals
         "at hand": "yes" if at_hand.ready else "no",
         "from": at_hand.note or at_hand.origin,
     }
-    output.answers().print(_pairs("data set", name, {**facts, **(_facts(manifest) if manifest else {})}))
+    output.answers().print(
+        _pairs("data set", name, {**facts, **(_facts(manifest) if manifest else {})})
+    )
     summary = loading.known(chosen)[name].preparation
     if summary:
         _say_summary(summary)
@@ -80,20 +90,27 @@ def prepare(
         str, typer.Argument(metavar="PREPARATION", help=f"One of: {', '.join(PREPARATIONS)}.")
     ],
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="PATH", help="A folder or a file, where one is needed.")
+        Path | None,
+        typer.Option("--from", metavar="PATH", help="A folder or a file, where one is needed."),
     ] = None,
-    name: Annotated[str, typer.Option("--as", metavar="NAME", help="What the new data set is called.")] = "",
+    name: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="What the new data set is called.")
+    ] = "",
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One option of the preparation; may be repeated."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="One option of the preparation; may be repeated."
+        ),
     ] = None,
     preview: Annotated[
-        bool, typer.Option("--preview", help="Only say what would be made and left out; store nothing.")
+        bool,
+        typer.Option("--preview", help="Only say what would be made and left out; store nothing."),
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a data set ready for runs, in a background job: convert files, simulate, or download a set.
+    """Make a data set ready for runs, in a background job: convert files, simulate, or download a
+    set.
 
     The Data page shows it too. Ctrl-C cancels it and leaves nothing half-made.
     """
@@ -128,10 +145,12 @@ def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fa
 
 
 def _prepared_by_a_job(home: Home, asked: Asked) -> Manifest | None:
-    """Waits for the job, which the Data page shows too; None for a set that the program does not keep itself.
+    """Waits for the job, which the Data page shows too; None for a set that the program does not
+    keep itself.
 
     Raises:
-        JobError: the job has failed; the message gives its reason. Others as `commands.prepare_data`.
+        JobError: the job has failed; the message gives its reason. Others as
+            `commands.prepare_data`.
     """
     source = asked.source.absolute() if asked.source is not None else None
     job = commands(home).prepare_data(asked.preparation, asked.name, source, asked.options)
@@ -142,12 +161,17 @@ def _prepared_by_a_job(home: Home, asked: Asked) -> Manifest | None:
 
 def in_words(fields: Fields) -> str:
     """What a row holds: "64 × 64 × 3 images, labels"."""
-    return ", ".join(f"{field.size} {name}" if field.shape else name for name, field in fields.items())
+    return ", ".join(
+        f"{field.size} {name}" if field.shape else name for name, field in fields.items()
+    )
 
 
 def _say_summary(summary: Summary, most: int | None = None) -> None:
     """Sentences, warnings and tables; of each table the first `most` rows."""
-    for sentence in (*summary.sentences(), *(f"Warning: {warning}" for warning in summary.warnings)):
+    for sentence in (
+        *summary.sentences(),
+        *(f"Warning: {warning}" for warning in summary.warnings),
+    ):
         output.say(sentence)
     output.answers().print(*_details(summary, most), sep="\n", end="")
 
@@ -184,13 +208,17 @@ def _facts(manifest: Manifest) -> dict[str, str]:
 def _details(summary: Summary, most: int | None = None) -> Iterator[Table]:
     """Rows of each class, and what was left out; each only where there is something to tell."""
     if summary.counts:
-        rows = [(name, f"{train:,}", f"{held:,}") for name, (train, held) in summary.by_split().items()]
+        rows = [
+            (name, f"{train:,}", f"{held:,}") for name, (train, held) in summary.by_split().items()
+        ]
         yield _cut(("class", "to train on", "held out"), rows, len(rows), most)
     if first := [(skip.name, skip.reason) for skip in summary.skipped.first]:
         yield _cut(("left out", "why"), first, sum(summary.skipped.counts.values()), most)
 
 
-def _cut(columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, most: int | None) -> Table:
+def _cut(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, most: int | None
+) -> Table:
     """The first rows, and how many more there are."""
     made = table(*columns)
     for row in rows[:most]:
@@ -208,7 +236,9 @@ def _pairs(first: str, second: str, pairs: dict[str, str]) -> Table:
 
 
 def _record(known: loading.KnownSet) -> dict[str, Any]:
-    fields = {name: {"shape": field.shape, "dtype": field.dtype} for name, field in known.fields.items()}
+    fields = {
+        name: {"shape": field.shape, "dtype": field.dtype} for name, field in known.fields.items()
+    }
     classes = next((list(field.classes) for field in known.fields.values() if field.classes), [])
     return {
         "data_set": known.name,
@@ -223,5 +253,7 @@ def _record(known: loading.KnownSet) -> dict[str, Any]:
 def _prepared(manifest: Manifest | None) -> dict[str, Any]:
     """For JSON; nothing for sets that come with the program."""
     return (
-        manifest.model_dump(mode="json", exclude={"format", "name", "fields", "shards"}) if manifest else {}
+        manifest.model_dump(mode="json", exclude={"format", "name", "fields", "shards"})
+        if manifest
+        else {}
     )

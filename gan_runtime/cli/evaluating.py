@@ -1,4 +1,5 @@
-"""`evaluate RUN [NAME]`, a command for each older name of an evaluation, and `generate`: what is asked of a trained run.
+"""`evaluate RUN [NAME]`, a command for each older name of an evaluation, and `generate`: what is
+asked of a trained run.
 
 Options of an evaluation come from its declaration.
 """
@@ -37,7 +38,9 @@ from gan_runtime.training.checkpoints import Which
 
 SETTABLE = "\n\n".join(
     f"Options for --set of {declared.name}: "
-    + "; ".join(f"{option.name}: {option.allowed}" for option in options.of(declared.options).values())
+    + "; ".join(
+        f"{option.name}: {option.allowed}" for option in options.of(declared.options).values()
+    )
     for declared in evaluations().values()
 )
 
@@ -46,14 +49,18 @@ def evaluate(
     run: RunArgument,
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="Which evaluation; without it those that apply are listed."),
+        typer.Argument(
+            metavar="NAME", help="Which evaluation; without it those that apply are listed."
+        ),
     ] = "",
     assignments: AssignmentsOption = None,
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Evaluate a trained run by one of its evaluations, and print what was found; or list those that apply to it."""
+    """Evaluate a trained run by one of its evaluations, and print what was found; or list
+    those that apply to it.
+    """
     chosen = Home.choose(home)
     if not name:
         return _listed(chosen, chosen.run_dir(run), as_json)
@@ -81,19 +88,30 @@ def _listed(home: Home, run: RunDir, as_json: bool) -> None:
     for each, why in known:
         table.add_row(each.name, each.title, ", ".join(options.of(each.options)), why)
     output.answers().print(table)
-    return output.say(f"Make one: `{command_line()} evaluate {run.run_id} {known[0][0].name}{home.flag}`")
+    return output.say(
+        f"Make one: `{command_line()} evaluate {run.run_id} {known[0][0].name}{home.flag}`"
+    )
 
 
 def make(
-    home: Home, run_id: str, asked: Evaluation, given: Mapping[str, Any], overwrite: bool, as_json: bool
+    home: Home,
+    run_id: str,
+    asked: Evaluation,
+    given: Mapping[str, Any],
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
-    """Asks for the job, waits for its end, copies the files that were asked for, and prints what was found.
+    """Asks for the job, waits for its end, copies the files that were asked for, and prints what
+    was found.
 
     Raises:
-        TargetError, ExportError: nothing may be written to a file that was named; then nothing is asked for.
+        TargetError, ExportError: nothing may be written to a file that was named; then nothing is
+        asked for.
         JobError: the job has failed. Others as `Commands.evaluate`.
     """
-    files = {name: Path(given[name]) for name in asked.files if _is_path(asked, name, given.get(name))}
+    files = {
+        name: Path(given[name]) for name in asked.files if _is_path(asked, name, given.get(name))
+    }
     for path in files.values():
         with _blamed(path):
             output_files.check([path], overwrite)
@@ -133,12 +151,20 @@ def _blamed(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ExportError(f"{path} cannot be written ({error.strerror}): choose another place.") from None
+        raise ExportError(
+            f"{path} cannot be written ({error.strerror}): choose another place."
+        ) from None
 
 
 def aliases() -> dict[str, Callable[..., None]]:
-    """A command for each older name of an evaluation: `surface RUN --size 21` for `evaluate RUN loss_surface --set size=21`."""
-    return {name: _alias(declared, name) for declared in evaluations().values() for name in declared.aliases}
+    """A command for each older name of an evaluation: `surface RUN --size 21` for `evaluate
+    RUN loss_surface --set size=21`.
+    """
+    return {
+        name: _alias(declared, name)
+        for declared in evaluations().values()
+        for name in declared.aliases
+    }
 
 
 def _alias(declared: Evaluation, name: str) -> Callable[..., None]:
@@ -147,7 +173,9 @@ def _alias(declared: Evaluation, name: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
         values = {option: given[option] for option in known if given[option] not in (None, [])}
         overwrite = given.get("overwrite", False)
-        make(Home.choose(given["home"]), given["run"], declared, values, overwrite, given["as_json"])
+        make(
+            Home.choose(given["home"]), given["run"], declared, values, overwrite, given["as_json"]
+        )
 
     annotations: dict[str, Any] = {"run": RunArgument}
     annotations |= {option.name: _annotation(option, declared) for option in known.values()}
@@ -160,7 +188,10 @@ def _alias(declared: Evaluation, name: str) -> Callable[..., None]:
         )
         for each, annotation in annotations.items()
     ]
-    command.__name__, command.__doc__ = name, f"{declared.summary} As `evaluate RUN {declared.name}`."
+    command.__name__, command.__doc__ = (
+        name,
+        f"{declared.summary} As `evaluate RUN {declared.name}`.",
+    )
     command.__annotations__ = annotations
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command
@@ -174,7 +205,9 @@ def _annotation(option: Option, declared: Evaluation) -> Any:
         return Annotated[Path | None, typer.Option(flag, metavar="FILE", help=option.help)]
     if get_origin(field) is tuple:  # several values: --way naive --way whole
         many = f"{option.help} May be given again."
-        return Annotated[list[str] | None, typer.Option(flag.removesuffix("s"), metavar="NAME", help=many)]
+        return Annotated[
+            list[str] | None, typer.Option(flag.removesuffix("s"), metavar="NAME", help=many)
+        ]
     if option.choices:
         return Annotated[Literal[option.choices] | None, typer.Option(flag, help=option.help)]  # type: ignore[valid-type]
     kind: Any = int if option.kind is str and option.minimum is not None else option.kind
@@ -188,21 +221,34 @@ def generate(
     run: RunArgument,
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="A .png for one picture of all, or a .npz for NumPy arrays."),
+        typer.Option(
+            metavar="FILE", help="A .png for one picture of all, or a .npz for NumPy arrays."
+        ),
     ],
-    count: Annotated[int, typer.Option(metavar="N", help=f"How many: 1 to {MOST_IMAGES}.")] = Wanted.count,
+    count: Annotated[
+        int, typer.Option(metavar="N", help=f"How many: 1 to {MOST_IMAGES}.")
+    ] = Wanted.count,
     label: Annotated[
-        str, typer.Option("--class", metavar="NAME", help="Of this class alone, where the run has classes.")
+        str,
+        typer.Option(
+            "--class", metavar="NAME", help="Of this class alone, where the run has classes."
+        ),
     ] = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same images.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="The same seed gives the same images.")
+    ] = 0,
     checkpoint: Annotated[
-        Which, typer.Option(help="'best': of the epoch whose images were hardest to tell from real ones.")
+        Which,
+        typer.Option(help="'best': of the epoch whose images were hardest to tell from real ones."),
     ] = "newest",
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make more images with a trained run, from one of its checkpoints. Ctrl-C leaves nothing half-made."""
+    """Make more images with a trained run, from one of its checkpoints.
+
+    Ctrl-C leaves nothing half-made.
+    """
     wanted = Wanted(run, count, seed, label, checkpoint)
     result = made(Home.choose(home), wanted, out, overwrite)
     if as_json:
@@ -210,7 +256,8 @@ def generate(
     for warning in result["warnings"]:
         output.note(warning)
     return output.say(
-        f"{out} holds {count} images of {run}, by its {checkpoint} checkpoint (after step {result['step']:,})."
+        f"{out} holds {count} images of {run}, by its {checkpoint} checkpoint (after step"
+        f" {result['step']:,})."
     )
 
 
@@ -232,5 +279,7 @@ def made(home: Home, wanted: Wanted, out: Path, overwrite: bool) -> dict[str, An
         with output_files.whole_file(out, overwrite) as aside:
             shutil.copyfile(job.results / FILES[out.suffix.lower()], aside)
     except OSError as error:
-        raise ExportError(f"{out} cannot be written ({error.strerror}): choose another place.") from None
+        raise ExportError(
+            f"{out} cannot be written ({error.strerror}): choose another place."
+        ) from None
     return result

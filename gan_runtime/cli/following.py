@@ -1,4 +1,5 @@
-"""Following a run or a job that another process does, whoever supervises it, and what Ctrl-C means meanwhile.
+"""Following a run or a job that another process does, whoever supervises it, and what Ctrl-C means
+meanwhile.
 
 A run is followed from its own journals, a job from its folder.
 """
@@ -44,10 +45,16 @@ class Snapshot:
     @property
     def epochs_done(self) -> int:
         """Whole passes over the data; 0 before the first step."""
-        return self.progress.step // self.progress.steps_per_epoch if self.progress.steps_per_epoch else 0
+        return (
+            self.progress.step // self.progress.steps_per_epoch
+            if self.progress.steps_per_epoch
+            else 0
+        )
 
     def as_dict(self) -> dict[str, Any]:
-        """What `train --json` prints: state, place and rate (None before the first numbers), and the newest metrics."""
+        """What `train --json` prints: state, place and rate (None before the first numbers),
+        and the newest metrics.
+        """
         row, progress = self.row, self.progress
         return {
             "run_id": row.run_id,
@@ -82,16 +89,22 @@ class Follower:
         self._home.run_dir(self._run.run_id)
         self._ingestor.catch_up_run(self._run)
         return Snapshot(
-            queries.run(self._store, self._run.run_id), queries.progress(self._store, self._run.run_id)
+            queries.run(self._store, self._run.run_id),
+            queries.progress(self._store, self._run.run_id),
         )
 
     def since(self, before: Snapshot | None) -> list[Snapshot]:
-        """Each state that the run came to after `before`, in order; the last as it is now. None: each of its newest attempt.
+        """Each state that the run came to after `before`, in order; the last as it is now.
 
-        A state that came and went between two looks is told with the place and the numbers of the look before. Raises as `now`.
+        None: each of its newest attempt.
+
+        A state that came and went between two looks is told with the place and the numbers of the
+        look before. Raises as `now`.
         """
         newest = self.now()
-        reached = (before.row.attempt, STAGES[before.row.status]) if before else (newest.row.attempt, -1)
+        reached = (
+            (before.row.attempt, STAGES[before.row.status]) if before else (newest.row.attempt, -1)
+        )
         progress = (before or newest).progress
         *past, _ = queries.states(self._store, self._run.run_id)
         passed = [state for state in past if (state.attempt, STAGES[state.status]) > reached]
@@ -105,7 +118,8 @@ def look(home: Home, run: RunDir) -> Snapshot:
 
 
 def follow(home: Home, run: RunDir) -> Iterator[Snapshot]:
-    """Each state of the run's newest attempt, then the run as it is now, again and again, the last time when it has ended.
+    """Each state of the run's newest attempt, then the run as it is now, again and again, the last
+    time when it has ended.
 
     Raises as `Follower.now`.
     """
@@ -132,7 +146,9 @@ def one_line() -> Iterator[contract.Progress]:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     columns = (BarColumn(), TextColumn("{task.description}", markup=False))
     try:
-        with ProgressBar(*columns, console=console, transient=True, disable=not console.is_terminal) as line:
+        with ProgressBar(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        ) as line:
             task = line.add_task("")
 
             def progress(done: int, total: int, sentence: str) -> None:
@@ -146,7 +162,9 @@ def one_line() -> Iterator[contract.Progress]:
 
 
 def followed(home: Home, job: JobDir, tell: contract.Progress) -> JobLook:
-    """Tells how far a job is until it has ended, and returns how. Ctrl-C and SIGTERM cancel it; a second Ctrl-C leaves it alone.
+    """Tells how far a job is until it has ended, and returns how.
+
+    Ctrl-C and SIGTERM cancel it; a second Ctrl-C leaves it alone.
 
     Raises:
         JobError: its folder is gone.
@@ -187,7 +205,10 @@ def _cancelled() -> typer.Exit:
 
 
 class StopWish:
-    """Turns Ctrl-C and SIGTERM into a wish that the follower reads. A second Ctrl-C ends this program at once."""
+    """Turns Ctrl-C and SIGTERM into a wish that the follower reads.
+
+    A second Ctrl-C ends this program at once.
+    """
 
     def __init__(self) -> None:
         self.is_made = False

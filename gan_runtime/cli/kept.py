@@ -1,4 +1,6 @@
-"""`delete`, `bin`, `restore`, `space`, `mark`, `best`: what is kept of runs, under which marks, and what takes how much space."""
+"""`delete`, `bin`, `restore`, `space`, `mark`, `best`: what is kept of runs, under which
+marks, and what takes how much space.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from gan_runtime.training import trained
 
 
 def delete(
-    run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")],
+    run: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")
+    ],
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -32,12 +36,15 @@ def delete(
     if as_json:
         return output.print_json({"deleted": keys, "days": runs_bin.DAYS})
     return output.say(
-        f"{len(keys)} run(s) in the bin for {runs_bin.DAYS} days: `{command_line()} restore {keys[0]}{chosen.flag}` brings one back."
+        f"{len(keys)} run(s) in the bin for {runs_bin.DAYS} days: `{command_line()} restore"
+        f" {keys[0]}{chosen.flag}` brings one back."
     )
 
 
 def bin_(
-    empty: Annotated[bool, typer.Option("--empty", help="Remove all that is in it for good, now.")] = False,
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Remove all that is in it for good, now.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -49,7 +56,9 @@ def bin_(
         if binned and not yes:
             size = sum(run.size_bytes or 0 for run in binned)
             typer.confirm(
-                f"Remove {len(binned)} run(s), {size / 1e6:,.0f} MB, for good?", abort=True, err=True
+                f"Remove {len(binned)} run(s), {size / 1e6:,.0f} MB, for good?",
+                abort=True,
+                err=True,
             )
         commands(chosen).remove_for_good([run.key for run in binned])
         if as_json:
@@ -87,7 +96,9 @@ def restore(
 
 
 def space(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show what takes how much space: each run, the largest first, data sets, jobs, the database, caches, the bin; and what is left."""
+    """Show what takes how much space: each run, the largest first, data sets, jobs, the
+    database, caches, the bin; and what is left.
+    """
     chosen = Home.choose(home).prepare()
     found = DiskUsage(chosen).space()
     if as_json:
@@ -113,15 +124,19 @@ def space(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def mark(
-    run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")],
+    run: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")
+    ],
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="Add it; may be repeated.")
     ] = None,
     untag: Annotated[
-        list[str] | None, typer.Option("--untag", metavar="TAG", help="Take it away; may be repeated.")
+        list[str] | None,
+        typer.Option("--untag", metavar="TAG", help="Take it away; may be repeated."),
     ] = None,
     note: Annotated[
-        str | None, typer.Option("--note", metavar="TEXT", help="Takes the place of the note; '' removes it.")
+        str | None,
+        typer.Option("--note", metavar="TEXT", help="Takes the place of the note; '' removes it."),
     ] = None,
     pin: Annotated[
         bool | None, typer.Option("--pin/--unpin", help="First in lists, and not to be deleted.")
@@ -151,14 +166,18 @@ def best(
     run: RunArgument,
     by: Annotated[
         str,
-        typer.Option(metavar="METRIC", help="Make the best checkpoint of the epoch in which this is lowest."),
+        typer.Option(
+            metavar="METRIC", help="Make the best checkpoint of the epoch in which this is lowest."
+        ),
     ] = "",
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the best epoch of a run by each number that measures quality, or with --by choose its best checkpoint anew.
+    """Tell the best epoch of a run by each number that measures quality, or with --by choose its
+    best checkpoint anew.
 
-    It needs weight_snapshots=yes; numbers of a job, such as those of `evaluate RUN`, count as soon as they are there.
+    It needs weight_snapshots=yes; numbers of a job, such as those of `evaluate RUN`, count as soon
+    as they are there.
     """
     folder = Home.choose(home).run_dir(run)
     store = ingest.store_of(Home.choose(home), [folder])
@@ -188,11 +207,17 @@ def best(
 
 def _hint(run: str, there: list[str]) -> str:
     if not there:
-        return f"{run} has fewer than two epochs with kept weights and such a number: train with weight_snapshots=yes."
+        return (
+            f"{run} has fewer than two epochs with kept weights and such a number: train with"
+            " weight_snapshots=yes."
+        )
     return f"Choose one: `{command_line()} best {run} --by {there[-1]}`"
 
 
 def _unknown(by: str, there: list[str]) -> str:
     if not there:
-        return f"by is {quoted(by)}, but no number of quality is known of two epochs whose weights were kept: train with weight_snapshots=yes."
+        return (
+            f"by is {quoted(by)}, but no number of quality is known of two epochs whose weights"
+            " were kept: train with weight_snapshots=yes."
+        )
     return f"by is {quoted(by)}, but allowed is {', '.join(there)}: use one of them."

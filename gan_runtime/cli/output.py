@@ -1,7 +1,9 @@
 """Where the command line writes: answers to stdout, everything else (progress, errors) to stderr.
 
-JSON knows no NaN: a number that is not finite becomes the text "NaN", "Infinity" or "-Infinity"; pictures become Base64.
-Names and reasons may come from other people: what would move the cursor, ring or turn text round is shown as \\x1b. What is refused is one sentence on stderr (`OneSentence`).
+JSON knows no NaN: a number that is not finite becomes the text "NaN", "Infinity" or "-Infinity";
+pictures become Base64. Names and reasons may come from other people: what would move the cursor,
+ring or turn text round is shown as \\x1b. What is refused is one sentence on stderr
+(`OneSentence`).
 """
 
 from __future__ import annotations
@@ -27,13 +29,18 @@ from gan_runtime.base.errors import GanRuntimeError, OutputError, quoted
 from gan_runtime.records.home import command_line, is_text
 
 PIPE_WIDTH = 200  # columns of a table that goes into a file or another program
-# Control characters but tab and line end, marks that turn the direction of text, and halves of characters.
-_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters but tab and line end, marks that turn the direction of text, and halves of
+# characters.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _NOT_FOR_JSON = re.compile("[\x7f-\x9f]")  # JSON escapes the others
 
 
 def prepare() -> None:
-    """Before anything is printed: streams that someone closed go nowhere, and no character is one too many for them."""
+    """Before anything is printed: streams that someone closed go nowhere, and no character is
+    one too many for them.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (as long as the process)
@@ -64,14 +71,19 @@ def visible(text: str) -> str:
 def answers() -> Console:
     """Writes to stdout; no markup, because reasons and SQL may hold brackets."""
     return _Visible(
-        width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False, highlight=False, emoji=False
+        width=None if sys.stdout.isatty() else PIPE_WIDTH,
+        markup=False,
+        highlight=False,
+        emoji=False,
     )
 
 
 def notes() -> Console:
     """Writes to stderr."""
     width = None if sys.stderr.isatty() else PIPE_WIDTH
-    return _Visible(width=width, stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    return _Visible(
+        width=width, stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True
+    )
 
 
 def say(sentence: str) -> None:
@@ -80,7 +92,10 @@ def say(sentence: str) -> None:
 
 
 def note(sentence: str) -> None:
-    """One sentence beside the answer, in one line however long. Nobody is told when stderr takes nothing either."""
+    """One sentence beside the answer, in one line however long.
+
+    Nobody is told when stderr takes nothing either.
+    """
     with contextlib.suppress(OutputError):
         notes().print(sentence, soft_wrap=True)
 
@@ -104,11 +119,16 @@ def _lost(stream: Any, error: OSError) -> OutputError:
     """What is left in the stream goes nowhere, so that Python does not try again at its end."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    return OutputError(f"the answer cannot be written ({error.strerror}): look after where the output goes.")
+    return OutputError(
+        f"the answer cannot be written ({error.strerror}): look after where the output goes."
+    )
 
 
 def plain(value: Any) -> Any:
-    """`value` in what JSON has: objects, lists, text, numbers, true, false, null. Times in ISO 8601."""
+    """`value` in what JSON has: objects, lists, text, numbers, true, false, null.
+
+    Times in ISO 8601.
+    """
     match value:
         case dict():
             return {str(key): plain(item) for key, item in value.items()}
@@ -134,7 +154,10 @@ MOST_CHARACTERS = 200
 
 
 class OneSentence(TyperGroup):
-    """Shows an error that a person can cause as its sentence instead of a traceback or a box. Exit code 2."""
+    """Shows an error that a person can cause as its sentence instead of a traceback or a box.
+
+    Exit code 2.
+    """
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """As usual, with streams that take whatever is printed."""
@@ -142,7 +165,9 @@ class OneSentence(TyperGroup):
         return super().main(*args, **kwargs)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Words that cannot be written down, such as in journals and JSON, are refused before anything is done."""
+        """Words that cannot be written down, such as in journals and JSON, are refused before
+        anything is done.
+        """
         if odd := next((word for word in args if not is_text(word)), None):
             raise _refused(_no_text(odd))
         return list(super().parse_args(ctx, args))
@@ -164,11 +189,14 @@ class OneSentence(TyperGroup):
             raise _refused(str(error)) from None
         except MemoryError:
             raise _refused(
-                "there is too little memory for this: end other programs, or let this one have more (`ulimit -v`)."
+                "there is too little memory for this: end other programs, or let this one have more"
+                " (`ulimit -v`)."
             ) from None
         except TyperException as error:
             asked = getattr(error, "ctx", None)
-            raise _refused(_usage(error, _asked_for(asked) or ctx.invoked_subcommand or "")) from None
+            raise _refused(
+                _usage(error, _asked_for(asked) or ctx.invoked_subcommand or "")
+            ) from None
 
 
 def _refused(sentence: str) -> typer.Exit:
@@ -180,7 +208,10 @@ def _no_text(word: str) -> str:
     encoding = sys.getfilesystemencoding()
     if encoding == "utf-8":
         return f"{quoted(word)} is no UTF-8 text: rename the file or folder, or type it in UTF-8."
-    return f"{quoted(word)} is no text in the encoding of this terminal ({encoding}): set LC_ALL=C.UTF-8."
+    return (
+        f"{quoted(word)} is no text in the encoding of this terminal ({encoding}): set"
+        " LC_ALL=C.UTF-8."
+    )
 
 
 def _asked_for(ctx: Any) -> str:
@@ -194,9 +225,9 @@ def _asked_for(ctx: Any) -> str:
 
 def _usage(error: TyperException, command: str) -> str:
     """The parser's complaint in one sentence, and where to read on."""
-    text = re.sub(r"[.?] (?=[A-Z])(.)", lambda part: f", {part[1].lower()}", error.format_message()).rstrip(
-        ".?"
-    )
+    text = re.sub(
+        r"[.?] (?=[A-Z])(.)", lambda part: f", {part[1].lower()}", error.format_message()
+    ).rstrip(".?")
     text = (
         text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
     )  # it quotes what was given

@@ -1,4 +1,7 @@
-"""`queue [up|down|next|after]`: what waits, what has the devices of this host, and another order. `python -m gan_runtime queue --help`"""
+"""`queue [up|down|next|after]`: what waits, what has the devices of this host, and another order.
+
+`python -m gan_runtime queue --help`
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,13 @@ from rich.table import Table
 
 from gan_runtime import device_locks
 from gan_runtime.cli import output
-from gan_runtime.cli.arguments import HomeOption, JsonOption, OnlyIfFinishedOption, RunArgument, commands
+from gan_runtime.cli.arguments import (
+    HomeOption,
+    JsonOption,
+    OnlyIfFinishedOption,
+    RunArgument,
+    commands,
+)
 from gan_runtime.cli.following import clock
 from gan_runtime.cli.tables import table
 from gan_runtime.commands.queue import Way
@@ -27,7 +36,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.callback(invoke_without_command=True)
 def queue(context: typer.Context, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show what waits, in its order, and what has each device of this host, and for how long; or change the order."""
+    """Show what waits, in its order, and what has each device of this host, and for how long;
+    or change the order.
+    """
     if context.invoked_subcommand is None:
         _show(Home.choose(home), as_json)
 
@@ -60,7 +71,9 @@ def after(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a waiting run start in its turn, but not before OTHER has ended: finished, stopped, failed, lost or deleted."""
+    """Let a waiting run start in its turn, but not before OTHER has ended: finished, stopped,
+    failed, lost or deleted.
+    """
     chosen = Home.choose(home)
     commands(chosen).start_after([run], wish(other, only_if_finished))
     _show(chosen, as_json)
@@ -111,7 +124,12 @@ def _devices(found: list[Occupancy], home: Home) -> Table:
 
 
 def _waits(row: RunRow) -> dict[str, Any]:
-    return {"run_id": row.run_id, "name": row.name, "accelerator": row.accelerator, "note": row.note}
+    return {
+        "run_id": row.run_id,
+        "name": row.name,
+        "accelerator": row.accelerator,
+        "note": row.note,
+    }
 
 
 def _has(look: Occupancy) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""`runs`, `show`, `stop`, `sql`, `export`, `bundle`, `import`: the runs of a home, as tables and as files."""
+"""`runs`, `show`, `stop`, `sql`, `export`, `bundle`, `import`: the runs of a home, as tables
+and as files.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,15 @@ from gan_runtime.store import export as exporting
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.user_sql import Limits
 
-NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
+NO_RUNS = (
+    f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
+)
 
 
 def runs(
-    hidden: Annotated[bool, typer.Option("--hidden", help="Hidden runs too; JSON always has them.")] = False,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="Hidden runs too; JSON always has them.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,7 +49,9 @@ def runs(
     frame = queries.run_table(store)
     frame["bytes"] = [disk.used_bytes(chosen.runs / run_id) for run_id in frame["run_id"]]
     if as_json:
-        frame = frame.drop(columns="spec")  # `show --json` has the options, and not as text within JSON
+        frame = frame.drop(
+            columns="spec"
+        )  # `show --json` has the options, and not as text within JSON
         return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
     if frame.empty:
         return output.say(NO_RUNS)
@@ -69,7 +77,8 @@ def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False)
     if as_json:
         return output.print_json({"run_id": run, "status": status, "stop_requested": True})
     return output.say(
-        f"run {run} is asked to stop: it saves and ends after the steps now under way, or leaves the queue."
+        f"run {run} is asked to stop: it saves and ends after the steps now under way, or leaves"
+        " the queue."
     )
 
 
@@ -83,17 +92,24 @@ def sql(
     max_rows: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=10_000_000, help="How many rows are given; a note tells of more."
+            metavar="N",
+            min=1,
+            max=10_000_000,
+            help="How many rows are given; a note tells of more.",
         ),
     ] = Limits.rows,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer one SQL statement that reads, over the views of docs/schema.md. In JSON, columns of equal name are a, a_2, …"""
+    """Answer one SQL statement that reads, over the views of docs/schema.md.
+
+    In JSON, columns of equal name are a, a_2, …
+    """
     found = ingest.store_of(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
     if found.cut:
         output.note(
-            f"only the first {max_rows:,} rows are given: there are more, which --max-rows would give."
+            f"only the first {max_rows:,} rows are given: there are more, which --max-rows would"
+            " give."
         )
     if as_json:
         return output.print_json(found.records())
@@ -101,7 +117,9 @@ def sql(
 
 
 def export(
-    run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")],
+    run: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")
+    ],
     to: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if missing.")],
     form: Annotated[
         exporting.Format, typer.Option("--format", help="Of the tables; pictures are always PNG.")
@@ -121,19 +139,24 @@ def export(
 
 
 def bundle(
-    run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of ended runs; `runs` lists them.")],
+    run: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Ids of ended runs; `runs` lists them.")
+    ],
     to: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
     prefix: Annotated[
         str, typer.Option(metavar="TEXT", help="Comes before the ids of runs and studies.")
     ] = "",
     films: Annotated[
-        bool, typer.Option(help="With the films of iterations, some megabytes each, or without them.")
+        bool,
+        typer.Option(help="With the films of iterations, some megabytes each, or without them."),
     ] = True,
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write ended runs into one file to give away: options, numbers, images, films; no checkpoints, no names of hosts or folders."""
+    """Write ended runs into one file to give away: options, numbers, images, films; no
+    checkpoints, no names of hosts or folders.
+    """
     chosen = Home.choose(home)
     runs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
     size = bundles.pack(runs, to, prefix, overwrite, films)
@@ -143,11 +166,16 @@ def bundle(
 
 
 def import_(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A file made by `bundle`.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A file made by `bundle`.")
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Load the runs of a bundle; without FILE the example runs. An open dashboard shows them within a moment."""
+    """Load the runs of a bundle; without FILE the example runs.
+
+    An open dashboard shows them within a moment.
+    """
     files = bundles.examples() if file is None else [file]
     if not files:
         raise BundleError(
@@ -157,5 +185,7 @@ def import_(
     if as_json:
         return output.print_json({"runs": new})
     return output.say(
-        f"{len(new)} new run(s): {', '.join(new)}." if new else "all runs of the bundle are here already."
+        f"{len(new)} new run(s): {', '.join(new)}."
+        if new
+        else "all runs of the bundle are here already."
     )

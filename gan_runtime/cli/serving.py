@@ -1,4 +1,6 @@
-"""`serve`: looks at home and port first, so that what is wrong is one sentence, then becomes the dashboard's process."""
+"""`serve`: looks at home and port first, so that what is wrong is one sentence, then becomes
+the dashboard's process.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +34,29 @@ class Place:
 
     @property
     def url(self) -> str:
-        """What to open in a browser of this machine; an address that stands for all of them is none to open."""
+        """What to open in a browser of this machine; an address that stands for all of them
+        is none to open.
+        """
         return addresses.url(self.address, self.port, self.tls_cert is not None, wildcard=LOOPBACK)
 
     def options(self) -> list[str]:
         """Streamlit's."""
         words = ["--server.address", self.address, "--server.port", str(self.port)]
         if self.tls_cert and self.tls_key:
-            words += ["--server.sslCertFile", str(self.tls_cert), "--server.sslKeyFile", str(self.tls_key)]
+            words += [
+                "--server.sslCertFile",
+                str(self.tls_cert),
+                "--server.sslKeyFile",
+                str(self.tls_key),
+            ]
         return words
 
 
 def serve(home: Home, place: Place, as_json: bool) -> None:
-    """Tells where the dashboard is and who can reach it, then becomes it. Raises PortError, HomeError."""
+    """Tells where the dashboard is and who can reach it, then becomes it.
+
+    Raises PortError, HomeError.
+    """
     check_certificate(place)
     check_port(place.address, place.port)
     home.prepare()
@@ -70,8 +82,9 @@ def check_certificate(place: Place) -> None:
         )
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise PortError(
-            f"certificate {place.tls_cert} with key {place.tls_key} cannot be used ({getattr(error, 'strerror', None) or error}): "
-            "give a certificate in PEM and its key without a password."
+            f"certificate {place.tls_cert} with key {place.tls_key} cannot be used"
+            f" ({getattr(error, 'strerror', None) or error}): give a certificate in PEM and its key"
+            " without a password."
         ) from None
 
 
@@ -82,7 +95,9 @@ def _no_password() -> str:
 def check_port(address: str, port: int) -> None:
     """Raises PortError when nobody could listen there now."""
     try:
-        family, kind, protocol, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM
+        )[0]
         with socket.socket(family, kind, protocol) as listener:
             listener.setsockopt(
                 socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
@@ -92,8 +107,9 @@ def check_port(address: str, port: int) -> None:
     except (OSError, UnicodeError) as error:
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise PortError(
-                f"port {port} is in use, perhaps by a dashboard that is open already at {Place(address, port).url}: "
-                f"choose another with `make run PORT={port % 65_535 + 1}` or --port {port % 65_535 + 1}."
+                f"port {port} is in use, perhaps by a dashboard that is open already at"
+                f" {Place(address, port).url}: choose another with `make run"
+                f" PORT={port % 65_535 + 1}` or --port {port % 65_535 + 1}."
             ) from None
         raise PortError(
             f"address {address} with port {port} cannot be listened on "
@@ -103,18 +119,22 @@ def check_port(address: str, port: int) -> None:
 
 
 def danger(place: Place) -> str:
-    """What an address lets others do, and from where; empty for one that only this machine reaches."""
+    """What an address lets others do, and from where; empty for one that only this machine
+    reaches.
+    """
     address = place.address
     if is_loopback(address):
         return ""
     elsewhere = (
-        f" at {place.url.partition(':')[0]}://{platform.node()}:{place.port} or another name of this machine"
+        f" at {place.url.partition(':')[0]}://{platform.node()}:{place.port} or another name of"
+        " this machine"
         if is_wildcard(address)
         else ""
     )
     return (
-        f"Everyone who reaches this machine{elsewhere} can look at all runs. Pages change nothing until sign-in is set up "
-        f"(docs/sharing.md). With --address {LOOPBACK} nobody else sees them."
+        f"Everyone who reaches this machine{elsewhere} can look at all runs. Pages change nothing"
+        f" until sign-in is set up (docs/sharing.md). With --address {LOOPBACK} nobody else sees"
+        " them."
     )
 
 
@@ -122,7 +142,8 @@ def become_dashboard(home: Home, place: Place, stdout_to_stderr: bool) -> NoRetu
     """Replaces this process by Streamlit, so that Ctrl-C and signals reach it directly."""
     command = [sys.executable, "-m", "dashboard.frame.process", str(REPOSITORY / "app.py")]
     command += [*place.options(), "--server.headless", "true"]
-    # Its welcome would ask another host for this machine's address and print that; `serve` has told what to open.
+    # Its welcome would ask another host for this machine's address and print that; `serve` has told
+    # what to open.
     command += ["--logger.hideWelcomeMessage", "true"]
     sys.stdout.flush()
     if stdout_to_stderr:

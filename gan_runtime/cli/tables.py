@@ -1,4 +1,7 @@
-"""Answers of the command line as tables for people, and all that is said of one run. Times are UTC."""
+"""Answers of the command line as tables for people, and all that is said of one run.
+
+Times are UTC.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ def devices(host: Host) -> Table:
 
 
 def runs(frame: pd.DataFrame) -> Table:
-    """One row a run of `queries.run_table` and its `bytes`, with a column for each loss that its workloads declare."""
+    """One row a run of `queries.run_table` and its `bytes`, with a column for each loss that
+    its workloads declare.
+    """
     known = declared.together(frame["workload"])
     made = table(
         "run",
@@ -69,7 +74,10 @@ def runs(frame: pd.DataFrame) -> Table:
             _time(row["created_at"]),
             f"{row['bytes'] / 1e6:,.1f}",
             ", ".join(
-                [*(name for name in ("pinned", "hidden") if row[name]), *(f"#{tag}" for tag in row["tags"])]
+                [
+                    *(name for name in ("pinned", "hidden") if row[name]),
+                    *(f"#{tag}" for tag in row["tags"]),
+                ]
             ),
         )
     return made
@@ -83,16 +91,22 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
         "spec": record["spec"],
         "progress": {**progress, **record["progress"]["newest"]},
         "seconds per phase": record["phases"],
-        "peak memory": {name: size for name, size in (record["memory"] or {}).items() if size is not None},
+        "peak memory": {
+            name: size for name, size in (record["memory"] or {}).items() if size is not None
+        },
     }
     tables = [_pairs(title, pairs) for title, pairs in parts.items() if pairs]
     if record["profile"]:
         tables.append(_profile(record["profile"]))
     left_out = max(0, len(record["events"]) - MOST_EVENTS)
-    title = f"events ({left_out:,} earlier ones are left out: --json has all)" if left_out else "events"
+    title = (
+        f"events ({left_out:,} earlier ones are left out: --json has all)" if left_out else "events"
+    )
     events = table("at (UTC)", "attempt", "level", "kind", "message", title=title)
     for event in record["events"][left_out:]:
-        events.add_row(*(_cell(event[name]) for name in ("logged_at", "attempt", "level", "kind", "message")))
+        events.add_row(
+            *(_cell(event[name]) for name in ("logged_at", "attempt", "level", "kind", "message"))
+        )
     return [*tables, events]
 
 
@@ -152,7 +166,11 @@ def _cell(value: Any) -> str:
         case bytes():
             return f"({len(value):,} bytes)"
         case _:
-            return words if len(words := str(value)) <= MOST_LETTERS else f"{words[: MOST_LETTERS - 1]}…"
+            return (
+                words
+                if len(words := str(value)) <= MOST_LETTERS
+                else f"{words[: MOST_LETTERS - 1]}…"
+            )
 
 
 def _number(value: float) -> str:
@@ -168,8 +186,8 @@ def _time(moment: datetime) -> str:
 
 
 def of_run(store: Store, run_id: str) -> dict[str, Any]:
-    """Keys: run, spec, host (None before the first attempt), progress, phases (seconds), profile (largest share first),
-    memory (None before the first epoch) and events, oldest first.
+    """Keys: run, spec, host (None before the first attempt), progress, phases (seconds), profile
+    (largest share first), memory (None before the first epoch) and events, oldest first.
 
     Raises:
         UnknownRunError: no such run.

@@ -31,28 +31,47 @@ def tpu_check(
     ] = "paper",
     assignments: AssignmentsOption = None,
     sweep: Annotated[
-        bool, typer.Option(help="Also compile the other precision, the paper's batch sizes and fewer cores.")
+        bool,
+        typer.Option(
+            help="Also compile the other precision, the paper's batch sizes and fewer cores."
+        ),
     ] = True,
     frame: Annotated[
         bool,
         typer.Option(
             "--frame",
-            help="Instead of the training step, the way from one frame to the next, in tiles over all cores.",
+            help=(
+                "Instead of the training step, the way from one frame to the next, in tiles over"
+                " all cores."
+            ),
         ),
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile a run's training step for a TPU, without one, and say what it would take there. Exit code 1 if it is refused."""
-    values = nesting.overlaid(host_presets.values(preset), presets.parse_assignments(assignments or []))
+    """Compile a run's training step for a TPU, without one, and say what it would take there.
+
+    Exit code 1 if it is refused.
+    """
+    values = nesting.overlaid(
+        host_presets.values(preset), presets.parse_assignments(assignments or [])
+    )
     if not check(Home.choose(home), values, topology, sweep, as_json, "frame" if frame else "step"):
         raise typer.Exit(1)
 
 
 def check(
-    home: Home, values: dict[str, Any], topology: str, sweep: bool, as_json: bool, program: Program = "step"
+    home: Home,
+    values: dict[str, Any],
+    topology: str,
+    sweep: bool,
+    as_json: bool,
+    program: Program = "step",
 ) -> bool:
-    """Makes a check and prints it; whether the compiler took the run. Raises as `plan.make` and `commands.check_on_tpu`."""
+    """Makes a check and prints it; whether the compiler took the run.
+
+    Raises as `plan.make` and `commands.check_on_tpu`.
+    """
     plan = planning.make(values, topology, sweep, home, program)
     progress = follow(home, plan)
     if as_json:
@@ -63,7 +82,10 @@ def check(
 
 
 def follow(home: Home, plan: Plan) -> Progress:
-    """Runs a check to its end, telling on stderr what has come. Ctrl-C ends it. Raises as `commands.check_on_tpu`."""
+    """Runs a check to its end, telling on stderr what has come.
+
+    Ctrl-C ends it. Raises as `commands.check_on_tpu`.
+    """
     job, told = commands(home).check_on_tpu(plan), 0
 
     def now() -> Progress:
@@ -85,14 +107,19 @@ def _tell(progress: Progress, told: int, program: Program) -> int:
     for number, one in enumerate(progress.answers[told:], told + 1):
         what = f"{one.step_s * 1e3:.2f} ms a {program}" if one.compiled else "refused"
         output.note(
-            f"{number} of {progress.points}: {in_words(one, program)}: {what}, compiled in {one.compile_seconds:.0f} s"
+            f"{number} of {progress.points}: {in_words(one, program)}: {what}, compiled in"
+            f" {one.compile_seconds:.0f} s"
         )
     return len(progress.answers)
 
 
 def in_words(one: StepEstimate, program: Program = "step") -> str:
     """Which program it is: "batch 512 on 8 cores, mixed_bfloat16"; a frame has no batch."""
-    shared = one.point.shared if program == "step" else f"a frame on {one.point.shared.partition(' on ')[2]}"
+    shared = (
+        one.point.shared
+        if program == "step"
+        else f"a frame on {one.point.shared.partition(' on ')[2]}"
+    )
     return f"{shared}, {one.point.precision}"
 
 
@@ -101,7 +128,10 @@ def answer(plan: Plan, progress: Progress) -> list[Table | str]:
     first = progress.first
     if first is None:
         return []
-    title = f"{plan.topology.chip.title} ({plan.point.topology}), {in_words(first, plan.program)}: {report.ESTIMATE}"
+    title = (
+        f"{plan.topology.chip.title} ({plan.point.topology}), {in_words(first, plan.program)}:"
+        f" {report.ESTIMATE}"
+    )
     if not first.compiled:
         return [title, f"the compiler refuses it: {first.refused}"]
     predictions = _predictions(plan, progress) if plan.program == "step" else _frames(progress)
@@ -112,15 +142,25 @@ def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
     chip = plan.topology.chip
     found = table("figure", "value", title=title)
     host = (
-        f"NOT on the device: {', '.join(one.host_transfers)}" if one.host_transfers else "all on the device"
+        f"NOT on the device: {', '.join(one.host_transfers)}"
+        if one.host_transfers
+        else "all on the device"
     )
     rows: dict[str, Any] = {
         "operations": f"{one.operations}, {host}",
-        plan.program: f"{one.step_s * 1e3:.3f} ms ({one.cycles:,.0f} cycles at {chip.clock_hz / 1e9:.2f} GHz)",
-        "share of the peak rate": "unknown" if one.share_of_peak is None else f"{one.share_of_peak:.0%}",
-        "exchange": f"{one.exchange_bytes / 1e6:.1f} MB in {one.exchanges:.1f} a step, about {one.exchange_s * 1e3:.2f} ms"
-        f" ({report.EXCHANGE_ESTIMATE})",
-        "memory of a core": f"{one.memory.total / 1e6:.0f} MB of {chip.device_memory_bytes / 1e9:.1f} GB",
+        plan.program: (
+            f"{one.step_s * 1e3:.3f} ms ({one.cycles:,.0f} cycles at {chip.clock_hz / 1e9:.2f} GHz)"
+        ),
+        "share of the peak rate": (
+            "unknown" if one.share_of_peak is None else f"{one.share_of_peak:.0%}"
+        ),
+        "exchange": (
+            f"{one.exchange_bytes / 1e6:.1f} MB in {one.exchanges:.1f} a step, about"
+            f" {one.exchange_s * 1e3:.2f} ms ({report.EXCHANGE_ESTIMATE})"
+        ),
+        "memory of a core": (
+            f"{one.memory.total / 1e6:.0f} MB of {chip.device_memory_bytes / 1e9:.1f} GB"
+        ),
         "without an estimate": ", ".join(one.without_estimate) or "none",
     }
     for name, value in rows.items():
@@ -141,9 +181,15 @@ def _dearest(one: StepEstimate) -> Table:
 
 
 def _frames(progress: Progress) -> Table:
-    """Tiles of one frame over the cores of each program; what the host does meanwhile is not in it."""
+    """Tiles of one frame over the cores of each program; what the host does meanwhile is not
+    in it.
+    """
     found = table(
-        "cores", "precision", "ms a frame", "frames a second", title="without the host and transfers"
+        "cores",
+        "precision",
+        "ms a frame",
+        "frames a second",
+        title="without the host and transfers",
     )
     for one in progress.answers:
         rate = f"{1.0 / one.step_s:,.0f}" if one.compiled and one.step_s else "refused"
@@ -154,7 +200,10 @@ def _frames(progress: Progress) -> Table:
 def _predictions(plan: Plan, progress: Progress) -> Table:
     overhead = report.HOST_OVERHEAD_S * 1e3
     found = table(
-        "program", "ms a step", "s an epoch", title=f"assumed: {overhead:g} ms overhead for each host call"
+        "program",
+        "ms a step",
+        "s an epoch",
+        title=f"assumed: {overhead:g} ms overhead for each host call",
     )
     for one in progress.answers:
         steps = plan.steps_per_epoch(one.point)

@@ -1,4 +1,5 @@
-"""`train`, `study` and `resume`: queue runs, see to it that someone supervises them, and show them to their end.
+"""`train`, `study` and `resume`: queue runs, see to it that someone supervises them, and show them
+to their end.
 
 A run is shown as a bar in a terminal, lines in a pipe or log, and JSON lines for programs.
 """
@@ -66,7 +67,10 @@ class Supervision:
 
 
 def queue(home: Home, spec: RunSpec, preset: str, after: After | None = None) -> Snapshot:
-    """Queues the run and leaves it to whoever owns the home, now or later. Raises as `Commands.submit`."""
+    """Queues the run and leaves it to whoever owns the home, now or later.
+
+    Raises as `Commands.submit`.
+    """
     run = commands(home).submit(spec, preset, after)
     return look(home, run)
 
@@ -93,13 +97,19 @@ def train(
 
 
 def queue_study(home: Home, design: StudyDesign) -> list[Snapshot]:
-    """Queues all runs of a study and leaves them to whoever owns the home, now or later. Raises as `Commands.submit_study`."""
+    """Queues all runs of a study and leaves them to whoever owns the home, now or later.
+
+    Raises as `Commands.submit_study`.
+    """
     runs = commands(home).submit_study(design)
     return [look(home, run) for run in runs]
 
 
 def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapshot]:
-    """Queues all runs of a study and follows them one after another; returns how they ended. Raises as `train`."""
+    """Queues all runs of a study and follows them one after another; returns how they ended.
+
+    Raises as `train`.
+    """
     host = hosts.probe()
     for planned in design.runs:
         admit(planned.spec, host, home)
@@ -121,7 +131,8 @@ def resume(home: Home, run_id: str, changes: Mapping[str, Any], report: Report) 
     run = home.run_dir(run_id)
     with Supervision(home) as supervision, StopWish() as stop_wish:
         if supervision.runtime is not None:
-            supervision.runtime.refresh()  # a run whose trainer died while nobody looked is known as lost only now
+            # a run whose trainer died while nobody looked is known as lost only now
+            supervision.runtime.refresh()
         commands(home).resume(run_id, changes)
         return _to_the_end(home, run, supervision, stop_wish, report)
 
@@ -134,14 +145,19 @@ def _to_the_end(
     report: Report,
     waiting: Sequence[RunDir] = (),
 ) -> Snapshot:
-    """Follows a run. A wish to stop is also one of the runs that wait behind it: they go first, so that none starts meanwhile."""
+    """Follows a run.
+
+    A wish to stop is also one of the runs that wait behind it: they go first, so that none starts
+    meanwhile.
+    """
     asked, trouble = False, ""
     for snapshot in follow(home, run):
         report.show(snapshot)
         supervision.keep_up()
         if stop_wish.is_made and not asked:
             output.notes().print(
-                f"stopping {run.run_id}: it saves and ends after the steps now under way (Ctrl-C again leaves at once)"
+                f"stopping {run.run_id}: it saves and ends after the steps now under way (Ctrl-C"
+                " again leaves at once)"
             )
             for each in (*reversed(waiting), run):
                 with contextlib.suppress(RunStateError):  # it has ended by itself meanwhile
@@ -161,14 +177,18 @@ def _leave(runtime: Runtime) -> None:
         waiting = [row.run_id for row in queries.queue(runtime.store)]
         if waiting:
             output.notes().print(
-                f"{', '.join(waiting)} still waits: start a dashboard or another `train` to go on with the queue."
+                f"{', '.join(waiting)} still waits: start a dashboard or another `train` to go on"
+                " with the queue."
             )
     finally:
         runtime.close()
 
 
 def _open_if_free(home: Home) -> Runtime | None:
-    """A runtime of our own; None when another process owns the home. Raises StoreError when the store is unusable."""
+    """A runtime of our own; None when another process owns the home.
+
+    Raises StoreError when the store is unusable.
+    """
     try:
         runtime = Runtime.open(home)
     except HomeInUseError:
@@ -233,7 +253,10 @@ def choose(as_json: bool) -> Iterator[Report]:
 
 
 def conclude(home: Home, end: Snapshot, as_json: bool) -> None:
-    """How a followed run has ended, and what to do next. Raises typer.Exit with code 1 when it failed or was lost."""
+    """How a followed run has ended, and what to do next.
+
+    Raises typer.Exit with code 1 when it failed or was lost.
+    """
     row = end.row
     if row.status in ("failed", "lost"):
         output.note(f"run {row.run_id} is {row.status}: {row.note}")
@@ -246,7 +269,8 @@ def conclude(home: Home, end: Snapshot, as_json: bool) -> None:
         output.say(f"go on with: {command_line()} resume {row.run_id}{elsewhere}")
     if row.status == "queued" and not owner.is_owned(home):
         output.say(
-            "nobody trains in this home now: the run waits until a dashboard or another `train` is started."
+            "nobody trains in this home now: the run waits until a dashboard or another `train` is"
+            " started."
         )
 
 
@@ -261,7 +285,10 @@ def numbers(snapshot: Snapshot) -> str:
     if not progress.step:
         return ""
     known = declared.of(snapshot.row.workload)
-    losses = [f"{known.loss_name(loss)} {progress.newest.get(loss.name, nan):.3f}" for loss in known.losses]
+    losses = [
+        f"{known.loss_name(loss)} {progress.newest.get(loss.name, nan):.3f}"
+        for loss in known.losses
+    ]
     parts = [f"epoch {progress.epoch}/{snapshot.row.epochs}", *losses]
     if progress.images_per_s is not None:
         parts.append(f"{progress.images_per_s:,.0f} images/s")

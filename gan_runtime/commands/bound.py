@@ -1,4 +1,7 @@
-"""What every command shares: the home that it changes, and who asks. A viewer is refused before anything else."""
+"""What every command shares: the home that it changes, and who asks.
+
+A viewer is refused before anything else.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,12 @@ Answer = TypeVar("Answer")
 
 
 class Bound:
-    """Bound once to a home and an actor. `host`: what this host offers; only commands that queue runs ask.
+    """Bound once to a home and an actor.
 
-    `refresh`: called after each change, so that the owner of the home acts at once and a page shows the effect of its button;
+    `host`: what this host offers; only commands that queue runs ask.
+
+    `refresh`: called after each change, so that the owner of the home acts at once and a page shows
+    the effect of its button;
     `measure`: after one that takes or frees much space.
     """
 
@@ -44,19 +50,28 @@ Changing = TypeVar("Changing", bound=Bound)
 def change(
     method: Callable[Concatenate[Changing, Arguments], Answer],
 ) -> Callable[Concatenate[Changing, Arguments], Answer]:
-    """A command, which looks at its actor before it does anything else. Raises RoleError for a viewer.
+    """A command, which looks at its actor before it does anything else.
 
-    What the file system refuses is a HomeError, such as in a home that may only be read; of a run (`run_id`, `run_ids`) that
-    somebody else has deleted meanwhile it is an UnknownRunError.
+    Raises RoleError for a viewer.
+
+    What the file system refuses is a HomeError, such as in a home that may only be read; of a run
+    (`run_id`, `run_ids`) that somebody else has deleted meanwhile it is an UnknownRunError.
     """
-    takes_runs = next(iter(list(inspect.signature(method).parameters)[1:]), "") in ("run_id", "run_ids")
+    takes_runs = next(iter(list(inspect.signature(method).parameters)[1:]), "") in (
+        "run_id",
+        "run_ids",
+    )
 
     @functools.wraps(method)
-    def checked(bound: Changing, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+    def checked(
+        bound: Changing, /, *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Answer:
         actor = bound.actor
         if not actor.may_change:
             who = actor.person or "not signed in"
-            log.warning("%s is refused: a viewer of the %s asked (%s)", method.__name__, actor.name, who)
+            log.warning(
+                "%s is refused: a viewer of the %s asked (%s)", method.__name__, actor.name, who
+            )
             raise RoleError(actor.why_not)
         if actor.person:
             log.info("%s asks for %s", actor.person, method.__name__)
@@ -77,4 +92,6 @@ def change(
 def _check_there(home: Home, run_ids: Any, error: Exception) -> None:
     for run_id in [run_ids] if isinstance(run_ids, str) else run_ids:
         if not isinstance(error, UnknownRunError) and not (home.runs / run_id).exists():
-            raise UnknownRunError(f"run {run_id} is gone: somebody else has deleted it meanwhile.") from error
+            raise UnknownRunError(
+                f"run {run_id} is gone: somebody else has deleted it meanwhile."
+            ) from error

@@ -1,11 +1,13 @@
-"""Everything that a person may change: all changes go through `Commands`, bound once to a home and an actor.
+"""Everything that a person may change: all changes go through `Commands`, bound once to a home and
+an actor.
 
     Commands(home, operator("command line")).stop("quick-0007")
 
-Pages and command line call nothing else that changes something. Each request is a file or a journal line, so any process may
-make it: the owner of the home (dashboard or command line) sees it within a moment and acts. The actor's name is kept where the
-change itself is, or else in the log of the process. Each change refuses a viewer before it does anything (`bound.change`), so
-what a page shows or hides decides nothing.
+Pages and command line call nothing else that changes something. Each request is a file or a journal
+line, so any process may make it: the owner of the home (dashboard or command line) sees it within a
+moment and acts. The actor's name is kept where the change itself is, or else in the log of the
+process. Each change refuses a viewer before it does anything (`bound.change`), so what a page shows
+or hides decides nothing.
 """
 
 from __future__ import annotations

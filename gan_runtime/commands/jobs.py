@@ -31,7 +31,10 @@ class JobCommands(Bound):
 
     @change
     def request_job(self, name: str, options: Any) -> JobDir:
-        """Asks for a job. `options`: its record, or the values of one. Raises as `job_queue.request`."""
+        """Asks for a job.
+
+        `options`: its record, or the values of one. Raises as `job_queue.request`.
+        """
         return job_queue.request(self.home, name, options, self.actor.name)
 
     @change
@@ -41,7 +44,8 @@ class JobCommands(Bound):
 
     @change
     def check_on_tpu(self, plan: Plan, alone: bool = False) -> JobDir | None:
-        """Asks for a job that compiles those points of a plan that have no answer yet; None when all have one.
+        """Asks for a job that compiles those points of a plan that have no answer yet; None when
+        all have one.
 
         `alone`: ends earlier checks of the same actor. Compiling takes all cores for minutes.
 
@@ -55,11 +59,16 @@ class JobCommands(Bound):
                     job_queue.cancel(look.job, self.actor.name)
         if not check.unknown(self.home, plan):
             return None
-        return job_queue.request(self.home, check.CHECK, check.as_options(self.home, plan), self.actor.name)
+        return job_queue.request(
+            self.home, check.CHECK, check.as_options(self.home, plan), self.actor.name
+        )
 
     @change
     def cancel_job(self, job_id: str) -> None:
-        """Asks a waiting or running job to end. Raises JobError when there is none, or it has ended."""
+        """Asks a waiting or running job to end.
+
+        Raises JobError when there is none, or it has ended.
+        """
         job_queue.cancel(job_queue.job_dir(self.home, job_id), self.actor.name)
 
 
@@ -74,7 +83,10 @@ class DataCommands(Bound):
         source: Path | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> JobDir:
-        """Asks for a job that prepares the data set `name` from `source`. Raises as `data_jobs.request_preparation`."""
+        """Asks for a job that prepares the data set `name` from `source`.
+
+        Raises as `data_jobs.request_preparation`.
+        """
         asked = Asked(preparation, name, source, dict(options or {}))
         return data_jobs.request_preparation(self.home, asked, self.actor.name)
 
@@ -93,7 +105,8 @@ class DataCommands(Bound):
             status = _live_on(run, name)
             if status:
                 raise RunStateError(
-                    f"data set {name} is used by run {run.run_id}, which is {status}: stop it first."
+                    f"data set {name} is used by run {run.run_id}, which is {status}: stop it"
+                    " first."
                 )
         prepared.remove(self.home, name)
         log.info("data set %s is removed, as the %s asked", name, self.actor.name)
@@ -127,7 +140,8 @@ class DataCommands(Bound):
 
     @change
     def use_uploads(self, files: Sequence[Dropped]) -> Path:
-        """The one zip or HDF5 file, or a folder with all files: what a data set can be prepared from.
+        """The one zip or HDF5 file, or a folder with all files: what a data set can be prepared
+        from.
 
         Raises as `uploads.as_source`.
         """

@@ -20,7 +20,10 @@ from gan_runtime.training.alarms import first_not_finite
 
 log = logging.getLogger("gan_runtime")
 _ALLOWED = {
-    "tags": f"up to {MAX_TAGS} tags, each of up to 40 letters, digits, '.', '_', '-' and spaces between them",
+    "tags": (
+        f"up to {MAX_TAGS} tags, each of up to 40 letters, digits, '.', '_', '-' and spaces between"
+        " them"
+    ),
     "remark": f"up to {MAX_REMARK:,} characters that can be seen",
 }
 _NAMED = {"tags": "tags", "remark": "note"}
@@ -39,7 +42,8 @@ class KeepCommands(Bound):
         pinned: bool | None = None,
         hidden: bool | None = None,
     ) -> None:
-        """Changes what is not None, of each of the runs: `tags` are all of them, `remark` a note of some lines.
+        """Changes what is not None, of each of the runs: `tags` are all of them, `remark` a note of
+        some lines.
 
         A pinned run stands first and is not deleted; a hidden one is left out of lists.
 
@@ -50,7 +54,9 @@ class KeepCommands(Bound):
         wanted = None if tags is None else [tag.strip() for tag in tags]
         given = {"tags": wanted, "remark": remark}
         try:
-            record = Marked(tags=wanted, remark=remark, pinned=pinned, hidden=hidden, asker=self.actor.name)
+            record = Marked(
+                tags=wanted, remark=remark, pinned=pinned, hidden=hidden, asker=self.actor.name
+            )
         except ValidationError as error:
             name = str(error.errors()[0]["loc"][0])
             raise SpecError([_refused(name, given[name])]) from None
@@ -60,14 +66,17 @@ class KeepCommands(Bound):
 
     @change
     def keep_best(self, run_id: str, epoch: int, reason: str) -> None:
-        """Makes the weights that a run had after an epoch its best checkpoint, and says so in its events.
+        """Makes the weights that a run had after an epoch its best checkpoint, and says so in its
+        events.
 
-        The weights are those of the run's snapshots; all else that a checkpoint holds, such as the optimizers, is the newest
-        one's. A run that goes on later chooses its best checkpoint as it trains. `reason`: by which number, in words.
+        The weights are those of the run's snapshots; all else that a checkpoint holds, such as the
+        optimizers, is the newest one's. A run that goes on later chooses its best checkpoint as it
+        trains. `reason`: by which number, in words.
 
         Raises:
             RunStateError: it is training.
-            CheckpointError: it has no checkpoint, or no weights of that epoch, or those of its pictures are an average.
+            CheckpointError: it has no checkpoint, or no weights of that epoch, or those of its
+                pictures are an average.
             HomeError: there is no space for it; the best checkpoint stays as it was.
         """
         run = self.home.run_dir(run_id)
@@ -83,12 +92,15 @@ class KeepCommands(Bound):
         arrays = {**newest.arrays, **snapshots.load_one(run.snapshots, epoch)}
         if broken := first_not_finite(arrays):
             raise CheckpointError(
-                f"the weights of epoch {epoch} cannot be used: {broken} holds numbers too large for the half precision that "
-                "they are kept in: take another epoch."
+                f"the weights of epoch {epoch} cannot be used: {broken} holds numbers too large for"
+                " the half precision that they are kept in: take another epoch."
             )
-        checkpoints.keep_as_best(run.checkpoints, arrays, epoch * steps_per_epoch(run), newest.wall_s)
+        checkpoints.keep_as_best(
+            run.checkpoints, arrays, epoch * steps_per_epoch(run), newest.wall_s
+        )
         message = (
-            f"The best checkpoint is that of epoch {epoch} now, by {reason}, as the {self.actor.name} asked."
+            f"The best checkpoint is that of epoch {epoch} now, by {reason}, as the"
+            f" {self.actor.name} asked."
         )
         event = journal.Event(level="info", topic="checkpoint", message=message)
         journal.append(run.supervisor_journal, state.attempt, event)
@@ -96,7 +108,8 @@ class KeepCommands(Bound):
 
     @change
     def delete(self, run_id: str) -> str:
-        """Moves a run into the bin, from which it can be restored for 30 days; returns its key there.
+        """Moves a run into the bin, from which it can be restored for 30 days; returns its key
+        there.
 
         Raises:
             RunStateError: it is training, or pinned.
@@ -137,21 +150,27 @@ class KeepCommands(Bound):
         """
         for key in keys:
             bin.remove(self.home, key)
-            log.info("run %s is removed from the bin for good, as the %s asked", key, self.actor.name)
+            log.info(
+                "run %s is removed from the bin for good, as the %s asked", key, self.actor.name
+            )
         self.measure()
 
 
 def _refused(name: str, given: object) -> FieldError:
     return FieldError(
         _NAMED[name],
-        f"{_NAMED[name]} {'are' if name == 'tags' else 'is'} {quoted(given)}, but allowed are {_ALLOWED[name]}.",
+        f"{_NAMED[name]} {'are' if name == 'tags' else 'is'} {quoted(given)}, but allowed are"
+        f" {_ALLOWED[name]}.",
     )
 
 
 def _not_kept(run: RunDir, epoch: int, kept: list[int]) -> str:
     if kept:
-        return f"epoch is {epoch}, but run {run.run_id} has kept the weights of {snapshots.in_words(kept)}: use one of them."
+        return (
+            f"epoch is {epoch}, but run {run.run_id} has kept the weights of"
+            f" {snapshots.in_words(kept)}: use one of them."
+        )
     return (
-        f"run {run.run_id} has kept no weights of its epochs here: train with weight_snapshots=yes and samples_from=live; bundles "
-        "hold none."
+        f"run {run.run_id} has kept no weights of its epochs here: train with weight_snapshots=yes"
+        " and samples_from=live; bundles hold none."
     )

@@ -31,21 +31,26 @@ class QueueCommands(Bound):
     def move_in_queue(self, run_id: str, way: Way, items: Sequence[Sequence[str]]) -> None:
         """Moves what a run belongs to one place up or down, or to the front.
 
-        `items`: ids of what waits, as its actor sees it; the runs of an item stay together, such as those of a study.
+        `items`: ids of what waits, as its actor sees it; the runs of an item stay together, such as
+        those of a study.
 
-        Meant relative to the order as it is by now: of two people who move at the same time both are right. Runs that have
-        started meanwhile are left alone. Nothing happens at the end of the way.
+        Meant relative to the order as it is by now: of two people who move at the same time both
+        are right. Runs that have started meanwhile are left alone. Nothing happens at the end of
+        the way.
 
         Raises:
             RunStateError: the run does not wait.
         """
         moved = self.home.run_dir(run_id)
         with _alone(self.home):
-            waiting = _in_order([[RunDir(self.home.runs / each) for each in item] for item in items])
+            waiting = _in_order(
+                [[RunDir(self.home.runs / each) for each in item] for item in items]
+            )
             place = next((place for place, item in enumerate(waiting) if _has(item, moved)), None)
             if place is None:
                 raise RunStateError(
-                    f"run {run_id} is {latest_status(moved).status}: only a waiting run can be moved."
+                    f"run {run_id} is {latest_status(moved).status}: only a waiting run can be"
+                    " moved."
                 )
             to = {"up": max(0, place - 1), "down": min(len(waiting) - 1, place + 1), "next": 0}[way]
             order = [*waiting[:place], *waiting[place + 1 :]]
@@ -91,13 +96,20 @@ def _after(state: StatusChange, after: After | None, actor: str) -> StatusChange
 
 def waited_for(run: RunDir) -> After | None:
     """What a run was last told to wait for; None where it starts, or started, in its turn."""
-    wishes = [change for _, change in journal.statuses(run.supervisor_journal) if change.status == "queued"]
+    wishes = [
+        change
+        for _, change in journal.statuses(run.supervisor_journal)
+        if change.status == "queued"
+    ]
     return After(wishes[-1].after, wishes[-1].after_if) if wishes and wishes[-1].after else None
 
 
 def _in_order(items: Sequence[Sequence[RunDir]]) -> list[_Item]:
     """What still waits, by the places that it has now."""
-    read = [[(run, latest_status(run)) for run in item if run.supervisor_journal.exists()] for item in items]
+    read = [
+        [(run, latest_status(run)) for run in item if run.supervisor_journal.exists()]
+        for item in items
+    ]
     waiting = [[entry for entry in item if entry[1].status == "queued"] for item in read]
     for item in waiting:
         item.sort(key=_place)
@@ -113,8 +125,10 @@ def _has(item: _Item, run: RunDir) -> bool:
 
 
 def _write(order: _Item, actor: str) -> None:
-    """Deals out anew the places that these runs have, so that whoever joined the queue meanwhile stays behind them. From the back on:
-    whoever is killed here leaves two runs with one place, never a run without, and the next move parts them."""
+    """Deals out anew the places that these runs have, so that whoever joined the queue meanwhile
+    stays behind them. From the back on: whoever is killed here leaves two runs with one place,
+    never a run without, and the next move parts them.
+    """
     ranks = sorted(state.queue_rank or 0.0 for _, state in order)
     if len(set(ranks)) < len(ranks):
         ranks = [ranks[-1] - distance for distance in reversed(range(len(ranks)))]

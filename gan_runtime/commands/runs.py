@@ -50,7 +50,8 @@ class RunCommands(Bound):
 
     @change
     def submit_study(self, design: StudyDesign) -> list[RunDir]:
-        """Queues all runs of a study in their order; nothing is queued unless this host can train every one of them.
+        """Queues all runs of a study in their order; nothing is queued unless this host can train
+        every one of them.
 
         Raises as `submit`.
         """
@@ -78,7 +79,11 @@ class RunCommands(Bound):
         return queued
 
     def _queue(
-        self, admission: Admission, preset: str, study: StudyPlace | None, after: After | None = None
+        self,
+        admission: Admission,
+        preset: str,
+        study: StudyPlace | None,
+        after: After | None = None,
     ) -> RunDir:
         """`preset`: the name before the number, and with a preset what the run was made from."""
         spec, home = admission.spec, self.home
@@ -111,7 +116,9 @@ class RunCommands(Bound):
 
     @change
     def stop_all(self, run_ids: Sequence[str]) -> None:
-        """Asks those of the runs that wait or train to end: the last of the queue first, so that none starts meanwhile."""
+        """Asks those of the runs that wait or train to end: the last of the queue first, so
+        that none starts meanwhile.
+        """
         states = [(run, latest_status(run)) for run in map(self.home.run_dir, run_ids)]
         for run, state in sorted(
             states, key=lambda entry: (entry[1].status != "queued", -(entry[1].queue_rank or 0.0))
@@ -124,7 +131,8 @@ class RunCommands(Bound):
         status = latest_status(run).status
         if status in ENDED:
             raise RunStateError(
-                f"run {run.run_id} is {status} already: only a queued or training run can be stopped."
+                f"run {run.run_id} is {status} already: only a queued or training run can be"
+                " stopped."
             )
         run.request_stop(self.actor.name)
 
@@ -141,7 +149,9 @@ class RunCommands(Bound):
             RunStateError: none of them can go on; the message says why the first cannot.
         """
         runs = [self.home.run_dir(run_id) for run_id in run_ids]
-        refusals = {run: next_attempt.refusal(run) for run in runs if latest_status(run).status in CUT_SHORT}
+        refusals = {
+            run: next_attempt.refusal(run) for run in runs if latest_status(run).status in CUT_SHORT
+        }
         if refusals and all(refusals.values()):
             raise RunStateError(next(iter(refusals.values())))
         for run, why_not in refusals.items():
@@ -167,7 +177,10 @@ class RunCommands(Bound):
 
 
 def _waiting(spec: RunSpec, waits_for: str, after: After | None, rank: float) -> StatusChange:
-    """The first line of a run's life in the queue. The owner looks whether the run before it has ended already."""
+    """The first line of a run's life in the queue.
+
+    The owner looks whether the run before it has ended already.
+    """
     why = after.cause("queued") if after else None
     if waits_for:
         why = cause(Reason.WAITS_FOR_DATA, data_set=spec.dataset, percent=0)

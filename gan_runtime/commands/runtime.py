@@ -1,6 +1,8 @@
-"""The runtime of one home: store, ingestor and supervisor in the one process that owns results.duckdb.
+"""The runtime of one home: store, ingestor and supervisor in the one process that owns
+results.duckdb.
 
-The dashboard holds one for as long as it lives; the command line opens one for a training if nobody else does.
+The dashboard holds one for as long as it lives; the command line opens one for a training if nobody
+else does.
 """
 
 from __future__ import annotations
@@ -39,8 +41,10 @@ class Runtime:
         starter: Starter | None = None,
         url: str = "",
     ) -> Runtime:
-        """Becomes the owner of the home and goes on with its runs. `host_look`: one that has begun already; `starter`: of
-        trainers, by default processes on this host; `url`: where its pages are, for whoever wants the home as well.
+        """Becomes the owner of the home and goes on with its runs.
+
+        `host_look`: one that has begun already; `starter`: of trainers, by default processes on
+        this host; `url`: where its pages are, for whoever wants the home as well.
 
         Raises:
             HomeInUseError: another process is the owner; the message names it.
@@ -49,25 +53,36 @@ class Runtime:
         return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_look or HostLook())
 
     @classmethod
-    def view(cls, home: Home, why_not: GanRuntimeError, host_look: HostLook | None = None) -> Runtime:
-        """Looks at a home without owning it: all that its journals say, and no change. `why_not`: why it is not owned."""
+    def view(
+        cls, home: Home, why_not: GanRuntimeError, host_look: HostLook | None = None
+    ) -> Runtime:
+        """Looks at a home without owning it: all that its journals say, and no change.
+
+        `why_not`: why it is not owned.
+        """
         runtime = cls(ViewedHome.begin(home), host_look or HostLook())
         runtime.why_not_owned = why_not
         runtime.commands = runtime._commands(Actor(DASHBOARD, why_not=str(why_not)))
         return runtime
 
     def asked_by(self, actor: Actor) -> Runtime:
-        """The same runtime for somebody else: home, store and thread are shared, only `commands` are theirs."""
+        """The same runtime for somebody else: home, store and thread are shared, only
+        `commands` are theirs.
+        """
         other = copy.copy(self)
         other.commands = self._commands(actor)
         return other
 
     def _commands(self, actor: Actor) -> Commands:
-        return Commands(self.home, actor, self.host, self.refresh, self._open_home.housekeeping.look)
+        return Commands(
+            self.home, actor, self.host, self.refresh, self._open_home.housekeeping.look
+        )
 
     @property
     def trouble(self) -> str:
-        """Why the runtime could not act the last time, for the pages to show; empty when all is well."""
+        """Why the runtime could not act the last time, for the pages to show; empty when all
+        is well.
+        """
         return self._open_home.thread.trouble
 
     @property
@@ -90,7 +105,10 @@ class Runtime:
         self._open_home.end()
 
     def host(self) -> Host:
-        """What this host offers; waits some seconds for the first answer. Raises AcceleratorError."""
+        """What this host offers; waits some seconds for the first answer.
+
+        Raises AcceleratorError.
+        """
         return self.host_look.answer()
 
     @property
@@ -99,5 +117,7 @@ class Runtime:
         return self._open_home.housekeeping
 
     def refresh(self) -> None:
-        """Acts now instead of at the next tick, so that a page shows the effect of its own button."""
+        """Acts now instead of at the next tick, so that a page shows the effect of its own
+        button.
+        """
         self._open_home.thread.refresh()

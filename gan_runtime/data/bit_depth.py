@@ -1,4 +1,5 @@
-"""How many bits the 16-bit files of a set really use: scanners and cameras write 10, 12 or 14 bits into 16, which would come out nearly black.
+"""How many bits the 16-bit files of a set really use: scanners and cameras write 10, 12 or 14 bits
+into 16, which would come out nearly black.
 
 The brightest value of all of them decides, so that a dark picture among bright ones stays dark.
 """
@@ -20,7 +21,10 @@ AT_ONCE = 512  # files between two looks at whether somebody has cancelled
 
 
 def white_of(files: Source, progress: Progress) -> tuple[int, str]:
-    """The value of white in the 16-bit files, and a warning where it is not that of 16 bits. 16 bits where there are none."""
+    """The value of white in the 16-bit files, and a warning where it is not that of 16 bits.
+
+    16 bits where there are none.
+    """
     brightest = 0
     for number, name in enumerate(files.names):
         if number % AT_ONCE == 0:
@@ -32,8 +36,12 @@ def white_of(files: Source, progress: Progress) -> tuple[int, str]:
         return WHITE, ""
     white = next(white for white in WHITES if white >= brightest)
     bits = white.bit_length()
-    return white, (
-        f"No value of the 16-bit pictures is above {brightest:,}: they are read as {bits} bits, so that white is {white:,}."
+    return (
+        white,
+        (
+            f"No value of the 16-bit pictures is above {brightest:,}: they are read as {bits} bits,"
+            f" so that white is {white:,}."
+        ),
     )
 
 

@@ -22,8 +22,8 @@ Progress = Callable[
 class DataSet(Protocol):
     """Rows of one or more fields. `rows` of them are trained on; `held_out` others never are.
 
-    `origin`: where the rows came from, and of a prepared set what tells its content. `note`: anything the
-    person should know, such as a reduced number of rows; empty otherwise.
+    `origin`: where the rows came from, and of a prepared set what tells its content. `note`:
+    anything the person should know, such as a reduced number of rows; empty otherwise.
     """
 
     @property
@@ -49,10 +49,14 @@ class DataSet(Protocol):
         """All rows to train on, for the device; None when they are to be streamed by `read`."""
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """The rows to train on with these numbers, in their order: an array (count, …) of each field."""
+        """The rows to train on with these numbers, in their order: an array (count, …) of
+        each field.
+        """
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """At most `count` held-out rows from `first` on; rows to train on where the set holds none out."""
+        """At most `count` held-out rows from `first` on; rows to train on where the set holds
+        none out.
+        """
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,10 @@ class ArraySet:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a data set can be read right now. `images` is the number of rows a run would train on."""
+    """Whether a data set can be read right now.
+
+    `images` is the number of rows a run would train on.
+    """
 
     ready: bool
     images: int
@@ -100,7 +107,9 @@ class Availability:
 
 
 def picture_fields(images: Array, classes: tuple[str, ...] = ()) -> Fields:
-    """The fields of pictures uint8 (N, height, width, channels), with labels where there are classes."""
+    """The fields of pictures uint8 (N, height, width, channels), with labels where there are
+    classes.
+    """
     height, width, channels = images.shape[1:]
     labelled = {LABELS: labels(classes)} if classes else {}
     return {IMAGES: pictures(height, width, channels), **labelled}
@@ -116,8 +125,12 @@ def picture_set(
     note: str = "",
     kept_back: Arrays | None = None,
 ) -> ArraySet:
-    """A set of pictures uint8 (N, height, width, channels) in memory; `labels`: (N,) numbers of `classes`."""
-    arrays = {IMAGES: images} if labels is None else {IMAGES: images, LABELS: labels.astype(np.int32)}
+    """A set of pictures uint8 (N, height, width, channels) in memory; `labels`: (N,) numbers
+    of `classes`.
+    """
+    arrays = (
+        {IMAGES: images} if labels is None else {IMAGES: images, LABELS: labels.astype(np.int32)}
+    )
     fields = picture_fields(images, classes if labels is not None else ())
     return ArraySet(name, fields, arrays, origin, note, kept_back or {})
 
@@ -128,7 +141,10 @@ def _length(arrays: Arrays) -> int:
 
 @dataclass(frozen=True)
 class ChosenFields:
-    """See `contract.DataSet`. `whole`: the set with all its fields; `fields`: those that are read."""
+    """See `contract.DataSet`.
+
+    `whole`: the set with all its fields; `fields`: those that are read.
+    """
 
     whole: DataSet
     fields: Fields

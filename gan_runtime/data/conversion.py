@@ -27,7 +27,8 @@ class Target:
 
     `cropped`: the middle square is cut out; else the whole picture is fitted in.
 
-    `resample`: "nearest" mixes no colors, for label maps. `white`: the value of white in files of 16 bits (bit_depth.py).
+    `resample`: "nearest" mixes no colors, for label maps. `white`: the value of white in files of
+    16 bits (bit_depth.py).
     """
 
     pixels: int
@@ -47,9 +48,10 @@ class Target:
 class Converted:
     """One picture as a row.
 
-    `pixels`: uint8 (pixels, pixels, channels), 0 is black. `size`: the width and height that it had, upright. `changes`: what
-    was done to it, in a few words each, for counting. `mixed`: how many colors it had, where they are few and resizing has mixed them, as
-    those of a label map; else 0.
+    `pixels`: uint8 (pixels, pixels, channels), 0 is black. `size`: the width and height that it
+    had, upright. `changes`: what was done to it, in a few words each, for counting. `mixed`: how
+    many colors it had, where they are few and resizing has mixed them, as those of a label map;
+    else 0.
     """
 
     pixels: NDArray[np.uint8]
@@ -69,7 +71,9 @@ def converted(file: BinaryIO, target: Target) -> Converted:
 def halves(
     file: BinaryIO, left: Target, right: Target, *, any_shape: bool = False
 ) -> tuple[Converted, Converted]:
-    """The left and the right half of a picture, which is about twice as wide as high but for `any_shape`. Raises NotUsableError."""
+    """The left and the right half of a picture, which is about twice as wide as high but for
+    `any_shape`. Raises NotUsableError.
+    """
     with explained():
         whole = decoded(file, left.white)
         width, height = whole.size
@@ -80,7 +84,9 @@ def halves(
             raise NotUsableError("odd width", f"it is {width} pixels wide, which cannot be halved")
         half = width // 2
         first, second = (
-            Decoded(whole.picture.crop((begin, 0, begin + half, height)), (half, height), whole.changes)
+            Decoded(
+                whole.picture.crop((begin, 0, begin + half, height)), (half, height), whole.changes
+            )
             for begin in (0, half)
         )
         return _row(first, left), _row(second, right)

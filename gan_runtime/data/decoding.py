@@ -1,8 +1,10 @@
-"""A picture file → a picture: upright, in sRGB, 8 bits a channel, at the size of the file or a part of it.
+"""A picture file → a picture: upright, in sRGB, 8 bits a channel, at the size of the file or a part
+of it.
 
-What is written about a picture never decides whether its pixels can be used: metadata that cannot be read is left aside, and counted
-(`bare`): kept are the pixels, and what changes them, which is transparency, EXIF and a color profile. Sources: PNG, third edition,
-section 5; JPEG, ITU-T T.81, annex B.
+What is written about a picture never decides whether its pixels can be used: metadata that cannot
+be read is left aside, and counted (`bare`): kept are the pixels, and what changes them, which is
+transparency, EXIF and a color profile. Sources: PNG, third edition, section 5; JPEG, ITU-T T.81,
+annex B.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ class UnusableProfileError(Exception):
 
 
 def in_srgb(picture: Image.Image, profile: bytes) -> Image.Image | None:
-    """A picture of mode L, RGB or CMYK as RGB; None where it is in sRGB as it is. Raises UnusableProfileError."""
+    """A picture of mode L, RGB or CMYK as RGB; None where it is in sRGB as it is.
+
+    Raises UnusableProfileError.
+    """
     try:
         transform = _transform(profile, picture.mode)
         return None if transform is None else ImageCms.applyTransform(picture, transform)
@@ -46,7 +51,9 @@ def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
     of_file = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     if of_file.profile.xcolor_space != SPACES[mode]:
         raise UnusableProfileError
-    transform = ImageCms.buildTransform(of_file, _SRGB, mode, "RGB", flags=ImageCms.Flags(_NO_CACHE))
+    transform = ImageCms.buildTransform(
+        of_file, _SRGB, mode, "RGB", flags=ImageCms.Flags(_NO_CACHE)
+    )
     if mode == "CMYK":
         return transform
     ramp = _ramp().convert(mode)
@@ -62,25 +69,36 @@ def _ramp() -> Image.Image:
 
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8"
-PROFILE_BYTES = 1 << 20  # Pillow unpacks no more; the profiles of cameras and screens have some kilobytes
+PROFILE_BYTES = (
+    1 << 20
+)  # Pillow unpacks no more; the profiles of cameras and screens have some kilobytes
 _ADOBE, _SCAN, _COMMENT = 0xEE, 0xDA, 0xFE  # JPEG: the color transform, the pixels
 
 
 def bare(content: bytes) -> bytes | None:
-    """The file without the metadata that cannot be read; None for other formats, and where nothing can be left out."""
+    """The file without the metadata that cannot be read; None for other formats, and where
+    nothing can be left out.
+    """
     parts = b"".join(_png(content) if content.startswith(PNG) else _jpeg(content))
     return parts if 0 < len(parts) < len(content) else None
 
 
 def _png(content: bytes) -> Iterator[bytes]:
-    """Chunks: length, type, data, checksum. Those with a capital letter are needed for the pixels."""
+    """Chunks: length, type, data, checksum.
+
+    Those with a capital letter are needed for the pixels.
+    """
     yield PNG
     place = len(PNG)
     while place + 8 <= len(content):
         size, kind = struct.unpack_from(">I4s", content, place)
         end = place + 12 + size
         data = content[place + 8 : place + 8 + size]
-        if kind[:1].isupper() or kind in (b"tRNS", b"eXIf") or (kind == b"iCCP" and _can_be_unpacked(data)):
+        if (
+            kind[:1].isupper()
+            or kind in (b"tRNS", b"eXIf")
+            or (kind == b"iCCP" and _can_be_unpacked(data))
+        ):
             yield content[place:end]
         place = end
 
@@ -124,9 +142,8 @@ def _is_needed(marker: int, data: bytes) -> bool:
 
 FORMATS = ("JPEG", "PNG", "WEBP")
 WHITE = 65_535  # of 16 bits
-MAX_PIXELS = (
-    89_478_485  # Pillow's limit: 256 MiB of RGB; beyond it a small file may be made to fill the memory
-)
+# Pillow's limit: 256 MiB of RGB; beyond it a small file may be made to fill the memory
+MAX_PIXELS = 89_478_485
 TURNS = {
     2: Transpose.FLIP_LEFT_RIGHT,
     3: Transpose.ROTATE_180,
@@ -157,7 +174,8 @@ class NotUsableError(Exception):
 class Decoded:
     """A picture and what was done to it, in a few words each, for counting.
 
-    `size`: width and height of the file, upright; the picture may be decoded smaller. `is_deep`: the file has 16 bits a channel.
+    `size`: width and height of the file, upright; the picture may be decoded smaller. `is_deep`:
+    the file has 16 bits a channel.
     """
 
     picture: Image.Image
@@ -171,16 +189,29 @@ class Decoded:
 
 
 def decoded(file: BinaryIO, white: int = WHITE, side: int | None = None) -> Decoded:
-    """The picture of a file as L, LA, RGB or RGBA. `white`: the value of white in a file of 16 bits. `side`: a JPEG is decoded at a half, a
-    fourth or an eighth of its size where so many pixels are left. Raises NotUsableError, or as `explained`."""
+    """The picture of a file as L, LA, RGB or RGBA.
+
+    `white`: the value of white in a file of 16 bits. `side`: a JPEG is decoded at a half, a fourth
+    or an eighth of its size where so many pixels are left. Raises NotUsableError, or as
+    `explained`.
+    """
     return _in_srgb(_in_8_bits(_upright(read(file, side)), white))
 
 
 def read(file: BinaryIO, side: int | None = None) -> Decoded:
-    """As the file has it. What Pillow cannot open is tried once more without the metadata that cannot be read. Raises as `explained`."""
+    """As the file has it.
+
+    What Pillow cannot open is tried once more without the metadata that cannot be read. Raises as
+    `explained`.
+    """
     try:
         return _loaded(file, side)
-    except (NotUsableError, Image.DecompressionBombError, Image.DecompressionBombWarning, MemoryError):
+    except (
+        NotUsableError,
+        Image.DecompressionBombError,
+        Image.DecompressionBombWarning,
+        MemoryError,
+    ):
         raise
     except Exception:
         file.seek(0)
@@ -202,9 +233,9 @@ def explained() -> Iterator[None]:
         raise _too_large() from None
     except UnidentifiedImageError:
         raise NotUsableError("no picture", "it is no JPEG, PNG or WebP picture") from None
-    except (
-        Exception
-    ):  # Pillow raises what the broken part of a file makes it raise: OSError, SyntaxError, zlib.error, …
+    except Exception:
+        # Pillow raises what the broken part of a file makes it raise: OSError, SyntaxError,
+        # zlib.error, …
         raise NotUsableError("damaged", "it is damaged") from None
 
 
@@ -249,7 +280,9 @@ def _in_8_bits(file: Decoded, white: int) -> Decoded:
         return file.changed(grey, change)
     if white != WHITE:  # of colors Pillow keeps the upper 8 bits
         raise NotUsableError(
-            "bits", f"it has {bits} bits in 16-bit colors, of which the upper 8 are read: save it with 8 bits"
+            "bits",
+            f"it has {bits} bits in 16-bit colors, of which the upper 8 are read: save it with 8"
+            " bits",
         )
     return file.changed(file.picture, change)
 
@@ -290,4 +323,6 @@ def _plain(picture: Image.Image) -> Image.Image:
 
 
 def _without_profile(picture: Image.Image) -> tuple[Image.Image, str]:
-    return (picture.convert("RGB"), "print colors to RGB") if picture.mode == "CMYK" else (picture, "")
+    return (
+        (picture.convert("RGB"), "print colors to RGB") if picture.mode == "CMYK" else (picture, "")
+    )

@@ -1,4 +1,7 @@
-"""HDF5 files of other people: found, checked by their headers, and read part by part. Errors name the file."""
+"""HDF5 files of other people: found, checked by their headers, and read part by part.
+
+Errors name the file.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ from gan_runtime.data.picture_files import readable
 from gan_runtime.data.summary import Skip, Skipped
 
 READ_BYTES = 1 << 24  # at once, for the hash
-CACHE_BYTES = 1 << 28  # of unpacked blocks: a block that a file has packed as a whole is unpacked once
+CACHE_BYTES = (
+    1 << 28
+)  # of unpacked blocks: a block that a file has packed as a whole is unpacked once
 UNREADABLE = (
     OSError,
     RuntimeError,
@@ -61,7 +66,9 @@ def source_of(source: Path) -> Source:
 
 
 def _in_folder(folder: Path) -> Source:
-    """HDF5 files, and what is passed over: hidden files, such as ._NAME, which macOS writes next to NAME, are only counted."""
+    """HDF5 files, and what is passed over: hidden files, such as ._NAME, which macOS writes
+    next to NAME, are only counted.
+    """
     files, skips, hidden = [], [], 0
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
@@ -75,14 +82,20 @@ def _in_folder(folder: Path) -> Source:
 
 
 def _skip(path: Path) -> Skip | None:
-    """Why a file is passed over; None for an HDF5 file, by its name, which ?download=1 may follow, or by its contents."""
+    """Why a file is passed over; None for an HDF5 file, by its name, which ?download=1 may
+    follow, or by its contents.
+    """
     name = readable(path.name)
     if not path.is_file():
         return Skip(
-            name=name, kind="no file", reason="it is no file, and folders within a folder are not read"
+            name=name,
+            kind="no file",
+            reason="it is no file, and folders within a folder are not read",
         )
     try:
-        if path.name.partition("?")[0].lower().endswith(HDF5_SUFFIXES) or hdf5_problems.begins_as_hdf5(path):
+        if path.name.partition("?")[0].lower().endswith(
+            HDF5_SUFFIXES
+        ) or hdf5_problems.begins_as_hdf5(path):
             return None
     except OSError as error:
         return Skip(name=name, kind="not readable", reason=f"it cannot be read ({error.strerror})")
@@ -90,7 +103,10 @@ def _skip(path: Path) -> Skip | None:
 
 
 def content(source: Path, progress: Progress) -> str:
-    """A hash of the names and bytes of all files, in hexadecimal. Raises DatasetError when one cannot be read."""
+    """A hash of the names and bytes of all files, in hexadecimal.
+
+    Raises DatasetError when one cannot be read.
+    """
     files = source_of(source).files
     size, done, known = sum(path.stat().st_size for path in files), 0, hashlib.sha256()
     for path in files:
@@ -102,7 +118,9 @@ def content(source: Path, progress: Progress) -> str:
                     done += len(part)
                     progress(done, size, f"Reading {readable(path.name)}")
         except OSError as error:
-            raise DatasetError(f"{readable(path.name)} cannot be read ({error.strerror}).") from None
+            raise DatasetError(
+                f"{readable(path.name)} cannot be read ({error.strerror})."
+            ) from None
     return known.hexdigest()
 
 
@@ -120,12 +138,15 @@ def opened(path: Path) -> Iterator[h5py.File]:
 def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
     """The numbers under a key, N rows of one of the shapes; (N, 1) passes for (N,).
 
-    Raises DatasetError: there is no such key, it holds no numbers, they have another shape, cannot be unpacked, or lie in another
-    file (whoever dropped a file into a browser must not get at others of this host).
+    Raises DatasetError: there is no such key, it holds no numbers, they have another shape, cannot
+    be unpacked, or lie in another file (whoever dropped a file into a browser must not get at
+    others of this host).
     """
     name, known = name_of(file), _keys(file)
     if key not in known:
-        raise DatasetError(f"{name} has no {key}, only {_in_words(known)}: is it a file of another kind?")
+        raise DatasetError(
+            f"{name} has no {key}, only {_in_words(known)}: is it a file of another kind?"
+        )
     numbers = _opened_column(file, key)
     if not isinstance(numbers, h5py.Dataset) or numbers.dtype.kind not in "fiu":
         raise DatasetError(f"{name}: its {key} holds no numbers: is it a file of another kind?")
@@ -135,14 +156,16 @@ def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
         raise DatasetError(f"{name}: its {key} is {sizes(given)}, but {needed} is needed.")
     if missing := hdf5_problems.missing_filter(numbers):
         raise DatasetError(
-            f"{name}: its {key} is packed with the filter {missing}, which is not installed here: repack the file where it is, "
-            "with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to a folder that holds it, such as hdf5plugin.PLUGIN_PATH."
+            f"{name}: its {key} is packed with the filter {missing}, which is not installed here:"
+            " repack the file where it is, with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to a"
+            " folder that holds it, such as hdf5plugin.PLUGIN_PATH."
         )
     block = math.prod(numbers.chunks or ()) * numbers.dtype.itemsize
     if block > CACHE_BYTES:  # each part that is read would unpack all of it, into memory
         raise DatasetError(
-            f"{name}: its {key} is packed in blocks of {block / 1e6:,.0f} MB, but {CACHE_BYTES / 1e6:.0f} MB are allowed: "
-            "pack it anew in smaller ones, such as with h5repack."
+            f"{name}: its {key} is packed in blocks of {block / 1e6:,.0f} MB, but"
+            f" {CACHE_BYTES / 1e6:.0f} MB are allowed: pack it anew in smaller ones, such as with"
+            " h5repack."
         )
     return numbers
 
@@ -157,7 +180,8 @@ def _opened_column(file: h5py.File, key: str) -> Any:
     except (KeyError, *UNREADABLE):
         raise _damaged(file) from None
     raise DatasetError(
-        f"{name_of(file)}: its {key} is a link or lies in another file, which is not followed: copy the numbers into this one."
+        f"{name_of(file)}: its {key} is a link or lies in another file, which is not followed: copy"
+        " the numbers into this one."
     )
 
 
@@ -171,7 +195,8 @@ def read(file: h5py.File, numbers: h5py.Dataset, begin: int, end: int) -> NDArra
         raise hdf5_problems.not_read(name_of(file), key, begin, error) from None
     if not np.isfinite(rows).all():
         raise DatasetError(
-            f"{name_of(file)}: its {key} holds what is no number, or one above 3e38, in rows {begin:,} to {end - 1:,}."
+            f"{name_of(file)}: its {key} holds what is no number, or one above 3e38, in rows"
+            f" {begin:,} to {end - 1:,}."
         )
     return rows
 
@@ -181,12 +206,16 @@ def same_rows(file: h5py.File, columns: dict[str, h5py.Dataset]) -> int:
     counts = {key: len(numbers) for key, numbers in columns.items()}
     if len(set(counts.values())) > 1 or not min(counts.values()):
         rows = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
-        raise DatasetError(f"{name_of(file)} needs as many rows of each, and at least one, but holds {rows}.")
+        raise DatasetError(
+            f"{name_of(file)} needs as many rows of each, and at least one, but holds {rows}."
+        )
     return min(counts.values())
 
 
 def parts(columns: dict[str, h5py.Dataset], rows: int, usual: int) -> Iterator[tuple[int, int]]:
-    """Begin and end of what is read at once: `usual` rows, or as many as the file has packed together, up to eight times that."""
+    """Begin and end of what is read at once: `usual` rows, or as many as the file has packed
+    together, up to eight times that.
+    """
     packed = max((numbers.chunks[0] for numbers in columns.values() if numbers.chunks), default=1)
     step = max(usual, min(packed, 8 * usual))
     for begin in range(0, rows, step):
@@ -200,7 +229,10 @@ def name_of(file: h5py.File) -> str:
 
 def sizes(shape: tuple[Any, ...]) -> str:
     """5,000 × 51 × 51 × 25."""
-    return " × ".join(f"{length:,}" if isinstance(length, int) else str(length) for length in shape) or "1"
+    return (
+        " × ".join(f"{length:,}" if isinstance(length, int) else str(length) for length in shape)
+        or "1"
+    )
 
 
 def _keys(file: h5py.File) -> list[str]:

@@ -61,14 +61,17 @@ def not_opened(path: Path, error: OSError) -> DatasetError:
         why = _not_locked(error)
     elif "already open for write" in said:
         why = (
-            "is marked as open for writing, so a program writes it or ended without closing it: close it there, "
-            "or run h5clear -s on it when no program has it open"
+            "is marked as open for writing, so a program writes it or ended without closing it:"
+            " close it there, or run h5clear -s on it when no program has it open"
         )
     elif error.errno:
         why = f"cannot be read ({os.strerror(error.errno)})"
     elif cut := _CUT.search(said):
         there, whole = (int(size) for size in cut.groups())
-        why = f"is cut short, as a download or a copy did not finish: it has {there:,} of {whole:,} bytes, so {FETCH}"
+        why = (
+            f"is cut short, as a download or a copy did not finish: it has {there:,} of {whole:,}"
+            f" bytes, so {FETCH}"
+        )
     else:
         why = _other_kind(path) or f"is damaged ({_reason(error)}): {FETCH}"
     return DatasetError(f"{readable(path.name)} {why}.")
@@ -77,18 +80,25 @@ def not_opened(path: Path, error: OSError) -> DatasetError:
 def not_read(name: str, key: str, begin: int, error: Exception) -> DatasetError:
     """The sentence for rows that h5py cannot read."""
     if isinstance(error, OSError) and error.errno:
-        return DatasetError(f"{name} cannot be read from row {begin:,} on ({os.strerror(error.errno)}).")
+        return DatasetError(
+            f"{name} cannot be read from row {begin:,} on ({os.strerror(error.errno)})."
+        )
     return DatasetError(
-        f"{name} is damaged: its {key} cannot be read from row {begin:,} on ({_reason(error)}): {FETCH}."
+        f"{name} is damaged: its {key} cannot be read from row {begin:,} on ({_reason(error)}):"
+        f" {FETCH}."
     )
 
 
 def missing_filter(numbers: h5py.Dataset) -> str:
-    """The filter that an array is packed with and that cannot be had here, by its name; empty when all are there."""
+    """The filter that an array is packed with and that cannot be had here, by its name; empty
+    when all are there.
+    """
     packed = numbers.id.get_create_plist()
     codes = [packed.get_filter(place)[0] for place in range(packed.get_nfilters())]
     missing = [code for code in codes if not h5py.h5z.filter_avail(code)]
-    return ", ".join(f"{FILTERS[code]} ({code})" if code in FILTERS else str(code) for code in missing)
+    return ", ".join(
+        f"{FILTERS[code]} ({code})" if code in FILTERS else str(code) for code in missing
+    )
 
 
 def _not_locked(error: OSError) -> str:
@@ -112,7 +122,9 @@ def _other_kind(path: Path) -> str:
         return f"is empty: {FETCH}"
     if kind:
         advice = (
-            "unpack it first" if picture_files.holds_files(kind) else ADVICE.get(kind, "give the right one")
+            "unpack it first"
+            if picture_files.holds_files(kind)
+            else ADVICE.get(kind, "give the right one")
         )
         return f"is no HDF5 file but {kind}: {advice}"
     return f"is no HDF5 file, whatever its name ends in: {FETCH}, or give the right one"

@@ -2,8 +2,9 @@
 
 The header: two zero bytes, the type, the number of dimensions, the size of each.
 
-Source: LeCun's MNIST page. Only unsigned bytes (type 8) are read: in three dimensions images, in one labels; plain or gzip, which the
-contents say, whatever the name ends in: browsers unpack files and leave their names.
+Source: LeCun's MNIST page. Only unsigned bytes (type 8) are read: in three dimensions images, in
+one labels; plain or gzip, which the contents say, whatever the name ends in: browsers unpack files
+and leave their names.
 """
 
 from __future__ import annotations
@@ -80,10 +81,11 @@ def read(path: Path, kind: Kind = IMAGES) -> NDArray[np.uint8]:
 
 
 def check(path: Path, kind: Kind = IMAGES) -> None:
-    """Proves that as many bytes follow as the header promises; a compressed file is unpacked for that.
+    """Proves that as many bytes follow as the header promises; a compressed file is unpacked for
+    that.
 
-    What was proven is remembered until the file changes, so that a form that asks at each keystroke does not
-    unpack each time.
+    What was proven is remembered until the file changes, so that a form that asks at each keystroke
+    does not unpack each time.
 
     Raises:
         DatasetError: they do not, or a compressed file is damaged.
@@ -94,7 +96,9 @@ def check(path: Path, kind: Kind = IMAGES) -> None:
 
 
 def counts(path: Path) -> tuple[int, ...]:
-    """How many labels there are of each number from 0 to the largest one; remembered until the file changes. Raises as `read`."""
+    """How many labels there are of each number from 0 to the largest one; remembered until
+    the file changes. Raises as `read`.
+    """
     with _explained(path, LABELS):
         known = path.stat()
     return _counted(path, known.st_mtime_ns, known.st_size)
@@ -125,11 +129,15 @@ def _explained(path: Path, kind: Kind) -> Iterator[None]:
     try:
         yield
     except EOFError:
-        raise _unreadable(path, kind, "it is cut short, as a download or a copy did not finish") from None
+        raise _unreadable(
+            path, kind, "it is cut short, as a download or a copy did not finish"
+        ) from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise _unreadable(path, kind, f"its packing is damaged: {error}") from None
     except OSError as error:
-        advice = "give this user the right to read it" if isinstance(error, PermissionError) else FETCH
+        advice = (
+            "give this user the right to read it" if isinstance(error, PermissionError) else FETCH
+        )
         raise _unreadable(path, kind, error.strerror or str(error), advice) from None
 
 
@@ -149,18 +157,25 @@ def _shape(path: Path, kind: Kind, file: BinaryIO) -> tuple[int, ...]:
         raise _unreadable(path, kind, reason if header else "it is empty", _advice(its_kind))
     if number in TYPES:
         reason = f"its {kind.bytes_of} are {TYPES[number]}, but unsigned bytes are needed"
-        raise _unreadable(path, kind, reason, f"write them as bytes from 0 to 255 (type {UNSIGNED_BYTE})")
+        raise _unreadable(
+            path, kind, reason, f"write them as bytes from 0 to 255 (type {UNSIGNED_BYTE})"
+        )
     if number != UNSIGNED_BYTE:
         raise _unreadable(path, kind, "it does not start like an IDX file")
     if dimensions != kind.dimensions:
         reason = f"it has {dimensions} dimensions, but {kind.of} have {kind.dimensions}"
-        raise _unreadable(path, kind, reason, "check that images and labels have not changed their names")
+        raise _unreadable(
+            path, kind, reason, "check that images and labels have not changed their names"
+        )
     if len(header) < kind.header.size:
         raise _unreadable(path, kind, f"it holds only {len(header)} bytes")
     shape = kind.header.unpack(header)[3:]
     size = int(np.prod(shape, dtype=object))
     if size > MAX_BYTES:
-        promise = f"its header promises {size / 1e9:,.0f} GB of {kind.bytes_of}, more than fit into memory"
+        promise = (
+            f"its header promises {size / 1e9:,.0f} GB of {kind.bytes_of}, more than fit into"
+            " memory"
+        )
         raise _unreadable(path, kind, promise)
     return shape
 
@@ -177,7 +192,8 @@ def _advice(its_kind: str) -> str:
 def _not_as_promised(path: Path, kind: Kind, expected: int, follow: int) -> DatasetError:
     is_long = follow > expected  # by how much is not known: such a file is not read to its end
     reason = (
-        f"its header promises {expected} bytes of {kind.bytes_of}, but {'more' if is_long else follow} follow"
+        f"its header promises {expected} bytes of {kind.bytes_of}, but"
+        f" {'more' if is_long else follow} follow"
     )
     return _unreadable(path, kind, reason, "use the original file" if is_long else FETCH)
 

@@ -1,4 +1,5 @@
-"""The preparations `mnist` and `fashion_mnist`: Keras downloads them into its cache, in a child process.
+"""The preparations `mnist` and `fashion_mnist`: Keras downloads them into its cache, in a child
+process.
 
 It does so into a folder aside; only whole files get to their places.
 """
@@ -38,7 +39,9 @@ def prepare(name: str, progress: Progress) -> None:
         _forget_old(datasets)
         with tempfile.TemporaryDirectory(dir=datasets, prefix=ASIDE) as aside:
             download(name, Path(aside), progress)
-            shutil.copytree(Path(aside) / "datasets", datasets, dirs_exist_ok=True, copy_function=_move)
+            shutil.copytree(
+                Path(aside) / "datasets", datasets, dirs_exist_ok=True, copy_function=_move
+            )
     except OSError as error:
         raise DatasetError(
             f"{name} cannot be put into Keras' cache ({datasets}: {error.strerror}): "

@@ -1,5 +1,5 @@
-"""Finds a data set by its name: those of the catalog, those that are prepared in a home, and those that a run has made for it.
-`check` says whether a run can have the one that it names.
+"""Finds a data set by its name: those of the catalog, those that are prepared in a home, and those
+that a run has made for it. `check` says whether a run can have the one that it names.
 
 Run as a module it fetches one:
 
@@ -35,7 +35,8 @@ def check(spec: RunSpec, home: Home | None = None) -> Fields:
     `home`: where prepared sets are looked for.
 
     Raises:
-        DatasetError: no such data set, or it does not fit the workload; the message says why, and what does.
+        DatasetError: no such data set, or it does not fit the workload; the message says why, and
+            what does.
     """
     offered = fields_of(spec.dataset, home)
     try:
@@ -47,7 +48,9 @@ def check(spec: RunSpec, home: Home | None = None) -> Fields:
 
 
 def workloads_for(offered: Fields) -> list[str]:
-    """The workloads that read such fields with their options as they are by default, or fitted to them, in the order of the catalog."""
+    """The workloads that read such fields with their options as they are by default, or
+    fitted to them, in the order of the catalog.
+    """
     return [
         name
         for name, entry in catalog.WORKLOADS.items()
@@ -66,7 +69,9 @@ def reads(entry: WorkloadEntry, options: BaseModel, offered: Fields) -> bool:
 
 def rows(name: str, home: Home | None = None) -> int:
     """Rows to train on of a whole data set, at hand or not. Raises DatasetError as `check`."""
-    return catalog.DATASETS[name].rows if name in catalog.DATASETS else availability(name, home).images
+    return (
+        catalog.DATASETS[name].rows if name in catalog.DATASETS else availability(name, home).images
+    )
 
 
 MADE_FIRST = "made here first, when a run needs it"
@@ -74,8 +79,11 @@ MADE_FIRST = "made here first, when a run needs it"
 
 @dataclass(frozen=True)
 class KnownSet:
-    """A data set that a run may name; one that is promised is made when a run needs it. `problem`: why it cannot be used as it is;
-    empty when it can. `preparation`: the summary of one that was prepared, or whose files are on this machine."""
+    """A data set that a run may name; one that is promised is made when a run needs it.
+
+    `problem`: why it cannot be used as it is; empty when it can. `preparation`: the summary of one
+    that was prepared, or whose files are on this machine.
+    """
 
     name: str
     title: str
@@ -112,7 +120,8 @@ def _embedded(name: str) -> DataSet:
     rows: DataSet = getattr(importlib.import_module(module), function)()
     if (rows.fields, rows.rows) != (entry.fields, entry.rows):
         given, said = (
-            f"{count:,} rows of {', '.join(f'{field} ({each.size}, {each.dtype})' for field, each in fields.items())}"
+            f"{count:,} rows of "
+            + ", ".join(f"{field} ({each.size}, {each.dtype})" for field, each in fields.items())
             for count, fields in ((rows.rows, rows.fields), (entry.rows, entry.fields))
         )
         raise DatasetError(
@@ -123,7 +132,8 @@ def _embedded(name: str) -> DataSet:
 
 
 def availability(name: str, home: Home | None = None) -> Availability:
-    """Whether the rows are at hand, or will be when a run needs them, and how many, without reading them.
+    """Whether the rows are at hand, or will be when a run needs them, and how many, without reading
+    them.
 
     Raises DatasetError for what is unknown or damaged.
     """
@@ -138,7 +148,10 @@ def availability(name: str, home: Home | None = None) -> Availability:
 
 
 def content_of(name: str, home: Home | None = None) -> str:
-    """What tells a prepared set from another one of its name; empty for those of the catalog. Raises as `availability`."""
+    """What tells a prepared set from another one of its name; empty for those of the catalog.
+
+    Raises as `availability`.
+    """
     return "" if name in catalog.DATASETS else prepared.manifest(_home_of(name, home), name).content
 
 
@@ -154,15 +167,25 @@ def fields_of(name: str, home: Home | None = None) -> Fields:
 
 
 def known(home: Home) -> dict[str, KnownSet]:
-    """Every data set by its name: those of the catalog, those that a run has made for it, then the prepared ones; some may be damaged."""
+    """Every data set by its name: those of the catalog, those that a run has made for it,
+    then the prepared ones; some may be damaged.
+    """
     of_catalog = {
         name: KnownSet(
-            name, entry.title, entry.summary, False, entry.rows, entry.fields, preparation=_summary(name)
+            name,
+            entry.title,
+            entry.summary,
+            False,
+            entry.rows,
+            entry.fields,
+            preparation=_summary(name),
         )
         for name, entry in catalog.DATASETS.items()
     }
     of_promises = {
-        name: KnownSet(name, preparation.title, preparation.summary, False, promise.rows, promise.fields)
+        name: KnownSet(
+            name, preparation.title, preparation.summary, False, promise.rows, promise.fields
+        )
         for name, preparation in PREPARATIONS.items()
         if (promise := _promise(name, home))
     }
@@ -170,7 +193,10 @@ def known(home: Home) -> dict[str, KnownSet]:
 
 
 def is_streamed(name: str, home: Home | None = None) -> bool:
-    """Whether a prepared set, or one that is to be made, holds more than memory should. Raises DatasetError as `availability`."""
+    """Whether a prepared set, or one that is to be made, holds more than memory should.
+
+    Raises DatasetError as `availability`.
+    """
     if name in catalog.DATASETS or home is None:
         return False
     if promise := _promise(name, home):
@@ -193,7 +219,9 @@ def _prepared(home: Home, name: str) -> KnownSet:
     except DatasetError as error:
         return KnownSet(name, name, "", True, 0, {}, str(error))
     summary = ". ".join(filter(None, (manifest.origin, manifest.note)))
-    return KnownSet(name, name, summary, True, manifest.rows, manifest.offered, preparation=manifest)
+    return KnownSet(
+        name, name, summary, True, manifest.rows, manifest.offered, preparation=manifest
+    )
 
 
 def _summary(name: str) -> Summary | None:
@@ -202,7 +230,9 @@ def _summary(name: str) -> Summary | None:
 
 
 def _promise(name: str, home: Home | None) -> Promised | None:
-    """What a set will hold that a run has made for it; None for all others, and once it is there."""
+    """What a set will hold that a run has made for it; None for all others, and once it is
+    there.
+    """
     if name not in PREPARATIONS or (home is not None and prepared.is_there(home, name)):
         return None
     return PREPARATIONS[name].promised
@@ -219,7 +249,9 @@ def _home_of(name: str, home: Home | None) -> Home:
     names = [*catalog.DATASETS, *promised, *(prepared.names(home) if home else ())]
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"{way}`."
-    raise DatasetError(f"no data set is called {quoted(name)}, there are {', '.join(names)}: {hint}")
+    raise DatasetError(
+        f"no data set is called {quoted(name)}, there are {', '.join(names)}: {hint}"
+    )
 
 
 if __name__ == "__main__":

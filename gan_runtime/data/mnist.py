@@ -1,10 +1,11 @@
-"""MNIST and Fashion-MNIST: IDX files of 28 × 28 grey images with labels, 60,000 to train on, 10,000 held out.
+"""MNIST and Fashion-MNIST: IDX files of 28 × 28 grey images with labels, 60,000 to train on, 10,000
+held out.
 
 Looked for in this order: the folder GAN_DATA_DIR, Keras' cache, then Keras' download. A folder
-`GAN_DATA_DIR/<dataset>` wins over files directly in GAN_DATA_DIR; those count as Fashion-MNIST only if the
-folder's name contains "fashion", because both sets use the same file names. A folder that holds only the t10k
-files gives the 10,000 test images to train on, and says so. Label files lie beside the images; images without
-them make a set without labels.
+`GAN_DATA_DIR/<dataset>` wins over files directly in GAN_DATA_DIR; those count as Fashion-MNIST only
+if the folder's name contains "fashion", because both sets use the same file names. A folder that
+holds only the t10k files gives the 10,000 test images to train on, and says so. Label files lie
+beside the images; images without them make a set without labels.
 """
 
 from __future__ import annotations
@@ -48,13 +49,14 @@ class _Part:
     def check(self, classes: int) -> int:
         """The number of images.
 
-        Raises DatasetError when a file is damaged, the labels are not those of the images, or one is of no class.
+        Raises DatasetError when a file is damaged, the labels are not those of the images, or one
+        is of no class.
         """
         count, height, width = idx.read_shape(self.images)
         if (height, width) != (SIDE, SIDE) or count == 0:
             raise DatasetError(
-                f"{self.images} holds {count} images of {height} × {width} pixels, but 28 × 28 is needed: "
-                "use the original files."
+                f"{self.images} holds {count} images of {height} × {width} pixels, but 28 × 28 is"
+                " needed: use the original files."
             )
         idx.check(self.images)
         if self.labels:
@@ -62,8 +64,8 @@ class _Part:
             (labels,) = idx.read_shape(self.labels, idx.LABELS)
             if labels != count:
                 raise DatasetError(
-                    f"{self.labels} holds {labels} labels, but {self.images.name} beside it {count} images: "
-                    "use the original files."
+                    f"{self.labels} holds {labels} labels, but {self.images.name} beside it {count}"
+                    " images: use the original files."
                 )
             _check_labels(self.labels, classes)
         return count
@@ -104,7 +106,9 @@ def availability(name: str) -> Availability:
             files.held_out.check(classes)
         return Availability(True, files.training.check(classes), files.origin, files.note)
     cached = _in_keras_cache(name)
-    origin = f"Keras' cache ({cached})" if cached else "to be downloaded by Keras when the run starts"
+    origin = (
+        f"Keras' cache ({cached})" if cached else "to be downloaded by Keras when the run starts"
+    )
     return Availability(cached is not None, catalog.DATASETS[name].rows, origin)
 
 
@@ -119,7 +123,8 @@ def load(name: str) -> ArraySet:
     """Pictures uint8 (N, 28, 28, 1) and their labels.
 
     Raises:
-        DatasetError: nothing there and no network; the message names the three ways to get the images.
+        DatasetError: nothing there and no network; the message names the three ways to get the
+            images.
     """
     files = _in_folder(name)
     if files is None:
@@ -132,12 +137,20 @@ def load(name: str) -> ArraySet:
 
 
 def summary(name: str) -> Summary | None:
-    """Rows of each class and split, from the labels of what is on this machine; None where there are no labels, or no files that can be used."""
+    """Rows of each class and split, from the labels of what is on this machine; None where
+    there are no labels, or no files that can be used.
+    """
     try:
         availability(name)
         files = _in_folder(name)
         counted = _counts_of(files) if files else _counts_in_keras_cache(name)
-    except (DatasetError, OSError, ValueError, KeyError, zipfile.BadZipFile):  # the availability says why
+    except (
+        DatasetError,
+        OSError,
+        ValueError,
+        KeyError,
+        zipfile.BadZipFile,
+    ):  # the availability says why
         return None
     if counted is None:
         return None
@@ -155,14 +168,18 @@ def _counts_of(files: _Files) -> tuple[Sequence[int], Sequence[int]] | None:
 
 
 def _counts_in_keras_cache(name: str) -> tuple[Sequence[int], Sequence[int]] | None:
-    """The same of Keras' files, of which only the labels are read; None where they are not there."""
+    """The same of Keras' files, of which only the labels are read; None where they are not
+    there.
+    """
     path = _in_keras_cache(name)
     if path is None:
         return None
     if path.suffix == ".npz":
         with np.load(path) as arrays:
             return np.bincount(arrays["y_train"]).tolist(), np.bincount(arrays["y_test"]).tolist()
-    first, second = (path.with_name(f"{part}-labels-idx1-ubyte.gz") for part in (TRAINING, HELD_OUT))
+    first, second = (
+        path.with_name(f"{part}-labels-idx1-ubyte.gz") for part in (TRAINING, HELD_OUT)
+    )
     return idx.counts(first), idx.counts(second)
 
 
@@ -175,8 +192,9 @@ def _check_labels(path: Path, classes: int) -> None:
     largest = len(idx.counts(path)) - 1
     if largest >= classes:
         raise DatasetError(
-            f"{path} holds the label {largest}, but allowed is 0 to {classes - 1}: use the original files. Other characters, such as those "
-            "of EMNIST, become a data set of their own as pictures in a folder for each class, with `data prepare pictures`."
+            f"{path} holds the label {largest}, but allowed is 0 to {classes - 1}: use the original"
+            " files. Other characters, such as those of EMNIST, become a data set of their own as"
+            " pictures in a folder for each class, with `data prepare pictures`."
         )
 
 
@@ -219,14 +237,21 @@ def _in_folder(name: str) -> _Files | None:
 
 
 def _first_file(folder: Path, stem: str, kind: str) -> Path | None:
-    """Kaggle puts each file into a folder of its name, and some programs keep the end of the address."""
+    """Kaggle puts each file into a folder of its name, and some programs keep the end of the
+    address.
+    """
     names = [f"{stem}{ending.format(kind)}" for ending in ENDINGS]
-    paths = (folder / place for name in names for place in (name, f"{name}/{name}", f"{name}?download=1"))
+    paths = (
+        folder / place for name in names for place in (name, f"{name}/{name}", f"{name}?download=1")
+    )
     return next((path for path in paths if path.is_file()), None)
 
 
 def data_folder(given: str) -> Path:
-    """The folder that GAN_DATA_DIR names. Raises DatasetError when it is none, or cannot be read."""
+    """The folder that GAN_DATA_DIR names.
+
+    Raises DatasetError when it is none, or cannot be read.
+    """
     try:
         root = Path(given).expanduser()
         if root.is_dir():
@@ -239,7 +264,8 @@ def data_folder(given: str) -> Path:
     except (OSError, RuntimeError, ValueError):  # a name too long, or of a user whom nobody knows
         given = given[:QUOTED_CHARACTERS]
     raise DatasetError(
-        f"{DATA_VARIABLE} is {given!r}, which is not a folder: set it to a folder of IDX files, or unset it."
+        f"{DATA_VARIABLE} is {given!r}, which is not a folder: set it to a folder of IDX files, or"
+        " unset it."
     )
 
 
@@ -272,9 +298,9 @@ def _from_keras(name: str) -> tuple[Arrays, Arrays]:
         training, held_out = getattr(keras.datasets, name).load_data()
     except Exception as error:  # Keras raises bare Exception when a download fails
         raise DatasetError(
-            f"{name} is not on this machine and Keras could not download it ({_first_line(error)}): "
-            f"connect to the network, or set {DATA_VARIABLE} to a folder with its IDX files, "
-            f"or put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
+            f"{name} is not on this machine and Keras could not download it ({_first_line(error)}):"
+            f" connect to the network, or set {DATA_VARIABLE} to a folder with its IDX files, or"
+            " put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
         ) from None
     return _arrays(*training), _arrays(*held_out)
 

@@ -1,7 +1,10 @@
-"""What sources of pictures share: a folder (picture_sources.py) or a zip file (zip_source.py). `picture_sources.opened` opens either.
+"""What sources of pictures share: a folder (picture_sources.py) or a zip file (zip_source.py).
 
-Names are looked through before anything is read; nothing is unpacked. Hidden files, which systems add by themselves, are counted and
-left out. What a file is say its first bytes (`of`): names and endings are whatever people and browsers made of them.
+`picture_sources.opened` opens either.
+
+Names are looked through before anything is read; nothing is unpacked. Hidden files, which systems
+add by themselves, are counted and left out. What a file is say its first bytes (`of`): names and
+endings are whatever people and browsers made of them.
 """
 
 from __future__ import annotations
@@ -53,7 +56,10 @@ _OF_FILES = re.compile("zip|archive|packed")
 
 
 def of(file: BinaryIO) -> str:
-    """The end of "it is …"; empty for a kind that is not listed. Raises OSError, and what a damaged member of a zip raises."""
+    """The end of "it is …"; empty for a kind that is not listed.
+
+    Raises OSError, and what a damaged member of a zip raises.
+    """
     header = file.read(HEADER_BYTES)
     for place, signature, kind in _SIGNATURES:
         if header[place : place + len(signature)] == signature:
@@ -88,8 +94,8 @@ _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")  # control characters
 class Source(Protocol):
     """`names`: of the files, relative, with "/", sorted.
 
-    `skipped`: links, folders that cannot be read, and the like. `hidden`: how many files are left out. `warning`: a sentence where names
-    may be wrong; else empty.
+    `skipped`: links, folders that cannot be read, and the like. `hidden`: how many files are left
+    out. `warning`: a sentence where names may be wrong; else empty.
     """
 
     names: list[str]
@@ -112,11 +118,15 @@ class Source(Protocol):
 
 def refused(path: Path, reason: str) -> DatasetError:
     """About a zip that is refused as a whole."""
-    return DatasetError(f"{path.name} {reason}, so nothing of it is read: pack the pictures themselves anew.")
+    return DatasetError(
+        f"{path.name} {reason}, so nothing of it is read: pack the pictures themselves anew."
+    )
 
 
 def readable(name: str) -> str:
-    """A file's name as text that can be stored and shown: names are bytes, not all of them are text, and some steer a terminal."""
+    """A file's name as text that can be stored and shown: names are bytes, not all of them
+    are text, and some steer a terminal.
+    """
     return _STEERING.sub("\N{REPLACEMENT CHARACTER}", name.encode("utf-8", "replace").decode())
 
 

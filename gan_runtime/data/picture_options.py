@@ -1,4 +1,6 @@
-"""The options of the preparations `pictures` and `picture_pairs`: what the pictures of a folder become."""
+"""The options of the preparations `pictures` and `picture_pairs`: what the pictures of a
+folder become.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def held_out_percent(default: float) -> Any:
         unit="%",
         ge=0,
         le=50,
-        help="Share of the pictures that no run trains on, kept for measuring. Has no effect where folders are held out.",
+        help=(
+            "Share of the pictures that no run trains on, kept for measuring. Has no effect where"
+            " folders are held out."
+        ),
         error="use 0, or about 10.",
     )
 
@@ -63,8 +68,11 @@ def held_out_folders() -> Any:
         group=GROUP,
         text="auto, none, or names of folders with commas between",
         max_length=200,
-        help="Folders at any level that no run trains on, in place of a share. 'auto': those called val, test, holdout, dev, eval and the "
-        "like. 'none': such names mean nothing. Or names, such as fold-5.",
+        help=(
+            "Folders at any level that no run trains on, in place of a share. 'auto': those called"
+            " val, test, holdout, dev, eval and the like. 'none': such names mean nothing. Or"
+            " names, such as fold-5."
+        ),
         error="use auto, none, or the names of folders.",
     )
 
@@ -76,7 +84,10 @@ def zip_names() -> Any:
         label="Names in the zip",
         group=GROUP,
         choices=get_args(CodePage),
-        help="The code page of names that the zip does not mark as UTF-8, such as cp932 for Japanese. 'auto': UTF-8, else cp437.",
+        help=(
+            "The code page of names that the zip does not mark as UTF-8, such as cp932 for"
+            " Japanese. 'auto': UTF-8, else cp437."
+        ),
         error="pick one of the listed code pages.",
     )
 
@@ -108,7 +119,10 @@ class PictureOptions(OptionRecord):
         label="Labels",
         group=GROUP,
         choices=get_args(Labels),
-        help="'folders': each sub-folder is a class, in alphabetical order. 'none': all pictures alike.",
+        help=(
+            "'folders': each sub-folder is a class, in alphabetical order. 'none': all pictures"
+            " alike."
+        ),
         error="pick folders or none.",
     )
     held_out_percent: float = held_out_percent(0.0)
@@ -135,7 +149,10 @@ def resample(of: str) -> Any:
         label=f"Resize the {of}",
         group=GROUP,
         choices=get_args(Resample),
-        help=f"'lanczos' is smooth, for photos. 'nearest' mixes no colors: for a {of} that is a label map.",
+        help=(
+            f"'lanczos' is smooth, for photos. 'nearest' mixes no colors: for a {of} that is a"
+            " label map."
+        ),
         error="pick lanczos or nearest.",
     )
 
@@ -148,8 +165,11 @@ class PairOptions(OptionRecord):
         label="Layout",
         group=GROUP,
         choices=get_args(Layout),
-        help="'side_by_side': each file holds both pictures, A on the left, B on the right, and is about twice as wide as high. "
-        "'halves': the same, whatever its shape. 'folders': A and B are in two folders, in alphabetical order, by equal names.",
+        help=(
+            "'side_by_side': each file holds both pictures, A on the left, B on the right, and is"
+            " about twice as wide as high. 'halves': the same, whatever its shape. 'folders': A and"
+            " B are in two folders, in alphabetical order, by equal names."
+        ),
         error="pick side_by_side, folders or halves.",
     )
     direction: Direction = option(
@@ -157,7 +177,9 @@ class PairOptions(OptionRecord):
         label="Direction",
         group=GROUP,
         choices=get_args(Direction),
-        help="Which picture of a pair is given and which is to be made of it: 'a_to_b' makes B of A.",
+        help=(
+            "Which picture of a pair is given and which is to be made of it: 'a_to_b' makes B of A."
+        ),
         error="pick a_to_b or b_to_a.",
     )
     pixels: PairPixels = option(
@@ -178,7 +200,10 @@ class PairOptions(OptionRecord):
     zip_names: CodePage = zip_names()
 
     def targets(self, white: int = WHITE) -> tuple[Target, Target]:
-        """What the source and the target of a pair become. `white`: the value of white in files of 16 bits."""
+        """What the source and the target of a pair become.
+
+        `white`: the value of white in files of 16 bits.
+        """
         ground, cropped = GROUNDS[self.ground], self.frame == "crop"
         source, target = (
             Target(int(self.pixels), 3, ground, cropped, resample, white)

@@ -1,7 +1,8 @@
-"""The preparation `picture_pairs`: a folder or a .zip of pairs of pictures becomes a data set, one picture the source, the other the target.
+"""The preparation `picture_pairs`: a folder or a .zip of pairs of pictures becomes a data set, one
+picture the source, the other the target.
 
-The order of the rows is shuffled, the same for as many pairs, so that the held-out ones are a fair choice. What cannot be used is left out and
-named.
+The order of the rows is shuffled, the same for as many pairs, so that the held-out ones are a fair
+choice. What cannot be used is left out and named.
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ def _matched(
         partner = by_key.get((other, stem))
         if partner is None:
             where = f"{quoted(readable(other))}{f' of {stem[0]}' if stem[0] else ''}"
-            skips.append(left_out(name, "no partner", f"there is no picture of this name in {where}"))
+            skips.append(
+                left_out(name, "no partner", f"there is no picture of this name in {where}")
+            )
         elif folder == a:
             pairs.append(Pair(name, partner, places[name]))
     return pairs, skips
@@ -147,18 +150,23 @@ def _stem(place: Place) -> Stem:
 
 
 def _check_no_partners(places: Mapping[str, Place], folders: Sequence[str]) -> None:
-    """Raises DatasetError: the two folders are those of A and B, by what they or most of their pictures are called."""
+    """Raises DatasetError: the two folders are those of A and B, by what they or most of
+    their pictures are called.
+    """
     counts = Counter(_stem(place) for place in places.values() if place.folder)
     partners = sum(1 for count in counts.values() if count > 1)
     if [folder.casefold() for folder in folders] == ["a", "b"] or 2 * partners > len(counts):
         raise DatasetError(
-            f"the pictures are in 2 folders ({picture_places.named(folders)}), as pairs by equal names are: use layout=folders, "
-            "or layout=halves if each file holds both pictures."
+            f"the pictures are in 2 folders ({picture_places.named(folders)}), as pairs by equal"
+            " names are: use layout=folders, or layout=halves if each file holds both pictures."
         )
 
 
 def _pairs(files: Source, options: PairOptions, tally: Tally, progress: Progress) -> list[Pair]:
-    """All pairs, in the order of their rows; `tally` counts the files that are left out. Raises DatasetError as `survey`."""
+    """All pairs, in the order of their rows; `tally` counts the files that are left out.
+
+    Raises DatasetError as `survey`.
+    """
     contents = picture_sources.contents(files, progress)
     places = picture_places.places(contents.pictures, options.held_out_folders)
     pairs, alone = pairs_of(places.of, options.layout)
@@ -173,7 +181,9 @@ def _rows(
     few_colors: list[tuple[int, int]] = []
     chosen = options.in_direction(*options.targets(tally.white(files, progress)))
     any_shape = options.layout == "halves"
-    for part in read_in_parts(pairs, lambda pair: _row(files, pair, chosen, any_shape), progress, "pairs"):
+    for part in read_in_parts(
+        pairs, lambda pair: _row(files, pair, chosen, any_shape), progress, "pairs"
+    ):
         rows = []
         for pair, result in part:
             if isinstance(result, Skip):
@@ -189,10 +199,13 @@ def _rows(
 
 
 def _of_label_maps(few_colors: Sequence[tuple[int, int]]) -> list[str]:
-    """A warning for each side of which every picture had few colors that were mixed. `few_colors`: of sources and targets."""
+    """A warning for each side of which every picture had few colors that were mixed.
+
+    `few_colors`: of sources and targets.
+    """
     return [
-        f"The {side}s have at most {max(colors)} colors each, and resizing mixes them. If they are label maps, prepare them with "
-        f"{side}_resample=nearest."
+        f"The {side}s have at most {max(colors)} colors each, and resizing mixes them. If they are"
+        f" label maps, prepare them with {side}_resample=nearest."
         for side, colors in zip((SOURCE, TARGET), zip(*few_colors, strict=True), strict=False)
         if all(colors) and max(colors) > 1
     ]
@@ -206,7 +219,9 @@ def _row(
     target_a, target_b = targets
     try:
         if pair.a == pair.b:
-            return of_file(files, pair.a, lambda file: halves(file, target_a, target_b, any_shape=any_shape))
+            return of_file(
+                files, pair.a, lambda file: halves(file, target_a, target_b, any_shape=any_shape)
+            )
         a = of_file(files, pair.a, lambda file: converted(file, target_a))
         name = pair.b
         b = of_file(files, pair.b, lambda file: converted(file, target_b))

@@ -1,4 +1,5 @@
-"""Where each picture of a source is: in which split and in which folder, by the names of the folders around it.
+"""Where each picture of a source is: in which split and in which folder, by the names of the
+folders around it.
 
     set/train/cats/old/1.jpg    split train, folder cats, rest old/1.jpg
     set/cats/test/2.jpg         split test, folder cats, rest 2.jpg
@@ -6,8 +7,8 @@
 
 A folder whose name says so is a split: train, val, test, holdout, dev, eval, fold 3, in any case.
 
-The folder is the first one below those that all pictures share, once the folders of the splits are taken out. Names that look alike in
-Unicode (NFC and NFD) are one.
+The folder is the first one below those that all pictures share, once the folders of the splits are
+taken out. Names that look alike in Unicode (NFC and NFD) are one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _SHORT = {
 }
 _WORD = re.compile(
     r"(?<![^\W\d_])"  # not within a word, as in invalid
-    r"(train(?:ing|val)?|val(?:id(?:ation)?)?|test(?:ing)?|(?:hold|held)[ _-]?out|dev|eval(?:uation)?|(fold)[ _-]?(\d+))"
+    r"(train(?:ing|val)?|val(?:id(?:ation)?)?|test(?:ing)?|(?:hold|held)["
+    r" _-]?out|dev|eval(?:uation)?|(fold)[ _-]?(\d+))"
     r"(?:[ _-]?(?:set|data))?"
     r"(?=[ _-]?[ab]\b|[\W\d_]|$)",
     re.IGNORECASE,
@@ -46,7 +48,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True)
 class Split:
-    """`name`: train, val, test, holdout, dev, eval, fold 3, or a folder's own name where somebody has chosen it.
+    """`name`: train, val, test, holdout, dev, eval, fold 3, or a folder's own name where somebody
+    has chosen it.
 
     `rest`: of the folder's name, such as A of trainA; empty without letters.
     """
@@ -73,7 +76,9 @@ def split_of(folder: str) -> Split | None:
     if len(words) != 1:
         return None
     [word] = words
-    rest = re.sub(r"[\W_]+", "_", f"{word.string[: word.start()]} {word.string[word.end() :]}").strip("_")
+    rest = re.sub(
+        r"[\W_]+", "_", f"{word.string[: word.start()]} {word.string[word.end() :]}"
+    ).strip("_")
     rest = rest if _LETTER.search(rest) else ""
     if word[2]:
         return Split(f"{FOLD} {int(word[3])}", rest, held_out=False)
@@ -89,7 +94,10 @@ Parts = tuple[str, ...]  # of a path
 
 @dataclass(frozen=True)
 class Place:
-    """`split`: such as train or test; empty in none. `folder`: empty where the picture is next to the folders, or there are none."""
+    """`split`: such as train or test; empty in none.
+
+    `folder`: empty where the picture is next to the folders, or there are none.
+    """
 
     split: str
     held_out: bool
@@ -99,7 +107,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Places:
-    """`of`: each picture. `skipped`: those next to the folders of the splits, whose split is not known."""
+    """`of`: each picture.
+
+    `skipped`: those next to the folders of the splits, whose split is not known.
+    """
 
     of: dict[str, Place]
     skipped: list[Skip]
@@ -111,16 +122,20 @@ class Places:
 
 
 def places(pictures: Sequence[str], held_out_folders: str) -> Places:
-    """`held_out_folders`: AUTO, NONE, or the names of folders with commas between, which are held out besides those of AUTO.
+    """`held_out_folders`: AUTO, NONE, or the names of folders with commas between, which are held
+    out besides those of AUTO.
 
     Raises:
-        DatasetError: the names do not say what is held out, or nothing would be left to train on; the message says what to do.
+        DatasetError: the names do not say what is held out, or nothing would be left to train on;
+            the message says what to do.
     """
     paths = {name: _parts(name) for name in pictures}
     asked = held_out_folders.strip().casefold() or AUTO
     splits = _splits({path[:-1] for path in paths.values()}, asked)
     loose = _loose(paths.values(), splits) if asked == AUTO else set()
-    within = {path[:-1]: _within(path[:-1], splits) for path in paths.values() if path[:-1] not in loose}
+    within = {
+        path[:-1]: _within(path[:-1], splits) for path in paths.values() if path[:-1] not in loose
+    }
     kept = {name: path for name, path in paths.items() if path[:-1] in within}
     below = _below({name: (*within[path[:-1]].rest, path[-1]) for name, path in kept.items()})
     place_of = {
@@ -129,12 +144,15 @@ def places(pictures: Sequence[str], held_out_folders: str) -> Places:
     }
     if place_of and all(place.held_out for place in place_of.values()):
         raise DatasetError(
-            f"all pictures are in {named(path[-1] for path in splits)}, which is held out, so nothing is left to train on: "
-            "give a folder to train on too, or use held_out_folders=none."
+            f"all pictures are in {named(path[-1] for path in splits)}, which is held out, so"
+            " nothing is left to train on: give a folder to train on too, or use"
+            " held_out_folders=none."
         )
     reason = f"it is next to the folders {named(path[-1] for path in splits)}"
     skipped = [
-        Skip(name=readable(name), kind="no split", reason=reason) for name in paths if name not in kept
+        Skip(name=readable(name), kind="no split", reason=reason)
+        for name in paths
+        if name not in kept
     ]
     return Places(place_of, skipped)
 
@@ -163,7 +181,9 @@ def _splits(folders: Collection[Parts], held_out_folders: str) -> dict[Parts, Sp
     for parent, names in inside.items():
         known = {name: split for name in names if (split := chosen.get(name) or split_of(name))}
         agree = len(known) == len(names) and len({split.held_out for split in known.values()}) > 1
-        splits |= {(*parent, name): split for name, split in known.items() if split.is_plain or agree}
+        splits |= {
+            (*parent, name): split for name, split in known.items() if split.is_plain or agree
+        }
     folds = {path[-1] for path, split in splits.items() if split.is_fold}
     if len(folds) > 1 and all(split.is_fold for split in splits.values()):
         raise DatasetError(
@@ -187,8 +207,8 @@ def _chosen(held_out_folders: str, folders: Collection[str]) -> dict[str, Split]
         ]
         if not same:
             raise DatasetError(
-                f"held_out_folders is {quoted(held_out_folders)}, but no folder with pictures is called {quoted(given)}: "
-                f"there are {named(folders) or 'none'}."
+                f"held_out_folders is {quoted(held_out_folders)}, but no folder with pictures is"
+                f" called {quoted(given)}: there are {named(folders) or 'none'}."
             )
         chosen |= {folder: Split(readable(folder), "", held_out=True) for folder in same}
     return chosen
@@ -205,15 +225,18 @@ def _loose(paths: Iterable[Parts], splits: Mapping[Parts, Split]) -> set[Parts]:
     if stray:
         folder = "/".join(stray[0])
         raise DatasetError(
-            f"{named(path[-1] for path in splits)} may be a split or a class, since {quoted(readable(folder))} is in no split: "
-            "use held_out_folders=none if it is a class, or name what is held out, such as held_out_folders=test."
+            f"{named(path[-1] for path in splits)} may be a split or a class, since"
+            f" {quoted(readable(folder))} is in no split: use held_out_folders=none if it is a"
+            " class, or name what is held out, such as held_out_folders=test."
         )
     return outside
 
 
 def _crossed(folder: Parts, splits: Mapping[Parts, Split]) -> list[Split]:
     """The splits on the way to a folder."""
-    return [splits[folder[:depth]] for depth in range(1, len(folder) + 1) if folder[:depth] in splits]
+    return [
+        splits[folder[:depth]] for depth in range(1, len(folder) + 1) if folder[:depth] in splits
+    ]
 
 
 @dataclass(frozen=True)
@@ -237,13 +260,18 @@ def _within(folder: Parts, splits: Mapping[Parts, Split]) -> _Within:
 
 
 def _below(paths: Mapping[str, Parts]) -> dict[str, tuple[str, str]]:
-    """Of each picture its first folder below those that all share, and the rest of its name: cats, old/1.jpg. No folder where it is next
-    to them."""
+    """Of each picture its first folder below those that all share, and the rest of its name: cats,
+    old/1.jpg. No folder where it is next to them.
+    """
     depth = _shared_depth([path[:-1] for path in paths.values()])
     if all(len(path) <= depth + 1 for path in paths.values()):
         return {name: ("", "/".join(path[depth:])) for name, path in paths.items()}
     return {
-        name: (path[depth], "/".join(path[depth + 1 :])) if path[depth + 1 :] else ("", "/".join(path[-1:]))
+        name: (
+            (path[depth], "/".join(path[depth + 1 :]))
+            if path[depth + 1 :]
+            else ("", "/".join(path[-1:]))
+        )
         for name, path in paths.items()
     }
 
@@ -252,5 +280,8 @@ def _shared_depth(folders: list[Parts]) -> int:
     """How many folders from the top all have in common."""
     lowest, highest = min(folders, default=()), max(folders, default=())
     return sum(
-        1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lowest, highest, strict=False))
+        1
+        for _ in itertools.takewhile(
+            lambda pair: pair[0] == pair[1], zip(lowest, highest, strict=False)
+        )
     )

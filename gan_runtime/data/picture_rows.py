@@ -1,4 +1,6 @@
-"""What preparations of picture files share: files are read by the hundred in threads, and what cannot be used is named."""
+"""What preparations of picture files share: files are read by the hundred in threads, and
+what cannot be used is named.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from gan_runtime.data import bit_depth
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import NOT_SIDE_BY_SIDE
 from gan_runtime.data.decoding import NotUsableError
-from gan_runtime.data.picture_files import MAX_FILE_BYTES, NOT_READABLE, UNREADABLE, Source, readable
+from gan_runtime.data.picture_files import (
+    MAX_FILE_BYTES,
+    NOT_READABLE,
+    UNREADABLE,
+    Source,
+    readable,
+)
 from gan_runtime.data.picture_places import Place
 from gan_runtime.data.picture_sources import ARCHIVE
 from gan_runtime.data.summary import EXAMPLES, Skip, Skipped, Summary
@@ -27,9 +35,13 @@ THREADS = min(4, os.cpu_count() or 1)
 AT_ONCE = 128  # pictures between two looks at whether somebody has cancelled
 MOST_TOLD = 200  # left-out files that are named
 GRID = 64  # pictures in the preview
-ADVICE = {  # by the kind of the first file that cannot be used, where none can; the most helpful one comes first
+# by the kind of the first file that cannot be used, where none can; the most helpful one comes
+# first
+ADVICE = {
     "too small": "use fewer pixels",
-    NOT_SIDE_BY_SIDE: "use layout=folders for two folders of pictures, or layout=halves to cut them in any case",
+    NOT_SIDE_BY_SIDE: (
+        "use layout=folders for two folders of pictures, or layout=halves to cut them in any case"
+    ),
     ARCHIVE: "unpack it, and give the folder",
     PACKING: "pack it with Deflate, or unpack it and give the folder",
     NOT_READABLE: "give files that you may read",
@@ -63,7 +75,10 @@ class Tally:
     warnings: list[str] = field(default_factory=list)
 
     def begin(self, files: Source, others: Sequence[Skip], folders_hold_out: bool) -> None:
-        """Counts what is left out before any picture is read. `folders_hold_out`: whether folders say what is held out."""
+        """Counts what is left out before any picture is read.
+
+        `folders_hold_out`: whether folders say what is held out.
+        """
         self.folders_hold_out = folders_hold_out
         self.warnings += filter(None, [files.warning])
         for skipped in (*files.skipped, *others):
@@ -76,7 +91,9 @@ class Tally:
             self.first_skips.append(skip)
 
     def white(self, files: Source, progress: Progress) -> int:
-        """The value of white in the 16-bit files, see bit_depth.py; a warning where it is a guess."""
+        """The value of white in the 16-bit files, see bit_depth.py; a warning where it is a
+        guess.
+        """
         white, warning = bit_depth.white_of(files, progress)
         self.warnings += filter(None, (warning,))
         return white
@@ -85,7 +102,9 @@ class Tally:
     def skipped(self) -> Skipped:
         """All of them."""
         first = sorted(self.first_skips, key=lambda skip: skip.name)
-        return Skipped(counts=dict(self.skip_counts.most_common()), first=tuple(first), hidden=self.hidden)
+        return Skipped(
+            counts=dict(self.skip_counts.most_common()), first=tuple(first), hidden=self.hidden
+        )
 
     @property
     def rows(self) -> int:
@@ -113,7 +132,9 @@ class Tally:
             self.trained_classes.add(label)
 
     def held_out(self, percent: float) -> int:
-        """Rows that are kept back: those of the folders for that, else a share; at least one is trained on."""
+        """Rows that are kept back: those of the folders for that, else a share; at least one
+        is trained on.
+        """
         if self.folders_hold_out:
             return self.held_out_splits.total()
         return min(int(self.rows * percent / 100), self.rows - 1)
@@ -137,12 +158,16 @@ class Tally:
         if self.rows > self.held_out_splits.total():
             return
         if not self.first_skips:
-            raise DatasetError("there is no picture: give a folder or a .zip of JPEG, PNG or WebP files.")
+            raise DatasetError(
+                "there is no picture: give a folder or a .zip of JPEG, PNG or WebP files."
+            )
         count, skips = sum(self.skip_counts.values()), self.skipped.first
         first = next((skip for kind in ADVICE for skip in skips if skip.kind == kind), skips[0])
         advice = ADVICE.get(first.kind, "give other pictures")
         what = "to train on can be used" if self.rows else "can be used"
-        raise DatasetError(f"none of the {count:,} files {what}; {first.name}: {first.reason}: {advice}.")
+        raise DatasetError(
+            f"none of the {count:,} files {what}; {first.name}: {first.reason}: {advice}."
+        )
 
 
 def shuffled(items: Sequence[Item]) -> list[Item]:
@@ -152,14 +177,19 @@ def shuffled(items: Sequence[Item]) -> list[Item]:
 
 def in_order(items: Sequence[Placed]) -> list[Placed]:
     """In the order of the rows: shuffled, those to train on before those held out."""
-    parts = ([item for item in items if item.place.held_out is held_out] for held_out in (False, True))
+    parts = (
+        [item for item in items if item.place.held_out is held_out] for held_out in (False, True)
+    )
     return [item for part in parts for item in shuffled(part)]
 
 
 def read_in_parts(
     items: Sequence[Item], read: Callable[[Item], Row], progress: Progress, noun: str
 ) -> Iterator[list[tuple[Item, Row]]]:
-    """Each item with what `read` makes of it, by the hundred, in their order. `noun`: what they are, such as "files"."""
+    """Each item with what `read` makes of it, by the hundred, in their order.
+
+    `noun`: what they are, such as "files".
+    """
     with ThreadPoolExecutor(THREADS) as threads:
         for done in range(0, len(items), AT_ONCE):
             progress(done, len(items), f"Converting {done:,} of {len(items):,} {noun}")
@@ -171,11 +201,15 @@ def of_file(files: Source, name: str, convert: Callable[[BinaryIO], Row]) -> Row
     """What `convert` makes of a file. Raises NotUsableError for whatever is wrong with it."""
     try:
         if files.size(name) > MAX_FILE_BYTES:
-            raise NotUsableError("too large", f"its file has more than {MAX_FILE_BYTES / 1e6:.0f} MB")
+            raise NotUsableError(
+                "too large", f"its file has more than {MAX_FILE_BYTES / 1e6:.0f} MB"
+            )
         with files.open(name) as file:
             return convert(file)
     except OSError as error:
-        raise NotUsableError(NOT_READABLE, f"it cannot be read ({error.strerror or error})") from None
+        raise NotUsableError(
+            NOT_READABLE, f"it cannot be read ({error.strerror or error})"
+        ) from None
     except UNREADABLE:
         raise NotUsableError("damaged", "it cannot be read") from None
 

@@ -1,4 +1,6 @@
-"""Opens a folder or a zip file of pictures, whichever a path is, and says which of its files are pictures."""
+"""Opens a folder or a zip file of pictures, whichever a path is, and says which of its files
+are pictures.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from gan_runtime.data.zip_source import ZipSource
 
 @dataclass
 class FolderSource:
-    """See `picture_files.Source`. Links are not followed: they may lead out of the folder, or round in a circle.
+    """See `picture_files.Source`.
+
+    Links are not followed: they may lead out of the folder, or round in a circle.
 
     Raises DatasetError: the folder itself cannot be read, or holds too many files.
     """
@@ -53,14 +57,18 @@ class FolderSource:
         self.names.sort()
 
     def _entries(self, folder: str) -> list[tuple[str, str]]:
-        """What is in a folder: names, and whether each is a folder, a file, a link or no file. Skips a folder that cannot be read."""
+        """What is in a folder: names, and whether each is a folder, a file, a link or no file.
+
+        Skips a folder that cannot be read.
+        """
         try:
             with os.scandir(self.root / folder) as entries:
                 return sorted((entry.name, _kind_of_entry(entry)) for entry in entries)
         except OSError as error:
             if not folder:
                 raise DatasetError(
-                    f"{quoted(str(self.root))} cannot be read ({error.strerror}): give a folder that you may read."
+                    f"{quoted(str(self.root))} cannot be read ({error.strerror}): give a folder"
+                    " that you may read."
                 ) from None
             reason = f"the folder cannot be read ({error.strerror})"
             self.skipped.append(
@@ -72,11 +80,15 @@ class FolderSource:
         self.names.append(name)
         if len(self.names) > picture_files.MAX_FILES:
             raise DatasetError(
-                f"{self.root} holds more than {picture_files.MAX_FILES:,} files: give a smaller folder."
+                f"{self.root} holds more than {picture_files.MAX_FILES:,} files: give a smaller"
+                " folder."
             )
 
     def open(self, name: str) -> BinaryIO:
-        """See Source. Neither a link nor a pipe that has taken the file's place meanwhile is opened."""
+        """See Source.
+
+        Neither a link nor a pipe that has taken the file's place meanwhile is opened.
+        """
         number = os.open(self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         return os.fdopen(number, "rb")
 
@@ -96,7 +108,9 @@ class FolderSource:
                 ):  # left out, and may be a film of many hours
                     continue
                 with self.open(name) as file:
-                    digest.update(hashlib.file_digest(cast(io.BufferedReader, file), "sha256").digest())
+                    digest.update(
+                        hashlib.file_digest(cast(io.BufferedReader, file), "sha256").digest()
+                    )
             except OSError as error:
                 digest.update(str(error.errno).encode())  # it is skipped by name
         return digest.hexdigest()
@@ -117,10 +131,13 @@ AT_ONCE = 512  # files between two looks at whether somebody has cancelled
 
 @contextlib.contextmanager
 def opened(path: Path, code_page: str = zip_source.AUTO) -> Iterator[Source]:
-    """The files of a folder or a zip file. `code_page`: of the names in a zip, see `member_names` (zip_source.py).
+    """The files of a folder or a zip file.
+
+    `code_page`: of the names in a zip, see `member_names` (zip_source.py).
 
     Raises:
-        DatasetError: it is neither or cannot be read, or a zip that is damaged or may not be read (see `ZipSource`).
+        DatasetError: it is neither or cannot be read, or a zip that is damaged or may not be read
+            (see `ZipSource`).
     """
     try:
         mode = path.stat().st_mode
@@ -137,7 +154,9 @@ def opened(path: Path, code_page: str = zip_source.AUTO) -> Iterator[Source]:
             bundle = stack.enter_context(zip_directory.opened(path, picture_files.MAX_MEMBERS))
         except CrowdedZipError:
             limit = picture_files.MAX_MEMBERS
-            raise picture_files.refused(path, f"lists more than {limit:,} files and folders") from None
+            raise picture_files.refused(
+                path, f"lists more than {limit:,} files and folders"
+            ) from None
         except UNREADABLE as error:
             raise _no_zip(path, error) from None
         yield ZipSource(path, bundle, code_page)
@@ -149,26 +168,32 @@ def _no_zip(path: Path, error: Exception) -> DatasetError:
         return DatasetError(f"{path.name} cannot be read ({error.strerror}): {ADVICE}.")
     if isinstance(error, UnicodeDecodeError):
         return DatasetError(
-            f"{path.name} says that its names are UTF-8, but they are not: pack it with another program."
+            f"{path.name} says that its names are UTF-8, but they are not: pack it with another"
+            " program."
         )
     kind = ""
     with contextlib.suppress(OSError), path.open("rb") as file:
         kind = picture_files.of(file)
     if kind == picture_files.ZIP:
         return DatasetError(
-            f"{path.name} is a zip file, but damaged or cut short: fetch it again, or pack it again."
+            f"{path.name} is a zip file, but damaged or cut short: fetch it again, or pack it"
+            " again."
         )
     if kind:
         advice = "unpack it and give its folder" if picture_files.holds_files(kind) else ADVICE
         return DatasetError(f"{path.name} is {kind}, no zip file: {advice}.")
     return DatasetError(
-        f"{path.name} is no zip file, or damaged: give a folder, or a .zip that opens on this machine."
+        f"{path.name} is no zip file, or damaged: give a folder, or a .zip that opens on this"
+        " machine."
     )
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The files of a source by their first bytes. `pictures`: also files that cannot be read, whose kind is not known; sorted."""
+    """The files of a source by their first bytes.
+
+    `pictures`: also files that cannot be read, whose kind is not known; sorted.
+    """
 
     pictures: list[str]
     others: list[Skip]
@@ -179,7 +204,9 @@ def contents(files: Source, progress: Progress) -> Contents:
     pictures, others = [], []
     for number, name in enumerate(files.names):
         if number % AT_ONCE == 0:
-            progress(number, len(files.names), f"Looking at {number:,} of {len(files.names):,} files")
+            progress(
+                number, len(files.names), f"Looking at {number:,} of {len(files.names):,} files"
+            )
         kind = _kind(files, name)
         if kind == picture_files.PICTURE:
             pictures.append(name)

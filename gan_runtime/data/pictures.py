@@ -1,8 +1,8 @@
 """The preparation `pictures`: a folder or a .zip of pictures of any size becomes a data set.
 
-Sub-folders are labels, but those of splits (picture_places.py): what is in test and the like is held out. The order of the rows is
-shuffled, the same for the same names, so that the first rows and the held-out ones are a fair choice of all classes. What cannot be used
-is left out by name.
+Sub-folders are labels, but those of splits (picture_places.py): what is in test and the like is
+held out. The order of the rows is shuffled, the same for the same names, so that the first rows and
+the held-out ones are a fair choice of all classes. What cannot be used is left out by name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from gan_runtime.data.decoding import NotUsableError
 from gan_runtime.data.picture_files import Source, readable
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.picture_places import Place
-from gan_runtime.data.picture_rows import GRID, Tally, in_order, left_out, of_file, read_in_parts, skip
+from gan_runtime.data.picture_rows import (
+    GRID,
+    Tally,
+    in_order,
+    left_out,
+    of_file,
+    read_in_parts,
+    skip,
+)
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import FieldWriter, row_bytes
 from gan_runtime.data.summary import Skip, Survey
@@ -91,15 +99,16 @@ def labels_of(folders: Iterable[str]) -> dict[str, str]:
     """The class of each folder; of none where the pictures are next to the folders.
 
     Raises:
-        DatasetError: there are too many folders for classes, or two of them would be called the same.
+        DatasetError: there are too many folders for classes, or two of them would be called the
+            same.
     """
     folder_of: dict[str, str] = {}
     for folder in sorted(set(folders)):
         same = folder_of.setdefault(readable(folder), folder)
         if same != folder:
             raise DatasetError(
-                f"the folders {quoted(same)} and {quoted(folder)} would both be the class {quoted(readable(folder))}: "
-                "rename one of them, or use labels=none."
+                f"the folders {quoted(same)} and {quoted(folder)} would both be the class"
+                f" {quoted(readable(folder))}: rename one of them, or use labels=none."
             )
     if len(folder_of) > MAX_CLASSES:
         raise DatasetError(
@@ -118,8 +127,13 @@ class Labelled:
     place: Place
 
 
-def _labelled(files: Source, options: PictureOptions, tally: Tally, progress: Progress) -> list[Labelled]:
-    """All pictures, in the order of their rows; `tally` counts the files that are left out. Raises DatasetError as `survey`."""
+def _labelled(
+    files: Source, options: PictureOptions, tally: Tally, progress: Progress
+) -> list[Labelled]:
+    """All pictures, in the order of their rows; `tally` counts the files that are left out.
+
+    Raises DatasetError as `survey`.
+    """
     contents = picture_sources.contents(files, progress)
     places = picture_places.places(contents.pictures, options.held_out_folders)
     tally.begin(files, [*contents.others, *places.skipped], places.holds_out)
@@ -131,7 +145,9 @@ def _labelled(files: Source, options: PictureOptions, tally: Tally, progress: Pr
         for picture in labelled:
             if not picture.label:
                 tally.skip(
-                    left_out(picture.name, "no label", "it lies beside the folders that are the classes")
+                    left_out(
+                        picture.name, "no label", "it lies beside the folders that are the classes"
+                    )
                 )
         labelled = [picture for picture in labelled if picture.label]
     return in_order(labelled)
@@ -145,16 +161,26 @@ def _fields(tally: Tally, options: PictureOptions) -> Fields:
 
 
 def _rows(
-    files: Source, labelled: list[Labelled], options: PictureOptions, tally: Tally, progress: Progress
+    files: Source,
+    labelled: list[Labelled],
+    options: PictureOptions,
+    tally: Tally,
+    progress: Progress,
 ) -> Iterator[list[NDArray[np.uint8]]]:
     """Rows by the hundred; `tally` counts each row and each file left out."""
     target = replace(options.target, white=tally.white(files, progress))
-    for part in read_in_parts(labelled, lambda picture: _row(files, picture.name, target), progress, "files"):
+    for part in read_in_parts(
+        labelled, lambda picture: _row(files, picture.name, target), progress, "files"
+    ):
         rows = []
         for picture, result in part:
             if isinstance(result, Skip):
                 tally.skip(result)
-            elif picture.place.held_out and picture.label and picture.label not in tally.trained_classes:
+            elif (
+                picture.place.held_out
+                and picture.label
+                and picture.label not in tally.trained_classes
+            ):
                 reason = "no picture of its class is trained on"
                 tally.skip(left_out(picture.name, "no label", reason))
             else:

@@ -1,7 +1,9 @@
-"""The ways to get a data set, as a literal table with those of the domains, and preparing one: made aside, moved to its place as a whole, or
-nothing is left of it. Loads none of the code that makes it.
+"""The ways to get a data set, as a literal table with those of the domains, and preparing one: made
+aside, moved to its place as a whole, or nothing is left of it. Loads none of the code that makes
+it.
 
-    preparations.prepare(home, Asked("pictures", "photos", Path("photos.zip"), {"pixels": "64"}), progress)
+    preparations.prepare(home, Asked("pictures", "photos", Path("photos.zip"), {"pixels": "64"}),
+    progress)
 
 `progress(done, total, sentence)` is called between rows; what it raises cancels.
 """
@@ -33,7 +35,9 @@ from gan_runtime.records.record import now
 
 
 class Maker(Protocol):
-    """The module of a preparation that makes files: functions that raise DatasetError for what cannot be used."""
+    """The module of a preparation that makes files: functions that raise DatasetError for
+    what cannot be used.
+    """
 
     def content(self, source: Path, progress: Progress) -> str:
         """A hash of the source. Only where there is one."""
@@ -41,7 +45,9 @@ class Maker(Protocol):
     def survey(self, source: Path, options: Any, progress: Progress) -> Survey:
         """What `prepare` would make; stores nothing. Only where there is a preview."""
 
-    def prepare(self, source: Path | None, options: Any, folder: Path, progress: Progress) -> Stored:
+    def prepare(
+        self, source: Path | None, options: Any, folder: Path, progress: Progress
+    ) -> Stored:
         """Writes the rows into an existing, empty folder. Raises DatasetError, HomeError."""
 
 
@@ -53,7 +59,8 @@ def maker_of(preparation: Preparation) -> Maker:
 PREPARATIONS: dict[str, Preparation] = {
     "pictures": Preparation(
         "Your own pictures",
-        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels, and those called test or val are held out.",
+        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels, and"
+        " those called test or val are held out.",
         PictureOptions,
         maker="gan_runtime.data.pictures",
         source="a folder or a .zip",
@@ -63,7 +70,8 @@ PREPARATIONS: dict[str, Preparation] = {
     ),
     "picture_pairs": Preparation(
         "Your own pairs of pictures",
-        "A folder or a .zip of pairs, such as outlines and photos: side by side in one picture, or in two folders by equal names.",
+        "A folder or a .zip of pairs, such as outlines and photos: side by side in one picture, or"
+        " in two folders by equal names.",
         PairOptions,
         maker="gan_runtime.data.picture_pairs",
         source="a folder or a .zip",
@@ -71,9 +79,13 @@ PREPARATIONS: dict[str, Preparation] = {
         version=2,
         has_preview=True,
     ),
-    **{name: preparation for domain in DOMAINS for name, preparation in domain.preparations.items()},
+    **{
+        name: preparation for domain in DOMAINS for name, preparation in domain.preparations.items()
+    },
     "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
-    "fashion_mnist": Preparation("Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."),
+    "fashion_mnist": Preparation(
+        "Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."
+    ),
 }
 
 
@@ -81,7 +93,8 @@ PREPARATIONS: dict[str, Preparation] = {
 class Asked:
     """One preparation that somebody wants.
 
-    `name`: of the new set; empty for the preparation's own. `source`: a folder or file; None where it needs none.
+    `name`: of the new set; empty for the preparation's own. `source`: a folder or file; None where
+    it needs none.
     """
 
     preparation: str
@@ -90,25 +103,32 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> OptionRecord:
-        """The options as their record; everything is checked that can be known without reading the source.
+        """The options as their record; everything is checked that can be known without reading the
+        source.
 
         Raises:
-            DatasetError: no such preparation, a source is missing or one too many, or the name cannot be one.
+            DatasetError: no such preparation, a source is missing or one too many, or the name
+                cannot be one.
             SpecError: an option is wrong.
         """
         known = PREPARATIONS.get(self.preparation)
         if known is None:
             raise DatasetError(
-                f"{quoted(self.preparation)} is no preparation: there are {', '.join(PREPARATIONS)}."
+                f"{quoted(self.preparation)} is no preparation: there are"
+                f" {', '.join(PREPARATIONS)}."
             )
-        if not known.makes_files and (self.source is not None or self.name not in ("", self.preparation)):
+        if not known.makes_files and (
+            self.source is not None or self.name not in ("", self.preparation)
+        ):
             raise DatasetError(
                 f"{self.preparation} is downloaded under its own name: leave out --from and --as."
             )
         if known.needs_source and self.source is None:
             raise DatasetError(f"{self.preparation} needs {known.source}: say which with --from.")
         if not known.needs_source and self.source is not None:
-            raise DatasetError(f"{self.preparation} is made from nothing but its options: leave out --from.")
+            raise DatasetError(
+                f"{self.preparation} is made from nothing but its options: leave out --from."
+            )
         if known.makes_files:
             prepared.check_name(self.set_name)
         return parsed(known, self.options)
@@ -159,12 +179,14 @@ def prepare(
 ) -> Manifest | None:
     """Prepares a set and returns its manifest; None for sets that lie in Keras' cache.
 
-    Does nothing when the set is there with the same content and options. `aside`: an existing folder on the
-    home's disk for what is half-made; by default one in the home, which the owner clears of what a kill has
-    left. `placing` is called right before the finished set takes its place: the last moment to cancel.
+    Does nothing when the set is there with the same content and options. `aside`: an existing
+    folder on the home's disk for what is half-made; by default one in the home, which the owner
+    clears of what a kill has left. `placing` is called right before the finished set takes its
+    place: the last moment to cancel.
 
     Raises:
-        DatasetError, SpecError: see `Asked.check`; the source cannot be read or used; the name is taken by
+        DatasetError, SpecError: see `Asked.check`; the source cannot be read or used; the name is
+        taken by
             another set.
         HomeError: the home cannot be written, or has too little space.
     """
@@ -205,7 +227,9 @@ def _manifest(asked: Asked, chosen: OptionRecord, content: str, stored: Stored) 
 
 @contextlib.contextmanager
 def _folder_aside(home: Home, aside: Path | None) -> Iterator[Path]:
-    """An empty folder for a set in the making, gone at the end unless it has been moved to its place."""
+    """An empty folder for a set in the making, gone at the end unless it has been moved to
+    its place.
+    """
     try:
         home.prepare().data.mkdir(exist_ok=True)
         around = tempfile.TemporaryDirectory(dir=aside or home.data, prefix=".new-")
@@ -230,7 +254,12 @@ def _placed(home: Home, folder: Path, manifest: Manifest) -> Manifest:
 
 def _content(asked: Asked, chosen: OptionRecord, source: str) -> str:
     """A hash of what the set is made of, and of how."""
-    recipe = [PREPARATIONS[asked.preparation].version, asked.preparation, chosen.model_dump(), source]
+    recipe = [
+        PREPARATIONS[asked.preparation].version,
+        asked.preparation,
+        chosen.model_dump(),
+        source,
+    ]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
 
 
@@ -245,4 +274,7 @@ def _same(home: Home, name: str, content: str) -> Manifest:
 
 
 def _unknown(name: str, known: Mapping[str, Option]) -> str:
-    return f"{quoted(name)} is no option of this preparation: its options are {', '.join(known) or 'none'}."
+    return (
+        f"{quoted(name)} is no option of this preparation: its options are"
+        f" {', '.join(known) or 'none'}."
+    )

@@ -1,4 +1,6 @@
-"""Prepared data sets: `<home>/data/<name>/` with manifest.json and the rows of each field (sharded.py)."""
+"""Prepared data sets: `<home>/data/<name>/` with manifest.json and the rows of each field
+(sharded.py).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from gan_runtime.records.run_folder import write_whole
 FORMAT = 1
 MANIFEST = "manifest.json"
 FIRST_ROWS = "first-rows.png"
-# Sets up to this size are read into memory and lie on the device as a whole; larger ones are streamed.
+# Sets up to this size are read into memory and lie on the device as a whole; larger ones are
+# streamed.
 RESIDENT_BYTES = 1_000_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 NAME_RULE = "1 to 60 of a–z, 0–9, underscore, hyphen; a letter or digit first"
@@ -69,8 +72,8 @@ class Stored:
 class Manifest(Summary):
     """What a prepared set is: the summary of its preparation, and how it was made.
 
-    `content`: a hash of what it was made of and of how; the same content is not prepared twice. `source`: the
-    name of the file or folder. `shards`: rows in each file of each field.
+    `content`: a hash of what it was made of and of how; the same content is not prepared twice.
+    `source`: the name of the file or folder. `shards`: rows in each file of each field.
     """
 
     format: int = FORMAT
@@ -91,7 +94,9 @@ class Manifest(Summary):
     @property
     def bytes(self) -> int:
         """On disk and in memory, without the headers of the files."""
-        return (self.rows + self.held_out) * sum(row_bytes(field.field) for field in self.fields.values())
+        return (self.rows + self.held_out) * sum(
+            row_bytes(field.field) for field in self.fields.values()
+        )
 
     @property
     def origin(self) -> str:
@@ -118,7 +123,9 @@ def folder(home: Home, name: str) -> Path:
 
 
 def is_there(home: Home, name: str) -> bool:
-    """Whether a set of this name is prepared, also where it cannot be read, which `manifest` says."""
+    """Whether a set of this name is prepared, also where it cannot be read, which `manifest`
+    says.
+    """
     if _NAME.fullmatch(name) is None:
         return False
     try:
@@ -154,7 +161,9 @@ def manifest(home: Home, name: str) -> Manifest:
     except ValidationError:
         raise DatasetError(f"{path} is no manifest of a data set, or damaged: {advice}.") from None
     if known.format > FORMAT:
-        raise DatasetError(f"{path} was made by a newer version of this program: update this one first.")
+        raise DatasetError(
+            f"{path} was made by a newer version of this program: update this one first."
+        )
     if set(known.shards) != set(known.fields) or not known.fields or known.rows < 1:
         raise DatasetError(f"{path} contradicts itself: {advice}.")
     return known
@@ -182,7 +191,9 @@ def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataS
 
 
 def draw(place: Path, known: Manifest) -> None:
-    """Puts a picture of the first rows into the folder of a set that is being made, where there is a picture for such rows."""
+    """Puts a picture of the first rows into the folder of a set that is being made, where
+    there is a picture for such rows.
+    """
     rows = _sharded(place, known).read(np.arange(min(previews.SHOWN, known.rows)))
     picture = previews.of_rows(rows)
     if picture is not None:
@@ -190,7 +201,9 @@ def draw(place: Path, known: Manifest) -> None:
 
 
 def drawn(home: Home, name: str) -> Path | None:
-    """The picture of the first rows; None for a set that has none, or was made by an earlier version."""
+    """The picture of the first rows; None for a set that has none, or was made by an earlier
+    version.
+    """
     path = folder(home, name) / FIRST_ROWS
     return path if path.is_file() else None
 

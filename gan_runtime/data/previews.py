@@ -1,6 +1,8 @@
-"""Pictures of rows: the first ones of a data set, for a look before training, and one of what is being made.
+"""Pictures of rows: the first ones of a data set, for a look before training, and one of what is
+being made.
 
-The latter is renewed now and then, for a page that waits for it, and gone before the set takes its place.
+The latter is renewed now and then, for a page that waits for it, and gone before the set takes its
+place.
 """
 
 from __future__ import annotations
@@ -27,12 +29,16 @@ WIDEST = 1_056  # pixels; pairs of large pictures are drawn smaller
 
 
 def png(rows: NDArray[np.uint8], room: Room = OF_AN_EPOCH) -> bytes:
-    """`rows`: (N, height, width, 1 or 3), side by side; of more than fit the first ones (pictures/sheet.py)."""
+    """`rows`: (N, height, width, 1 or 3), side by side; of more than fit the first ones
+    (pictures/sheet.py).
+    """
     return _encoded(sheet.image(grids.tiled(rows, room)))
 
 
 def of_pairs(pairs: NDArray[np.uint8]) -> bytes:
-    """`pairs`: (N, height, 2 · width, 3), source left, target right; the first six, in two columns."""
+    """`pairs`: (N, height, 2 · width, 3), source left, target right; the first six, in two
+    columns.
+    """
     room = Room(columns=2, widest=EVERYTHING, tallest=EVERYTHING)
     picture = sheet.image(grids.tiled(pairs[:PAIRS_SHOWN], room))
     picture.thumbnail((WIDEST, EVERYTHING))
@@ -40,7 +46,9 @@ def of_pairs(pairs: NDArray[np.uint8]) -> bytes:
 
 
 def of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
-    """The first rows of a set as stored: its pictures, its pairs, or what a domain draws of them; None where nothing is drawn."""
+    """The first rows of a set as stored: its pictures, its pairs, or what a domain draws of
+    them; None where nothing is drawn.
+    """
     if IMAGES in rows:
         return png(rows[IMAGES])
     for domain in DOMAINS:
@@ -80,7 +88,10 @@ class LivePicture:
         self._drawn_s = -SECONDS_BETWEEN
 
     def renew(self, draw: Callable[[], NDArray[np.uint8]]) -> None:
-        """Draws it anew, uint8 (height, width, 3), unless that was done a moment ago. Whoever reads it sees the old one or the new one."""
+        """Draws it anew, uint8 (height, width, 3), unless that was done a moment ago.
+
+        Whoever reads it sees the old one or the new one.
+        """
         now_s = self._clock()
         if now_s - self._drawn_s < SECONDS_BETWEEN:
             return
@@ -97,7 +108,9 @@ def remove(folder: Path) -> None:
 
 
 def read(work: Path) -> bytes | None:
-    """The newest picture of a job that makes a set, by its folder `work`; None where there is none, or none any more."""
+    """The newest picture of a job that makes a set, by its folder `work`; None where there is
+    none, or none any more.
+    """
     try:
         return next(work.glob(f"*/*/{FILE}")).read_bytes()
     except (StopIteration, OSError):

@@ -1,8 +1,8 @@
 """Data sets on disk: for each field files of rows, `images-00000.npy`, …, plain NumPy.
 
-Nothing but the rows asked for is read, so a set may be larger than the memory: small rows through a map of the file, large ones at
-their place in it, since the system takes longer to map pages for the first time than to copy them. The last `held_out` rows
-are kept back.
+Nothing but the rows asked for is read, so a set may be larger than the memory: small rows through a
+map of the file, large ones at their place in it, since the system takes longer to map pages for the
+first time than to copy them. The last `held_out` rows are kept back.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data.contract import Array, Arrays, ArraySet, Indices
 
-SHARD_BYTES = (
-    512_000_000  # of rows in one file: files of a size that is easy to copy, and few of them open at a time
-)
+# of rows in one file: files of a size that is easy to copy, and few of them open at a time
+SHARD_BYTES = 512_000_000
 
-# A row of so many bytes is read at its place. Frames of 80 × 192 pixels, 61 and 92 KB, in batches of 16, 2 cores, processor time of a
-# batch: 1.7 ms where mapping takes 3.4, and 0.6 where they are mapped already, which takes 0.3. The rows of a digit are 0.8 KB.
+# A row of so many bytes is read at its place. Frames of 80 × 192 pixels, 61 and 92 KB, in batches
+# of 16, 2 cores, processor time of a batch: 1.7 ms where mapping takes 3.4, and 0.6 where they are
+# mapped already, which takes 0.3. The rows of a digit are 0.8 KB.
 LARGE_ROW_BYTES = 16_384
 
 
@@ -76,7 +76,9 @@ class ShardedSet:
         """The same rows as arrays."""
         rows = {name: column.all_rows() for name, column in self._columns.items()}
         training = {name: array[: self.rows] for name, array in rows.items()}
-        kept_back = {name: array[self.rows :] for name, array in rows.items()} if self.held_out else {}
+        kept_back = (
+            {name: array[self.rows :] for name, array in rows.items()} if self.held_out else {}
+        )
         return ArraySet(self.name, self.fields, training, self.origin, self.note, kept_back)
 
     def check(self) -> None:
@@ -90,7 +92,8 @@ class ShardedSet:
     @cached_property
     def _columns(self) -> dict[str, _Column]:
         return {
-            name: _Column(self.folder, name, field, self.shards[name]) for name, field in self.fields.items()
+            name: _Column(self.folder, name, field, self.shards[name])
+            for name, field in self.fields.items()
         }
 
 
@@ -110,7 +113,9 @@ class _Column:
         within = indices - (self._ends - self.shards)[shard_of]
         if row_bytes(self.field) >= LARGE_ROW_BYTES and hasattr(os, "preadv"):
             targets = rows.reshape(len(rows), math.prod(self.field.shape)).view(np.uint8)
-            for target, shard, number in zip(targets, shard_of.tolist(), within.tolist(), strict=True):
+            for target, shard, number in zip(
+                targets, shard_of.tolist(), within.tolist(), strict=True
+            ):
                 self._read_into(target.data, shard, number)
             return rows
         for shard in np.unique(shard_of):
@@ -159,13 +164,16 @@ class _Column:
         except (OSError, ValueError, EOFError) as error:
             raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
         if array.shape != expected or array.dtype != np.dtype(self.field.dtype):
-            raise _unusable(path, f"it holds {array.dtype} {array.shape}, not {self.field.dtype} {expected}")
+            raise _unusable(
+                path, f"it holds {array.dtype} {array.shape}, not {self.field.dtype} {expected}"
+            )
         return array
 
 
 def _unusable(path: Path, reason: str) -> DatasetError:
     return DatasetError(
-        f"{path} of a prepared data set cannot be used ({reason}): remove the data set and prepare it anew."
+        f"{path} of a prepared data set cannot be used ({reason}): remove the data set and prepare"
+        " it anew."
     )
 
 
@@ -175,7 +183,9 @@ class FieldWriter:
     Raises OSError when the disk takes no more.
     """
 
-    def __init__(self, folder: Path, name: str, field: Field, shard_bytes: int = SHARD_BYTES) -> None:
+    def __init__(
+        self, folder: Path, name: str, field: Field, shard_bytes: int = SHARD_BYTES
+    ) -> None:
         self._folder, self._name, self._field = folder, name, field
         self._most_rows = max(1, shard_bytes // row_bytes(field))
         self._file: io.BufferedWriter | None = None
@@ -185,7 +195,10 @@ class FieldWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -233,7 +246,10 @@ class FieldWriter:
 
 
 class RowWriter:
-    """Writes whole rows, a FieldWriter for each field. Raises HomeError when the disk has no room for `rows` of them."""
+    """Writes whole rows, a FieldWriter for each field.
+
+    Raises HomeError when the disk has no room for `rows` of them.
+    """
 
     def __init__(self, folder: Path, fields: Fields, rows: int, purpose: str) -> None:
         size = rows * sum(map(row_bytes, fields.values()))
@@ -244,7 +260,10 @@ class RowWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for writer in self._writers.values():
             writer.close()

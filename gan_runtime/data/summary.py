@@ -1,7 +1,8 @@
-"""The summary of a preparation: what its rows are, what was left out and why, what was converted, what to look at before training.
+"""The summary of a preparation: what its rows are, what was left out and why, what was converted,
+what to look at before training.
 
-Every preparation returns one; the manifest of a prepared set is one, and says how the set was made as well. A
-`Survey` is what a look at somebody's files tells before anything is stored.
+Every preparation returns one; the manifest of a prepared set is one, and says how the set was made
+as well. A `Survey` is what a look at somebody's files tells before anything is stored.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Skip(BaseModel):
 
 
 class Skipped(BaseModel):
-    """All that was left out: how many of each kind, the first of them by name, and how many hidden files."""
+    """All that was left out: how many of each kind, the first of them by name, and how many
+    hidden files.
+    """
 
     model_config = ConfigDict(frozen=True)
     counts: dict[str, int] = {}
@@ -40,10 +43,17 @@ class Skipped(BaseModel):
     hidden: int = 0
 
     def in_words(self, noun: str = "file") -> str:
-        """3 files left out: too small 2 (a.png, b.png), damaged 1 (c.png). Empty when nothing is."""
+        """3 files left out: too small 2 (a.png, b.png), damaged 1 (c.png).
+
+        Empty when nothing is.
+        """
         total = sum(self.counts.values())
-        kinds = ", ".join(f"{kind} {count:,}{self._examples(kind)}" for kind, count in self.counts.items())
-        left_out = f"{total:,} {noun}{'' if total == 1 else 's'} left out: {kinds}." if total else ""
+        kinds = ", ".join(
+            f"{kind} {count:,}{self._examples(kind)}" for kind, count in self.counts.items()
+        )
+        left_out = (
+            f"{total:,} {noun}{'' if total == 1 else 's'} left out: {kinds}." if total else ""
+        )
         hidden = f"{self.hidden:,} hidden file{'' if self.hidden == 1 else 's'} not read."
         return " ".join(filter(None, (left_out, hidden if self.hidden else "")))
 
@@ -67,7 +77,9 @@ class Quantity(BaseModel):
 
 
 class Curve(BaseModel):
-    """A small curve of the rows, such as a mean profile: `y` over `x`, at most some hundred points."""
+    """A small curve of the rows, such as a mean profile: `y` over `x`, at most some hundred
+    points.
+    """
 
     model_config = ConfigDict(frozen=True)
     title: str
@@ -80,11 +92,12 @@ class Curve(BaseModel):
 class Summary(BaseModel):
     """What came of the files, or of a simulation.
 
-    `held_out`: rows that no run trains on. `counts`: rows of each class, or of each film of a simulation, in the order of the
-    classes; `held_out_counts`: those of them that are held out. `held_out_splits`: rows of each folder that is held out as a whole, such
-    as test. `converted`: how many files were changed in which way, such as "color profile to sRGB". `quantities`, `curve`: measured of
-    the rows. `warnings`: sentences about what a person should look at before training. `note`: the same for each run on the set, which
-    repeats it.
+    `held_out`: rows that no run trains on. `counts`: rows of each class, or of each film of a
+    simulation, in the order of the classes; `held_out_counts`: those of them that are held out.
+    `held_out_splits`: rows of each folder that is held out as a whole, such as test. `converted`:
+    how many files were changed in which way, such as "color profile to sRGB". `quantities`,
+    `curve`: measured of the rows. `warnings`: sentences about what a person should look at before
+    training. `note`: the same for each run on the set, which repeats it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -102,25 +115,34 @@ class Summary(BaseModel):
     def by_split(self) -> dict[str, tuple[int, int]]:
         """Of each class the rows to train on and those held out."""
         held_out = {name: self.held_out_counts.get(name, 0) for name in self.counts}
-        return {name: (count - held_out[name], held_out[name]) for name, count in self.counts.items()}
+        return {
+            name: (count - held_out[name], held_out[name]) for name, count in self.counts.items()
+        }
 
     def sentences(self) -> list[str]:
-        """What was held out, left out, converted and measured, then the note; each only where there is something to say."""
+        """What was held out, left out, converted and measured, then the note; each only where
+        there is something to say.
+        """
         splits = ", ".join(f"{name} {count:,}" for name, count in self.held_out_splits.items())
         changes = ", ".join(f"{kind} {count:,}" for kind, count in self.converted.items())
         measured = ", ".join(quantity.in_words() for quantity in self.quantities)
-        of_rows = (f"Converted: {changes}." if changes else "", f"Measured: {measured}." if measured else "")
+        of_rows = (
+            f"Converted: {changes}." if changes else "",
+            f"Measured: {measured}." if measured else "",
+        )
         note = f"{self.note.rstrip('.')}." if self.note else ""
         folders = f"Held out by their folders: {splits}." if splits else ""
-        return [sentence for sentence in (folders, self.skipped.in_words(), *of_rows, note) if sentence]
+        return [
+            sentence for sentence in (folders, self.skipped.in_words(), *of_rows, note) if sentence
+        ]
 
 
 @dataclass(frozen=True)
 class Survey:
     """What a preparation would make, before anything is stored.
 
-    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of each,
-    empty without labels. `bytes_on_disk`: of the prepared set.
+    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of
+    each, empty without labels. `bytes_on_disk`: of the prepared set.
     """
 
     fields: Fields

@@ -1,11 +1,12 @@
-"""What people have dropped into the browser, until a job has made something of it: `<home>/jobs/.uploads/`.
+"""What people have dropped into the browser, until a job has made something of it:
+`<home>/jobs/.uploads/`.
 
 <file id>/content      a file as it came
 <file id>/<name>       the same file (a second name of it, no copy), as jobs and messages call it
 pictures-<hash>/       several pictures as one folder
 
-Beside them, of the files of this host, a browser may use those below GAN_DATA_DIR and no others: whoever opens a page is not always
-who owns the host. The command line takes any path.
+Beside them, of the files of this host, a browser may use those below GAN_DATA_DIR and no others:
+whoever opens a page is not always who owns the host. The command line takes any path.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ MOST = 200
 
 @dataclass(frozen=True)
 class Offered:
-    """`names`: of folders and files, by their path in GAN_DATA_DIR, sorted. `problems`: what cannot be read, and why."""
+    """`names`: of folders and files, by their path in GAN_DATA_DIR, sorted.
+
+    `problems`: what cannot be read, and why.
+    """
 
     names: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -67,7 +71,9 @@ def chosen(given: str) -> Path:
     except (OSError, ValueError):
         raise DatasetError(f"there is no {quoted(given)} in {root}: {_advice(root)}") from None
     if not path.is_relative_to(root):
-        raise DatasetError(f"{quoted(given)} leads out of {root} ({DATA_VARIABLE}): {_advice(root)}")
+        raise DatasetError(
+            f"{quoted(given)} leads out of {root} ({DATA_VARIABLE}): {_advice(root)}"
+        )
     return path
 
 
@@ -79,18 +85,21 @@ def _root() -> Path:
     given = os.environ.get(DATA_VARIABLE)
     if not given:
         raise DatasetError(
-            f"{DATA_VARIABLE} is not set: set it to a folder of data before starting the dashboard, "
-            "or drop the files into the browser."
+            f"{DATA_VARIABLE} is not set: set it to a folder of data before starting the dashboard,"
+            " or drop the files into the browser."
         )
     return data_folder(given).resolve()
 
 
-def _below(folder: Path, depth: int, suffixes: tuple[str, ...], problems: list[str]) -> Iterator[Path]:
+def _below(
+    folder: Path, depth: int, suffixes: tuple[str, ...], problems: list[str]
+) -> Iterator[Path]:
     """`problems`: sentences about what cannot be read are added to it."""
     try:
         with os.scandir(folder) as entries:
             kinds = sorted(
-                (entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries
+                (entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink())
+                for entry in entries
             )
     except OSError as error:
         problems.append(_not_read(folder, error))
@@ -101,7 +110,8 @@ def _below(folder: Path, depth: int, suffixes: tuple[str, ...], problems: list[s
         path = folder / name
         if readable(name) != name:  # no page can show it
             problems.append(
-                f"{readable(str(path))} cannot be offered: its name is not text in UTF-8. Rename it."
+                f"{readable(str(path))} cannot be offered: its name is not text in UTF-8."
+                " Rename it."
             )
         elif is_folder:
             yield path
@@ -112,7 +122,10 @@ def _below(folder: Path, depth: int, suffixes: tuple[str, ...], problems: list[s
 
 
 def _not_read(path: Path, error: OSError) -> str:
-    return f"{readable(str(path))} cannot be read ({error.strerror}): give the user of the dashboard the right to read it."
+    return (
+        f"{readable(str(path))} cannot be read ({error.strerror}): give the user of the dashboard"
+        " the right to read it."
+    )
 
 
 FOLDER = ".uploads"
@@ -132,7 +145,9 @@ class Dropped:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether by its name it can be a source without a folder around it: a zip, or a file of arrays."""
+        """Whether by its name it can be a source without a folder around it: a zip, or a file
+        of arrays.
+        """
         return self.name.lower().endswith((".zip", *HDF5_SUFFIXES))
 
     @property
@@ -184,11 +199,14 @@ def as_source(home: Home, files: Sequence[Dropped]) -> Path:
     zips = [file for file in files if _is_zip(home, file)]
     if zips and len(files) > 1:
         raise DatasetError(
-            "drop either one .zip or several pictures: a .zip and other files cannot be one data set."
+            "drop either one .zip or several pictures: a .zip and other files cannot be one data"
+            " set."
         )
     try:
         if len(files) == 1 and (zips or files[0].stands_alone):
-            return _named(home, files[0], place(home, files[0].file_id).parent / files[0].plain_name)
+            return _named(
+                home, files[0], place(home, files[0].file_id).parent / files[0].plain_name
+            )
         folder = home.jobs / FOLDER / f"pictures-{_hash(files)}"
         folder.mkdir(parents=True, exist_ok=True)
         for number, file in enumerate(files, 1):
@@ -199,7 +217,10 @@ def as_source(home: Home, files: Sequence[Dropped]) -> Path:
 
 
 def done_with(home: Home, source: Path) -> None:
-    """Removes what was dropped once a data set is made of it. Other sources belong to people and stay."""
+    """Removes what was dropped once a data set is made of it.
+
+    Other sources belong to people and stay.
+    """
     top = home.jobs / FOLDER
     if source.is_relative_to(top) and source != top:
         shutil.rmtree(top / source.relative_to(top).parts[0], ignore_errors=True)

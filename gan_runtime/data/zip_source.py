@@ -1,9 +1,11 @@
 """A zip file as a source of pictures, read member by member.
 
-A zip from someone else may name files outside of its folder, be full of links, or grow without end: such a file is refused as a whole.
+A zip from someone else may name files outside of its folder, be full of links, or grow without end:
+such a file is refused as a whole.
 
-Names in a zip are bytes: UTF-8 where it says so, else whatever the packing system used. Many programs (macOS, Info-ZIP) write UTF-8 and
-do not say so; Windows writes the code page of its language, and some programs backslashes between folders.
+Names in a zip are bytes: UTF-8 where it says so, else whatever the packing system used. Many
+programs (macOS, Info-ZIP) write UTF-8 and do not say so; Windows writes the code page of its
+language, and some programs backslashes between folders.
 """
 
 from __future__ import annotations
@@ -26,8 +28,20 @@ from gan_runtime.data.picture_files import is_hidden, readable, refused
 from gan_runtime.data.summary import Skip
 
 CodePage = Literal[
-    "auto", "cp437", "cp850", "cp866", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp932", "cp936", "cp949", "cp950"
-]  # fmt: skip
+    "auto",
+    "cp437",
+    "cp850",
+    "cp866",
+    "cp1250",
+    "cp1251",
+    "cp1252",
+    "cp1253",
+    "cp1254",
+    "cp932",
+    "cp936",
+    "cp949",
+    "cp950",
+]
 AUTO = "auto"
 FALLBACK = "cp437"  # of the format itself; it has a letter for every byte
 _SAYS_UTF8 = 0x800  # of the flags of a member
@@ -37,7 +51,10 @@ _LETTER_BEFORE_BACKSLASH = re.compile(rb"[\x80-\xff]\\")
 
 @dataclass(frozen=True)
 class MemberNames:
-    """`names`: of the members, in their order. `warning`: a sentence where they are a guess; else empty."""
+    """`names`: of the members, in their order.
+
+    `warning`: a sentence where they are a guess; else empty.
+    """
 
     names: list[str]
     warning: str = ""
@@ -47,7 +64,8 @@ def member_names(members: Sequence[zipfile.ZipInfo], code_page: str) -> MemberNa
     """All of a zip in one code page, since one program has packed it.
 
     Raises:
-        DatasetError: they are not in `code_page`; or under "auto", they may be of a code page in which a backslash is half a letter.
+        DatasetError: they are not in `code_page`; or under "auto", they may be of a code page in
+            which a backslash is half a letter.
     """
     known = [_name_in_unicode(member) for member in members]
     legacy = [_bytes(member) for member, name in zip(members, known, strict=True) if name is None]
@@ -62,12 +80,19 @@ def member_names(members: Sequence[zipfile.ZipInfo], code_page: str) -> MemberNa
             f"the name {quoted(error.object.decode(FALLBACK))} in the zip is not in {page}: "
             "use zip_names=auto, or the code page of the system that packed it."
         ) from None
-    guessed = [name for name in names if not name.isascii()] if code_page == AUTO and page == FALLBACK else []
+    guessed = (
+        [name for name in names if not name.isascii()]
+        if code_page == AUTO and page == FALLBACK
+        else []
+    )
     return MemberNames(names, _warning(guessed))
 
 
 def _page(legacy: Sequence[bytes]) -> str:
-    """UTF-8 where all are that: text in another code page hardly ever is. Raises DatasetError as `member_names`."""
+    """UTF-8 where all are that: text in another code page hardly ever is.
+
+    Raises DatasetError as `member_names`.
+    """
     try:
         for name in legacy:
             name.decode("utf-8")
@@ -75,8 +100,9 @@ def _page(legacy: Sequence[bytes]) -> str:
         odd = next((name for name in legacy if _LETTER_BEFORE_BACKSLASH.search(name)), None)
         if odd is not None:
             raise DatasetError(
-                f"the zip does not say in which code page its names are, such as {quoted(odd.decode(FALLBACK))}: "
-                "set zip_names to it, such as cp932 for Japanese or cp936 for Chinese."
+                "the zip does not say in which code page its names are, such as"
+                f" {quoted(odd.decode(FALLBACK))}: set zip_names to it, such as cp932 for Japanese"
+                " or cp936 for Chinese."
             ) from None
         return FALLBACK
     return "utf-8"
@@ -104,8 +130,9 @@ def _warning(guessed: Sequence[str]) -> str:
     if not guessed:
         return ""
     return (
-        f"The zip does not say in which code page its names are: {len(guessed):,} of them, such as {quoted(guessed[0])}, are read as "
-        f"{FALLBACK}. If they look garbled, set zip_names to the code page of the system that packed it."
+        f"The zip does not say in which code page its names are: {len(guessed):,} of them, such as"
+        f" {quoted(guessed[0])}, are read as {FALLBACK}. If they look garbled, set zip_names to the"
+        " code page of the system that packed it."
     )
 
 
@@ -120,7 +147,15 @@ _UNPACKED = {  # newer versions of Python know Zstandard too
     zipfile.ZIP_LZMA,
     getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_STORED),
 }
-_METHODS = {9: "Deflate64", 20: "Zstandard", 93: "Zstandard", 95: "XZ", 96: "JPEG", 97: "WavPack", 98: "PPMd"}
+_METHODS = {
+    9: "Deflate64",
+    20: "Zstandard",
+    93: "Zstandard",
+    95: "XZ",
+    96: "JPEG",
+    97: "WavPack",
+    98: "PPMd",
+}
 
 
 @dataclass
@@ -128,7 +163,8 @@ class ZipSource:
     """See `picture_files.Source`. `code_page`: of the names, see `member_names`.
 
     Raises:
-        DatasetError: a name that leads out of the folder, a link, a password, more than the limits, or names in another code page.
+        DatasetError: a name that leads out of the folder, a link, a password, more than the limits,
+            or names in another code page.
     """
 
     path: Path
@@ -145,13 +181,19 @@ class ZipSource:
         decoded = member_names(listed, self.code_page)
         self.warning = decoded.warning
         members = [
-            (name, member) for name, member in zip(decoded.names, listed, strict=True) if _is_file(name)
+            (name, member)
+            for name, member in zip(decoded.names, listed, strict=True)
+            if _is_file(name)
         ]
         if len(members) > picture_files.MAX_FILES:
             limit = picture_files.MAX_FILES
-            raise refused(self.path, f"holds {len(members):,} files, more than the {limit:,} that are read")
+            raise refused(
+                self.path, f"holds {len(members):,} files, more than the {limit:,} that are read"
+            )
         if sum(member.file_size for _, member in members) > picture_files.MAX_BYTES:
-            raise refused(self.path, f"would unpack to more than {picture_files.MAX_BYTES / 1e9:.0f} GB")
+            raise refused(
+                self.path, f"would unpack to more than {picture_files.MAX_BYTES / 1e9:.0f} GB"
+            )
         for name, member in zip(decoded.names, listed, strict=True):
             self._check(name, member)
         for name, member in members:
@@ -179,7 +221,9 @@ class ZipSource:
         if stat.S_ISLNK(member.external_attr >> 16):
             raise refused(self.path, f"holds the link {quoted(name)}")
         if member.flag_bits & _ENCRYPTED:
-            raise DatasetError(f"{self.path.name} is encrypted: pack the pictures without a password.")
+            raise DatasetError(
+                f"{self.path.name} is encrypted: pack the pictures without a password."
+            )
 
     def open(self, name: str) -> BinaryIO:
         """See Source. Never gives more than the member's header promises."""

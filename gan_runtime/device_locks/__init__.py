@@ -120,7 +120,10 @@ class Claim:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for number in self._open_files():
             os.close(number)
@@ -186,7 +189,9 @@ ROUND_SECONDS = 600.0  # cleaners wait for hours or days
 def keep_in_place(held: list[HeldLock]) -> None:
     """In a thread that ends with its process."""
     if held:
-        threading.Thread(target=_keep_for_ever, args=(held,), name="device-locks", daemon=True).start()
+        threading.Thread(
+            target=_keep_for_ever, args=(held,), name="device-locks", daemon=True
+        ).start()
 
 
 def kept_in_place(held: list[HeldLock]) -> list[HeldLock]:
@@ -272,7 +277,9 @@ def whose(holder: Holder | None, home: Path) -> str:
     if not holder.is_known:
         return f"a training of {holder.user}"
     named = f" ({holder.name})" if holder.name and holder.name != holder.run_id else ""
-    return f"run {holder.run_id}{named}" + ("" if holder.home == str(home) else f" of {holder.home}")
+    return f"run {holder.run_id}{named}" + (
+        "" if holder.home == str(home) else f" of {holder.home}"
+    )
 
 
 def taken_elsewhere(claim: Claim, home: Path) -> Cause | None:
@@ -284,15 +291,24 @@ def taken_elsewhere(claim: Claim, home: Path) -> Cause | None:
     """
     if claim.unknown:
         return cause(Reason.DEVICES_UNKNOWN, message=claim.unknown)
-    others = [(device, holder) for device, holder in claim.blockers if not holder or holder.home != str(home)]
+    others = [
+        (device, holder)
+        for device, holder in claim.blockers
+        if not holder or holder.home != str(home)
+    ]
     words = [
-        f"{device.label} ({_whose_in_short(holder)}{f', since {holder.since:%Y-%m-%d %H:%M} UTC' if holder and holder.since else ''})"
-        for device, holder in others
+        f"{device.label} ({_whose_in_short(holder)}{_since(holder)})" for device, holder in others
     ]
     return cause(Reason.DEVICES_TAKEN, devices=", ".join(words)) if words else None
+
+
+def _since(holder: Holder | None) -> str:
+    return f", since {holder.since:%Y-%m-%d %H:%M} UTC" if holder and holder.since else ""
 
 
 def _whose_in_short(holder: Holder | None) -> str:
     if holder is None or not (holder.is_known or holder.user):
         return "another training"
-    return f"run {holder.run_id} of another home" if holder.is_known else "a training of another user"
+    return (
+        f"run {holder.run_id} of another home" if holder.is_known else "a training of another user"
+    )

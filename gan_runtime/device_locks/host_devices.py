@@ -75,7 +75,11 @@ class Driver:
         """Whether the first answer takes longer than is usual."""
         with self._changed:
             begin = self._asked_s
-            return self._answer is None and begin is not None and self._clock() - begin >= SILENT_SECONDS
+            return (
+                self._answer is None
+                and begin is not None
+                and self._clock() - begin >= SILENT_SECONDS
+            )
 
     def _ask(self) -> None:
         try:
@@ -97,7 +101,9 @@ def _answer() -> DriverAnswer:
 
 def _output(*words: str) -> str:
     command = [PROGRAM, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LOOK_SECONDS, check=True).stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=LOOK_SECONDS, check=True
+    ).stdout
 
 
 DRIVER = Driver()
@@ -158,7 +164,10 @@ def of_host(patience_s: float = 0.0) -> list[HostDevice]:
 
     `patience_s`: seconds to wait for the driver of its GPUs.
     """
-    return [CPU, *((_gpus(patience_s) and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))) or ())]
+    return [
+        CPU,
+        *((_gpus(patience_s) and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))) or ()),
+    ]
 
 
 def visible_gpus(chosen: str | None) -> tuple[HostDevice, ...]:
@@ -243,7 +252,9 @@ def _tpu_of(spec: RunSpec | None) -> HostDevice:
     address = spec.tpu_address if spec else "local"
     if address == "local":
         return TPU
-    return HostDevice(f"tpu-{hashlib.sha256(address.encode()).hexdigest()[:12]}", "tpu", f"TPU {address}")
+    return HostDevice(
+        f"tpu-{hashlib.sha256(address.encode()).hexdigest()[:12]}", "tpu", f"TPU {address}"
+    )
 
 
 def _key(uuid: str) -> str:

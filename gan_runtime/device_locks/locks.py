@@ -50,7 +50,9 @@ def folder() -> Path:
     except OSError as error:
         raise _folder_unusable(path, error.strerror or type(error).__name__) from None
     is_shared = stat.S_IMODE(status.st_mode) == FOR_EVERYBODY
-    if not chosen and not (stat.S_ISDIR(status.st_mode) and (is_shared or status.st_uid == os.geteuid())):
+    if not chosen and not (
+        stat.S_ISDIR(status.st_mode) and (is_shared or status.st_uid == os.geteuid())
+    ):
         raise _folder_unusable(path, "it is no folder that everybody may use")
     return path
 
@@ -74,8 +76,8 @@ def _make_for_everybody(path: Path) -> None:
 
 def _folder_unusable(path: Path, why: str) -> DeviceLockError:
     return DeviceLockError(
-        f"the locks of this host's devices cannot be kept in {path} ({why}): check that folder, or choose another one "
-        f"with {FOLDER_VARIABLE}, the same for all dashboards of this host."
+        f"the locks of this host's devices cannot be kept in {path} ({why}): check that folder, or"
+        f" choose another one with {FOLDER_VARIABLE}, the same for all dashboards of this host."
     )
 
 
@@ -117,7 +119,10 @@ def is_taken(key: str) -> bool:
 
 
 def is_in_place(number: int, key: str) -> bool:
-    """Whether an open file of a lock is the one that others find. Raises DeviceLockError, OSError."""
+    """Whether an open file of a lock is the one that others find.
+
+    Raises DeviceLockError, OSError.
+    """
     return _still_there(number, folder() / f"{key}{SUFFIX}")
 
 
@@ -168,7 +173,8 @@ def _still_there(number: int, path: Path) -> bool:
 
 def _lock_unusable(path: Path, error: OSError) -> DeviceLockError:
     return DeviceLockError(
-        f"the lock {path} of a device cannot be used ({error.strerror}): remove it, or ask whose it is."
+        f"the lock {path} of a device cannot be used ({error.strerror}): remove it, or ask whose"
+        " it is."
     )
 
 

@@ -13,7 +13,9 @@ Arrays = dict[str, NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class WorkerSeconds:
-    """Where the time of a worker's call went. Seconds are per step; compute and wait add up to the whole step.
+    """Where the time of a worker's call went.
+
+    Seconds are per step; compute and wait add up to the whole step.
 
     `compute_s`, `wait_s`: this worker's own part of the call, and its time inside collectives.
     `all_compute_s`: own parts of all workers by rank in the call before; 0 where not known yet.
@@ -28,8 +30,10 @@ class WorkerSeconds:
 class WorkerNews:
     """What one of several workers learned in a call.
 
-    `stop_agreed`: one of the workers had the wish to stop when the call began, and all have heard it.
-    `seconds`: None with JAX, which does not tell when an exchange inside its compiled program begins.
+    `stop_agreed`: one of the workers had the wish to stop when the call began, and all have heard
+    it.
+    `seconds`: None with JAX, which does not tell when an exchange inside its compiled program
+    begins.
     """
 
     stop_agreed: bool
@@ -38,7 +42,9 @@ class WorkerNews:
 
 @dataclass(frozen=True)
 class StepNumbers:
-    """Per-step numbers of one host call: metric → float32 (steps,). `seconds`: wall time of the call.
+    """Per-step numbers of one host call: metric → float32 (steps,).
+
+    `seconds`: wall time of the call.
 
     `news` is None for a run of one worker.
     """
@@ -59,7 +65,9 @@ class BinCounts:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What an epoch's look at the networks gave: histograms, and single numbers by metric (docs/metrics.md)."""
+    """What an epoch's look at the networks gave: histograms, and single numbers by metric
+    (docs/metrics.md).
+    """
 
     histograms: list[BinCounts]
     scores: dict[str, float]
@@ -80,8 +88,10 @@ Category = Literal[
 
 @dataclass(frozen=True)
 class ProfileShare:
-    """Seconds of profiled steps, and their share (0 to 1), that one kind of work took. `network` and `phase` (of the
-    program) are "" where none is known."""
+    """Seconds of profiled steps, and their share (0 to 1), that one kind of work took.
+
+    `network` and `phase` (of the program) are "" where none is known.
+    """
 
     network: str
     category: Category
@@ -92,7 +102,9 @@ class ProfileShare:
 
 @dataclass(frozen=True)
 class ProfiledSteps:
-    """The numbers of steps that ran under the profiler, and where their time went (shares that add up to 1)."""
+    """The numbers of steps that ran under the profiler, and where their time went (shares
+    that add up to 1).
+    """
 
     numbers: StepNumbers
     shares: tuple[ProfileShare, ...]
@@ -105,7 +117,10 @@ class ProfiledSteps:
 
 @dataclass(frozen=True)
 class StepKernels:
-    """What a step is made of (docs/metrics.md). The last three are None where they were not asked for or XLA compiles nothing."""
+    """What a step is made of (docs/metrics.md).
+
+    The last three are None where they were not asked for or XLA compiles nothing.
+    """
 
     operations: int
     kernels_before: int | None
@@ -122,10 +137,15 @@ class DeviceMemory:
 
 
 class Engine(Protocol):
-    """One run's networks and optimizers on its devices. Built once, used by one thread at a time."""
+    """One run's networks and optimizers on its devices.
+
+    Built once, used by one thread at a time.
+    """
 
     def told_by_all(self, number: int) -> tuple[int, int]:
-        """The lowest and the highest of the numbers that all workers tell each other; each must ask at the same time."""
+        """The lowest and the highest of the numbers that all workers tell each other; each
+        must ask at the same time.
+        """
         ...
 
     def updates(self) -> dict[str, int]:
@@ -137,11 +157,16 @@ class Engine(Protocol):
         ...
 
     def kernels(self) -> StepKernels:
-        """Counts what `trace` has built; with the option `count_kernels` it compiles once more for that."""
+        """Counts what `trace` has built; with the option `count_kernels` it compiles once
+        more for that.
+        """
         ...
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-        """Trains `steps` steps; returns when their numbers are on the host. Several workers tell each other `stop_wish`."""
+        """Trains `steps` steps; returns when their numbers are on the host.
+
+        Several workers tell each other `stop_wish`.
+        """
         ...
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
@@ -153,7 +178,9 @@ class Engine(Protocol):
         ...
 
     def mark(self) -> None:
-        """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
+        """Remembers the weights, so that the next `probe` can tell how far they have moved
+        since.
+        """
         ...
 
     def probe(self) -> ProbeResult:
@@ -161,18 +188,23 @@ class Engine(Protocol):
         ...
 
     def sample(self) -> dict[str, NDArray[Any]]:
-        """What the workload shows for its fixed inputs, the same in all runs of it: named arrays (64, …)."""
+        """What the workload shows for its fixed inputs, the same in all runs of it: named
+        arrays (64, …).
+        """
         ...
 
     def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:
-        """What the workload shows for any number of inputs, by the names of `Workload.fixed_inputs`: named arrays (rows, …).
+        """What the workload shows for any number of inputs, by the names of
+        `Workload.fixed_inputs`: named arrays (rows, …).
 
         `seed`: of the noise of `Workload.show`.
         """
         ...
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""
+        """Multiplies the learning rates of all networks by `factor` from now on; the state
+        keeps it.
+        """
         ...
 
     def state(self) -> Arrays:

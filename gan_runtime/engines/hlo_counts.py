@@ -1,8 +1,11 @@
-"""How many kernels and fusions a module of XLA has, counted in its text. Pure functions, no framework.
+"""How many kernels and fusions a module of XLA has, counted in its text.
 
-HLO is XLA's language: a module is a list of computations, each of them a list of lines "name = shape opcode(operands), …".
-An instruction of the entry computation does work, and so do those of what it calls; instructions inside a fusion are one
-kernel together. Before XLA has optimized it, a module has no fusions: each instruction would be a kernel of its own.
+Pure functions, no framework.
+
+HLO is XLA's language: a module is a list of computations, each of them a list of lines "name =
+shape opcode(operands), …". An instruction of the entry computation does work, and so do those of
+what it calls; instructions inside a fusion are one kernel together. Before XLA has optimized it, a
+module has no fusions: each instruction would be a kernel of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = .+? (?P<opcode>[a-z][a-z0-9\-]*)\(")
 # A kernel each; what other instructions name (a reduction's sum, a sort's order) is part of them.
 _CALLED = re.compile(
-    r"(?:to_apply|body|condition|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:, %[^,}]+)*)"
+    r"(?:to_apply|body|condition|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:,"
+    r" %[^,}]+)*)"
 )
 _CALLS = {"call", "while", "conditional", "async-start"}
 # They name values or places and compute nothing.
@@ -51,7 +55,9 @@ def total(several: Iterable[HloCounts]) -> HloCounts:
 
 
 def _computations(lines: Iterable[str]) -> tuple[dict[str, list[tuple[str, str]]], str]:
-    """Name → (opcode, line) of each instruction, and the name of the entry computation; "" in a text without one."""
+    """Name → (opcode, line) of each instruction, and the name of the entry computation; "" in
+    a text without one.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
     name, entry = "", ""
     for line in lines:

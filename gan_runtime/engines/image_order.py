@@ -1,8 +1,9 @@
-"""The order of the rows of each epoch, without TensorFlow: the same as its `stateless_shuffle` gives, so that a run sees the same
-batches on every engine.
+"""The order of the rows of each epoch, without TensorFlow: the same as its `stateless_shuffle`
+gives, so that a run sees the same batches on every engine.
 
-Random words are Philox4x32-10 (Salmon et al. 2011), the shuffle is that of Fisher and Yates, forwards; the key is made of
-(seed, epoch) as TensorFlow's stateless operations make it. tests/engines/test_image_order.py compares with TensorFlow itself.
+Random words are Philox4x32-10 (Salmon et al. 2011), the shuffle is that of Fisher and Yates,
+forwards; the key is made of (seed, epoch) as TensorFlow's stateless operations make it.
+tests/engines/test_image_order.py compares with TensorFlow itself.
 """
 
 from __future__ import annotations
@@ -42,11 +43,18 @@ def philox(counters: NDArray[np.uint64], key: tuple[int, int]) -> NDArray[np.uin
         keys = [(part + number * step) & LOW for part, step in zip(key, KEY_STEPS, strict=True)]
         high, low = _product(MULTIPLIERS[0], first)
         other_high, other_low = _product(MULTIPLIERS[1], third)
-        first, second, third, fourth = other_high ^ second ^ keys[0], other_low, high ^ fourth ^ keys[1], low
+        first, second, third, fourth = (
+            other_high ^ second ^ keys[0],
+            other_low,
+            high ^ fourth ^ keys[1],
+            low,
+        )
     return np.stack([first, second, third, fourth])
 
 
-def _product(factor: int, words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _product(
+    factor: int, words: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Upper and lower half of a product of 32-bit words."""
     product = words * np.uint64(factor)
     return product >> np.uint64(32), product & np.uint64(LOW)
@@ -61,11 +69,15 @@ class RowOrder:
         self._rows: NDArray[np.int32] = np.zeros((0,), np.int32)
 
     def rows(self, first_step: int, steps: int) -> NDArray[np.int32]:
-        """int32 (steps, batches of real rows per step, batch_size_global) of the steps from `first_step`, 0-based."""
+        """int32 (steps, batches of real rows per step, batch_size_global) of the steps from
+        `first_step`, 0-based.
+        """
         return np.stack([self._step(first_step + index) for index in range(steps)])
 
     def prepare(self, step: int) -> None:
-        """Makes the order of that step's epoch, which takes a moment, while the device is at work."""
+        """Makes the order of that step's epoch, which takes a moment, while the device is at
+        work.
+        """
         self._step(step)
 
     def _step(self, number: int) -> NDArray[np.int32]:

@@ -1,4 +1,5 @@
-"""What networks see and are asked with, on the host: stored rows as values, the fixed inputs of sample grids, inputs on request.
+"""What networks see and are asked with, on the host: stored rows as values, the fixed inputs of
+sample grids, inputs on request.
 
 Each engine has the formula for values once more, for its devices.
 """
@@ -30,12 +31,12 @@ def host_value(stored: NDArray[Any], field: Field) -> NDArray[Any]:
 
 
 # ----------------------------------------------------------------------
-# What the sample grids ask the generator with: the same in every run of equal options and data, whatever
-# its seed.
+# What the sample grids ask the generator with: the same in every run of equal options and data,
+# whatever its seed.
 #
-# So the same place in the grids of two runs shows what two generators make of the same latent, label or
-# frame. Whether two runs were asked with the same is told by a digest, which stands in the record of each
-# picture.
+# So the same place in the grids of two runs shows what two generators make of the same latent,
+# label or frame. Whether two runs were asked with the same is told by a digest, which stands in the
+# record of each picture.
 
 SAMPLES = 64  # an 8 × 8 grid
 _SEED = 0
@@ -46,15 +47,18 @@ def fixed_inputs(
 ) -> dict[str, NDArray[Any]]:
     """`count` rows of inputs by name, on the host; more rows begin with the same ones.
 
-    From NumPy's first generator, whose numbers never change again (NEP 19), and from held-out rows, of which there may be
-    fewer than `count`. So grids stay comparable over versions, engines and accelerators.
+    From NumPy's first generator, whose numbers never change again (NEP 19), and from held-out rows,
+    of which there may be fewer than `count`. So grids stay comparable over versions, engines and
+    accelerators.
     """
     rows = host_values(data.read_held_out(count), data.fields)
     return workload.fixed_inputs(options, data.fields, rows, np.random.RandomState(_SEED), count)
 
 
 def digest(inputs: Mapping[str, NDArray[Any]], classes: tuple[str, ...] = ()) -> str:
-    """16 hexadecimal digits that tell inputs from others: by names, types, shapes, numbers, and what labels are called."""
+    """16 hexadecimal digits that tell inputs from others: by names, types, shapes, numbers,
+    and what labels are called.
+    """
     told = hashlib.sha256(repr(classes).encode())
     for name, array in sorted(inputs.items()):
         told.update(repr((name, array.dtype.str, array.shape)).encode())
@@ -62,8 +66,12 @@ def digest(inputs: Mapping[str, NDArray[Any]], classes: tuple[str, ...] = ()) ->
     return told.hexdigest()[:16]
 
 
-def chunks(inputs: Mapping[str, NDArray[Any]], rows: int) -> Iterator[tuple[dict[str, NDArray[Any]], int]]:
-    """The inputs in equal pieces of `rows` rows, and how many of them count: the last piece is filled up with its last row."""
+def chunks(
+    inputs: Mapping[str, NDArray[Any]], rows: int
+) -> Iterator[tuple[dict[str, NDArray[Any]], int]]:
+    """The inputs in equal pieces of `rows` rows, and how many of them count: the last piece
+    is filled up with its last row.
+    """
     count = len(next(iter(inputs.values())))
     for begin in range(0, count, rows):
         size = min(rows, count - begin)
@@ -72,13 +80,16 @@ def chunks(inputs: Mapping[str, NDArray[Any]], rows: int) -> Iterator[tuple[dict
 
 
 # ----------------------------------------------------------------------
-# What networks are asked with on request: any number of rows, drawn by a seed, of all classes or of one.
+# What networks are asked with on request: any number of rows, drawn by a seed, of all classes or of
+# one.
 
 MOST_CLASSES = 20  # asked for at once, where no one of them is named
 
 
 class HostNoise:
-    """See `workloads.contract.Noise`: NumPy's numbers, whose stream never changes again (NEP 19); nothing is dropped out."""
+    """See `workloads.contract.Noise`: NumPy's numbers, whose stream never changes again (NEP
+    19); nothing is dropped out.
+    """
 
     def __init__(self, seed: int) -> None:
         self._seed, self._streams = seed, 0
@@ -101,10 +112,17 @@ class HostNoise:
 
 
 def drawn_inputs(
-    workload: Workload, options: Options, data: DataSet, count: int, seed: int, label: int | None = None
+    workload: Workload,
+    options: Options,
+    data: DataSet,
+    count: int,
+    seed: int,
+    label: int | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """`count` rows of inputs by name, on the host: what the workload asks with for held-out rows, which come again where there are
-    fewer. Labels are those of `labels_of`; the same seed asks for all classes with the same latents."""
+    """`count` rows of inputs by name, on the host: what the workload asks with for held-out rows,
+    which come again where there are fewer. Labels are those of `labels_of`; the same seed asks for
+    all classes with the same latents.
+    """
     rows = host_values(data.read_held_out(count), data.fields)
     places = np.arange(count) % len(next(iter(rows.values())))
     asked = {name: values[places] for name, values in rows.items()}
@@ -124,7 +142,8 @@ def inputs_of(
 def labels_of(count: int, classes: int, label: int | None = None) -> NDArray[np.int32]:
     """int32 (count,): all `label`, or without one equally many of each class, in their order.
 
-    Of more than MOST_CLASSES classes as many, evenly spread; of more classes than rows one row each.
+    Of more than MOST_CLASSES classes as many, evenly spread; of more classes than rows one row
+    each.
     """
     if label is not None:
         return np.full(count, label, np.int32)

@@ -1,8 +1,10 @@
-"""Convolutions onto one pixel, and transposed ones from one, as the product of matrices that they are. Both engines' own.
+"""Convolutions onto one pixel, and transposed ones from one, as the product of matrices that they
+are. Both engines' own.
 
-Along each axis only those taps are multiplied that meet a pixel: of 4 × 4 taps from 2 × 2 pixels to one, and back, the four in the middle. A
-compiler multiplies all, and XLA does so in a plain loop on a CPU. Innermost layers of a U-Net, three tiles, 128 channels, one core of an AMD EPYC:
-191 µs onto one pixel and 34 µs from it, as products 17 µs each.
+Along each axis only those taps are multiplied that meet a pixel: of 4 × 4 taps from 2 × 2 pixels to
+one, and back, the four in the middle. A compiler multiplies all, and XLA does so in a plain loop on
+a CPU. Innermost layers of a U-Net, three tiles, 128 channels, one core of an AMD EPYC: 191 µs onto
+one pixel and 34 µs from it, as products 17 µs each.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ Sizes = tuple[int, ...]
 def convolution(
     values: Any, kernel: Any, strides: Sizes, padding: Padding, otherwise: Callable[..., Any]
 ) -> Any:
-    """See `step_context.Kernels`. `otherwise(values, kernel, strides, padding)`: where the outcome has more pixels than one."""
+    """See `step_context.Kernels`.
+
+    `otherwise(values, kernel, strides, padding)`: where the outcome has more pixels than one.
+    """
     values, kernel, strides, zeros = among_zeros(values, kernel, strides, padding)
     along = zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
     if all(_outcome(*axis, zeros) == 1 for axis in along):
@@ -30,7 +35,8 @@ def convolution(
 
 
 def onto_one(values: Any, kernel: Any, padding: str) -> Any:
-    """(B, …, channels in) and (*taps, channels in, channels out) → (B, 1, …, 1, channels out), whatever the strides.
+    """(B, …, channels in) and (*taps, channels in, channels out) → (B, 1, …, 1, channels out),
+    whatever the strides.
 
     (3, 2, 2, 128) and (4, 4, 128, 128) → (3, 1, 1, 128), from (3, 512) and (512, 128).
     """
@@ -48,7 +54,8 @@ def onto_one(values: Any, kernel: Any, padding: str) -> Any:
 
 
 def from_one(values: Any, kernel: Any, strides: Sizes, padding: str) -> Any:
-    """(B, 1, …, 1, channels in) and (*taps, channels out, channels in) → (B, …, channels out); see `Kernels.transposed_convolution`.
+    """(B, 1, …, 1, channels in) and (*taps, channels out, channels in) → (B, …, channels out); see
+    `Kernels.transposed_convolution`.
 
     (3, 1, 1, 128) and (4, 4, 128, 128) → (3, 2, 2, 128), from (3, 128) and (128, 512).
     """

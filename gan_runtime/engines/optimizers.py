@@ -1,4 +1,6 @@
-"""What the optimizers of every engine share: constants that no option sets, RMSprop, and the rate of each step."""
+"""What the optimizers of every engine share: constants that no option sets, RMSprop, and the
+rate of each step.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from keras import ops
 from gan_runtime.engines.rates import RatePlan
 
 RMSPROP_RHO = 0.9  # as in Keras and in CERN's 3DGAN
-LOSS_SCALE_GROWTH_STEPS = 2000  # Micikevicius et al. 2018: doubled after so many steps without overflow
+LOSS_SCALE_GROWTH_STEPS = (
+    2000  # Micikevicius et al. 2018: doubled after so many steps without overflow
+)
 
 
 # ----------------------------------------------------------------------
@@ -21,7 +25,8 @@ LOSS_SCALE_GROWTH_STEPS = 2000  # Micikevicius et al. 2018: doubled after so man
 class RMSprop(keras.optimizers.RMSprop):
     """Tieleman and Hinton 2012; g is the gradient, v the mean of its square, ε 1e-7:
 
-    v ← ρ v + (1 - ρ) g²,  w ← w - rate · g / √(v + ε) inside (Keras 3), w ← w - rate · g / (√v + ε) outside (TensorFlow 2)
+    v ← ρ v + (1 - ρ) g²,  w ← w - rate · g / √(v + ε) inside (Keras 3), w ← w - rate · g / (√v + ε)
+    outside (TensorFlow 2)
     """
 
     def __init__(self, epsilon_place: str, **options: Any) -> None:
@@ -42,20 +47,27 @@ class RMSprop(keras.optimizers.RMSprop):
 # ----------------------------------------------------------------------
 # A rate plan (rates.py) as Keras' optimizers want it, computed on the device in float32.
 #
-# Alarms may lower it: rate(step) = what the plan says × what alarms have left of it (1, 1/2, 1/4, …).
+# Alarms may lower it: rate(step) = what the plan says × what alarms have left of it (1, 1/2, 1/4,
+# …).
 
 Tensor = Any
 
 
 class StepRate(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
-    """A plan as a Keras schedule. `updates_per_step`: updates of this network in one step; `factor()`: see above."""
+    """A plan as a Keras schedule.
+
+    `updates_per_step`: updates of this network in one step; `factor()`: see above.
+    """
 
     def __init__(self, plan: RatePlan, updates_per_step: int, factor: Callable[[], Tensor]) -> None:
         self._plan, self._updates_per_step, self._factor = plan, updates_per_step, factor
 
     def __call__(self, step: Tensor) -> Tensor:
         """The rate of update number `step`, from 0."""
-        return self._plan.rate(ops.cast(step // self._updates_per_step, "float32"), ops) * self._factor()
+        return (
+            self._plan.rate(ops.cast(step // self._updates_per_step, "float32"), ops)
+            * self._factor()
+        )
 
     def get_config(self) -> dict[str, Any]:
         """Schedules are made anew from the options of the run, never from a saved optimizer."""

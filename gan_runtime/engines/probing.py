@@ -18,26 +18,29 @@ from gan_runtime.workloads.contract import Phase, Program
 PROBE_ROWS = 256
 SCORE_BINS = 40
 WEIGHT_BINS = 60
-MOST_CLASSES = (
-    20  # that are judged apart: PROBE_ROWS hold a dozen rows of each then, and a chart that many lines
-)
+# that are judged apart: PROBE_ROWS hold a dozen rows of each then, and a chart that many lines
+MOST_CLASSES = 20
 LONGEST_CLASS = 100  # letters of a folder's name; the name of a number may have 200
-# By name: int (bins,), and the lowest and highest value, float (2,); these are not finite where a value is none.
+# By name: int (bins,), and the lowest and highest value, float (2,); these are not finite where a
+# value is none.
 Counts = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def gradient_names(program: Program, phase: Phase, network: str) -> tuple[str, str]:
-    """What the gradient of a network in a phase is called: the kind of its histograms, and the metric of its norm.
+    """What the gradient of a network in a phase is called: the kind of its histograms, and the
+    metric of its norm.
 
-    ("gradient", "gradient_norm_critic") where one phase changes the network, ("gradient@first", "gradient_norm_critic@first")
-    where several do.
+    ("gradient", "gradient_norm_critic") where one phase changes the network, ("gradient@first",
+    "gradient_norm_critic@first") where several do.
     """
     at = f"{metrics.OF_PHASE}{phase.name}" if program.updates_of(network) > 1 else ""
     return f"{metrics.GRADIENT}{at}", f"{metrics.of_network(metrics.GRADIENT_NORM, network)}{at}"
 
 
 def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
-    """Lowest and highest value that a judged number can have; None where its bins follow the values."""
+    """Lowest and highest value that a judged number can have; None where its bins follow the
+    values.
+    """
     for judgement in entry.judgements:
         if judgement.name == name and judgement.low is not None and judgement.high is not None:
             return judgement.low, judgement.high
@@ -45,7 +48,9 @@ def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
 
 
 def probe_share(rows: int, replicas: int) -> int:
-    """Rows of the probe batch on each replica: of a set of `rows` rows, at most PROBE_ROWS in all."""
+    """Rows of the probe batch on each replica: of a set of `rows` rows, at most PROBE_ROWS in
+    all.
+    """
     return max(1, min(PROBE_ROWS, rows) // replicas)
 
 
@@ -53,8 +58,9 @@ def probe_share(rows: int, replicas: int) -> int:
 class ProbedClasses:
     """The classes of the rows of the probe batch.
 
-    `labels`: int (rows,), the place of each row's class among `names`. No names where nothing is told class by class: where the
-    workload reads no labels, of a single class, and of more than MOST_CLASSES.
+    `labels`: int (rows,), the place of each row's class among `names`. No names where nothing is
+    told class by class: where the workload reads no labels, of a single class, and of more than
+    MOST_CLASSES.
     """
 
     names: tuple[str, ...]
@@ -64,7 +70,11 @@ class ProbedClasses:
     def of(cls, fields: Fields, rows: Mapping[str, NDArray[Any]]) -> ProbedClasses:
         """Those of the rows of all replicas."""
         names = tuple(_short(name, number) for number, name in enumerate(class_names(fields)))
-        return cls(names, rows[LABELS]) if 2 <= len(names) <= MOST_CLASSES else cls((), np.empty(0, int))
+        return (
+            cls(names, rows[LABELS])
+            if 2 <= len(names) <= MOST_CLASSES
+            else cls((), np.empty(0, int))
+        )
 
     def means(self, judged: Mapping[str, NDArray[Any]]) -> dict[str, float]:
         """The mean of each judged number, (rows,), over the rows of each class, by its stored name.
@@ -86,7 +96,8 @@ def _short(name: str, number: int) -> str:
 
 
 def parts(name: str, network: Any) -> dict[str, list[int]]:
-    """Where the variables of a network and of each of its layers stand among its trainable ones: "critic/dense" → [0].
+    """Where the variables of a network and of each of its layers stand among its trainable ones:
+    "critic/dense" → [0].
 
     What has none is left out.
     """
@@ -99,10 +110,13 @@ def parts(name: str, network: Any) -> dict[str, list[int]]:
 
 
 def probed(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> ProbeResult:
-    """What a probe tells, by name. Histograms of values that are not all finite are left out: they have no bins.
+    """What a probe tells, by name.
 
-    `loss_scaled`: a gradient of the probe may overflow under a loss scale, as in a step that float16 skips. That says nothing
-    of the weights, so its norm is left out. Every other number that is not finite stays, and is an alarm.
+    Histograms of values that are not all finite are left out: they have no bins.
+
+    `loss_scaled`: a gradient of the probe may overflow under a loss scale, as in a step that
+    float16 skips. That says nothing of the weights, so its norm is left out. Every other number
+    that is not finite stays, and is an alarm.
     """
     numbers = {name: float(scores[name]) for name in sorted(scores)}
     drawn = [

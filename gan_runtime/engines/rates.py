@@ -1,9 +1,11 @@
 """The learning rate of every step: scaled by the batch, warmed up, along a cosine with restarts.
 
 rate(step) = given rate × batch factor × warm-up(step) × cosine(step)
-Source: Loshchilov and Hutter 2017 (SGDR, equation 5 with T_mult = 1 and a lowest rate of 0); Goyal et al. 2017 (warm-up).
+Source: Loshchilov and Hutter 2017 (SGDR, equation 5 with T_mult = 1 and a lowest rate of 0); Goyal
+et al. 2017 (warm-up).
 
-Loads no framework: the trainer computes the formula with keras.ops (schedules.py), the Launch page with numpy.
+Loads no framework: the trainer computes the formula with keras.ops (schedules.py), the Launch page
+with numpy.
 """
 
 from __future__ import annotations
@@ -19,14 +21,20 @@ from gan_runtime.spec import RunSpec
 
 @dataclass(frozen=True)
 class RatePlan:
-    """The rate as a function of the steps done, in steps. `cycle_steps` 0: no cosine; `warmup_steps` 0: no warm-up."""
+    """The rate as a function of the steps done, in steps.
+
+    `cycle_steps` 0: no cosine; `warmup_steps` 0: no warm-up.
+    """
 
     base: float
     warmup_steps: int
     cycle_steps: int
 
     def rate(self, step: Any, ops: Any) -> Any:
-        """The rate after `step` steps, a float, array or tensor; `ops`: numpy or keras.ops. A constant plan gives one number."""
+        """The rate after `step` steps, a float, array or tensor; `ops`: numpy or keras.ops.
+
+        A constant plan gives one number.
+        """
         rate = self.base
         if self.warmup_steps:
             rate = rate * ops.minimum((step + 1.0) / self.warmup_steps, 1.0)
@@ -49,18 +57,28 @@ def batch_factor(spec: RunSpec) -> float:
 
 def rate_plan(spec: RunSpec, network: str, steps_per_epoch: int) -> RatePlan:
     """The plan of one network of the run."""
-    cycle = spec.restart_epochs * steps_per_epoch if spec.learning_rate_schedule == "cosine_restarts" else 0
+    cycle = (
+        spec.restart_epochs * steps_per_epoch
+        if spec.learning_rate_schedule == "cosine_restarts"
+        else 0
+    )
     return RatePlan(
-        spec.learning_rate(network) * batch_factor(spec), spec.warmup_epochs * steps_per_epoch, cycle
+        spec.learning_rate(network) * batch_factor(spec),
+        spec.warmup_epochs * steps_per_epoch,
+        cycle,
     )
 
 
 def planned(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[str, np.ndarray]:
-    """The rates over a whole run, for drawing: equally long columns `epoch` (from 0) and one for each network, by its name.
+    """The rates over a whole run, for drawing: equally long columns `epoch` (from 0) and one for
+    each network, by its name.
 
     About `points` steps, and both sides of every restart, so that its edge is upright.
     """
-    plans = {network.name: rate_plan(spec, network.name, steps_per_epoch) for network in spec.entry.networks}
+    plans = {
+        network.name: rate_plan(spec, network.name, steps_per_epoch)
+        for network in spec.entry.networks
+    }
     last = spec.epochs * steps_per_epoch - 1
     plan = next(iter(plans.values()))  # warm-up and cycle are the same for all
     restarts = (

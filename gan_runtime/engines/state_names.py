@@ -1,4 +1,6 @@
-"""What the arrays of a run are called in a checkpoint, and whether a checkpoint fits a run; the same for every engine."""
+"""What the arrays of a run are called in a checkpoint, and whether a checkpoint fits a run;
+the same for every engine.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +15,26 @@ AVERAGE = "average"  # owner of a moving average's arrays in a checkpoint
 
 
 def average_owners(entry: WorkloadEntry) -> dict[str, str]:
-    """By network that is averaged, the owner of its average's arrays: "average" of the first, "average_NETWORK" of others."""
+    """By network that is averaged, the owner of its average's arrays: "average" of the first,
+    "average_NETWORK" of others.
+    """
     first, *others = entry.averages
     return {first: AVERAGE, **{name: f"{AVERAGE}_{name}" for name in others}}
 
 
 def check_fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises CheckpointError when names or shapes differ from `shapes`, those of the run's own state."""
+    """Raises CheckpointError when names or shapes differ from `shapes`, those of the run's
+    own state.
+    """
     if set(arrays) != set(shapes):
         odd = sorted(set(arrays) ^ set(shapes))[:3]
         raise CheckpointError(
-            f"the checkpoint does not fit this run's networks and optimizers (differs in {', '.join(odd)}): start a new run."
+            "the checkpoint does not fit this run's networks and optimizers (differs in"
+            f" {', '.join(odd)}): start a new run."
         )
     for name, shape in shapes.items():
         if tuple(arrays[name].shape) != shape:
             raise CheckpointError(
-                f"the checkpoint's {name} has shape {arrays[name].shape}, the run's {shape}: start a new run."
+                f"the checkpoint's {name} has shape {arrays[name].shape}, the run's {shape}: start"
+                " a new run."
             )

@@ -1,14 +1,18 @@
-"""Where the time of profiled steps goes, from the operations that ran. Pure functions, no framework.
+"""Where the time of profiled steps goes, from the operations that ran.
+
+Pure functions, no framework.
 
 A profiled window is divided moment by moment, so that the shares always add up to 1:
 * some operation computes: the moment is divided evenly among the operations that compute just then;
-* none is seen computing, but some were handed to a pool of threads and are not done: it is divided evenly among them;
-* none computes at all, but replicas exchange numbers: it is divided among the exchanges. An exchange, or a wait for another
-  replica, that is hidden behind computing costs no time and is not counted; to add up what lies in one memory is computing;
+* none is seen computing, but some were handed to a pool of threads and are not done: it is divided
+  evenly among them;
+* none computes at all, but replicas exchange numbers: it is divided among the exchanges. An
+  exchange, or a wait for another
+  replica, that is hidden behind computing costs no time and is not counted; to add up what lies in
+  one memory is computing;
 * neither, but the step waits for its next batch: input. Input work that is hidden is not counted;
-* nothing of all this: idle.
-Of operations nested in each other on one thread only the innermost counts; of calls that merely wait for what they called,
-none does.
+* nothing of all this: idle. Of operations nested in each other on one thread only the innermost
+  counts; of calls that merely wait for what they called, none does.
 """
 
 from __future__ import annotations
@@ -23,7 +27,9 @@ from gan_runtime.engines.contract import Category, ProfileShare
 
 @dataclass(frozen=True)
 class Op:
-    """One execution of one operation. `name`: its path in the graph; `kind`: such as MatMul; `line`: thread or stream.
+    """One execution of one operation.
+
+    `name`: its path in the graph; `kind`: such as MatMul; `line`: thread or stream.
 
     `handed_over`: from the start until it was done elsewhere, perhaps waiting for a thread first.
     """
@@ -54,11 +60,14 @@ class Window:
         return self.end_s - self.start_s
 
 
-Place = tuple[str, str, Category]  # (phase, network, category); the first two are "" where none is known
+Place = tuple[
+    str, str, Category
+]  # (phase, network, category); the first two are "" where none is known
 
 _EXCHANGES = "^Collective|^Nccl|^nccl|^AllReduce|^all-reduce"
-# The one table that says what an operation is: the first row that fits its kind and its path decides.
-# {network} stands for the name of a network, with the number that Keras or TensorFlow may add to it.
+# The one table that says what an operation is: the first row that fits its kind and its path
+# decides. {network} stands for the name of a network, with the number that Keras or TensorFlow may
+# add to it.
 _RULES: tuple[tuple[str, str, Category], ...] = (
     # kind, path, category
     (r"Iterator|Infeed|MemcpyH2D|MEMCPYHtoD|OptionalGetValue", "", "input"),
@@ -79,12 +88,17 @@ _CALLS = re.compile(
 )
 
 _WAITS = re.compile(_EXCHANGES)
-PHASE_SCOPE = "phase_{}"  # what both engines call the operations of a phase, by its place in the step
+PHASE_SCOPE = (  # what both engines call the operations of a phase, by its place in the step
+    "phase_{}"
+)
 _PHASE = re.compile("/" + PHASE_SCOPE.format(r"(\d+)") + r"(?:_\d+)*/")
 
 
 class Classifier:
-    """Says to which phase, network and category an operation belongs. `networks`: their names in the graph; `phases`: by their place."""
+    """Says to which phase, network and category an operation belongs.
+
+    `networks`: their names in the graph; `phases`: by their place.
+    """
 
     def __init__(self, networks: Sequence[str], phases: Sequence[str] = ()) -> None:
         names = "|".join(map(re.escape, networks))
@@ -106,7 +120,12 @@ class Classifier:
 
     def _find(self, path: str, kind: str) -> Place:
         category = next(
-            (place for kinds, paths, place in self._rules if kinds.search(kind) and paths.search(path)), None
+            (
+                place
+                for kinds, paths, place in self._rules
+                if kinds.search(kind) and paths.search(path)
+            ),
+            None,
         )
         if category == "input":
             return "", "", category
@@ -123,12 +142,17 @@ class Classifier:
 
 
 def shares(
-    devices: Sequence[Iterable[Op]], window: Window, networks: Sequence[str], phases: Sequence[str] = ()
+    devices: Sequence[Iterable[Op]],
+    window: Window,
+    networks: Sequence[str],
+    phases: Sequence[str] = (),
 ) -> tuple[ProfileShare, ...]:
-    """Seconds and share of each phase, network and category that occurs, the mean over the devices, largest first.
+    """Seconds and share of each phase, network and category that occurs, the mean over the devices,
+    largest first.
 
-    `devices`: the operations of each device; simulated cores are one device, because they share the same threads. Only
-    what lies in the window counts. The seconds add up to the window's, the shares to 1. No operation at all: all is idle.
+    `devices`: the operations of each device; simulated cores are one device, because they share the
+    same threads. Only what lies in the window counts. The seconds add up to the window's, the
+    shares to 1. No operation at all: all is idle.
     """
     classifier = Classifier(networks, phases)
     total: dict[Place, float] = defaultdict(float)
@@ -167,18 +191,24 @@ def _takers(running: Running) -> dict[Place, float]:
     lowest = min((level for (level, _), count in running.items() if count), default=None)
     if lowest is None:
         return {("", "", "idle"): 1.0}
-    active = {place: count for (level, place), count in running.items() if count and level == lowest}
+    active = {
+        place: count for (level, place), count in running.items() if count and level == lowest
+    }
     return {place: count / sum(active.values()) for place, count in active.items()}
 
 
 def _changes(
     ops: Iterable[Op], window: Window, classifier: Classifier
 ) -> Iterable[tuple[float, tuple[int, Place], int]]:
-    """(moment, (level, place), +1 or −1) at the begin and end of every stretch in which an operation ran innermost."""
+    """(moment, (level, place), +1 or −1) at the begin and end of every stretch in which an
+    operation ran innermost.
+    """
     lines: dict[str, list[Op]] = defaultdict(list)
     for index, op in enumerate(ops):
         if op.seconds > 0 and not _CALLS.match(op.kind):
-            lines[f"{index}" if op.handed_over else op.line].append(op)  # those overlap without being nested
+            lines[f"{index}" if op.handed_over else op.line].append(
+                op
+            )  # those overlap without being nested
     for line in lines.values():
         for op, begin, end in _innermost(line):
             begin, end = max(begin, window.start_s), min(end, window.end_s)
@@ -190,14 +220,19 @@ def _changes(
 
 
 def _level(op: Op, category: Category) -> int:
-    """The lowest level with an operation takes the moment. Computing comes first, adding up what is exchanged included."""
+    """The lowest level with an operation takes the moment.
+
+    Computing comes first, adding up what is exchanged included.
+    """
     if category == "input":
         return 3
     return 2 if _WAITS.search(op.kind) else int(op.handed_over)
 
 
 def _innermost(ops: list[Op]) -> Iterable[tuple[Op, float, float]]:
-    """Stretches of one thread, one after another: of nested operations the inner one has the time that both took."""
+    """Stretches of one thread, one after another: of nested operations the inner one has the
+    time that both took.
+    """
     open_ops: list[Op] = []
     now = 0.0
     for op in [*sorted(ops, key=lambda op: (op.start_s, -op.seconds)), None]:

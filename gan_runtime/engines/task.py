@@ -1,4 +1,6 @@
-"""What a run trains, worked out once from its options, its workload and the fields of its data, for both engines."""
+"""What a run trains, worked out once from its options, its workload and the fields of its
+data, for both engines.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from gan_runtime.workloads.contract import Program, Workload
 
 @dataclass(frozen=True)
 class StepPlan:
-    """`batches`: of real rows in a step, of `batch_size_global` rows each. `rows`: of the training set.
+    """`batches`: of real rows in a step, of `batch_size_global` rows each.
+
+    `rows`: of the training set.
 
     `updates`: how often a step changes each network that it changes at all.
     """
@@ -49,12 +53,14 @@ def step_plan(spec: RunSpec, program: Program, rows: int) -> StepPlan:
 
 
 def check_batches(spec: RunSpec, program: Program) -> None:
-    """Raises ValueError when the workload's entry counts other batches than its program: rates and estimates would be wrong."""
+    """Raises ValueError when the workload's entry counts other batches than its program:
+    rates and estimates would be wrong.
+    """
     told = spec.entry.batches(spec.of_workload)
     if told != program.batches:
         raise ValueError(
-            f"a step of {spec.workload} takes {program.batches} batches of real rows, but its entry in the catalog says {told}: "
-            "let `batches` there give the same number."
+            f"a step of {spec.workload} takes {program.batches} batches of real rows, but its entry"
+            f" in the catalog says {told}: let `batches` there give the same number."
         )
 
 
@@ -62,13 +68,17 @@ def check_networks(program: Program, networks: Iterable[str]) -> None:
     """Raises ValueError when the program changes a network that the workload does not have."""
     if unknown := [name for name in program.networks if name not in set(networks)]:
         raise ValueError(
-            f"the program changes {', '.join(unknown)}, but the workload's networks are {', '.join(networks)}."
+            f"the program changes {', '.join(unknown)}, but the workload's networks are"
+            f" {', '.join(networks)}."
         )
 
 
 @dataclass(frozen=True)
 class EngineTask:
-    """`options`: of the workload alone. `fields`: of a batch. `plan`: rows and updates of a step."""
+    """`options`: of the workload alone.
+
+    `fields`: of a batch. `plan`: rows and updates of a step.
+    """
 
     spec: RunSpec
     workload: Workload

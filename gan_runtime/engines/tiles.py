@@ -1,9 +1,11 @@
-"""A network on the tiles of pictures, in one of several ways; the programs that do it are the engines' own (…/tiles.py).
+"""A network on the tiles of pictures, in one of several ways; the programs that do it are the
+engines' own (…/tiles.py).
 
-What becomes of a tile depends on that tile alone, to the last bit: not on how many there are, not on their grouping, not on its place, and
-not on the number of cores. The networks are asked in inference mode, and a program takes the tiles of a core in rounds of always as many, in
-a loop whose body is compiled for one round: a batch of another size could be computed by other kernels, whose sums round otherwise. What is
-missing in the last round is filled up with the last tile.
+What becomes of a tile depends on that tile alone, to the last bit: not on how many there are, not
+on their grouping, not on its place, and not on the number of cores. The networks are asked in
+inference mode, and a program takes the tiles of a core in rounds of always as many, in a loop whose
+body is compiled for one round: a batch of another size could be computed by other kernels, whose
+sums round otherwise. What is missing in the last round is filled up with the last tile.
 """
 
 from __future__ import annotations
@@ -19,7 +21,15 @@ from numpy.typing import NDArray
 from gan_runtime.base.fields import Fields
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.state_names import AVERAGE
-from gan_runtime.engines.tiling.division import Division, Merging, Sides, divided, grouped, share, ungrouped
+from gan_runtime.engines.tiling.division import (
+    Division,
+    Merging,
+    Sides,
+    divided,
+    grouped,
+    share,
+    ungrouped,
+)
 from gan_runtime.engines.tiling.stopwatch import MERGE, PREPARATION, Blend, Stopwatch, Way
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Options, Tensor, Translates
@@ -27,14 +37,17 @@ from gan_runtime.workloads.contract import Options, Tensor, Translates
 Picture = NDArray[np.float32]  # (height, width, channels)
 Shape = tuple[int, ...]
 Rounds = NDArray[np.int32]
-# Tiles of a round. The weights are read once for all of them, and as many operations are called as for one; 2 cores and 6 tiles, which cover a
-# frame of the vortex street, make one round each.
+# Tiles of a round. The weights are read once for all of them, and as many operations are called as
+# for one; 2 cores and 6 tiles, which cover a frame of the vortex street, make one round each.
 ROUND = 3
 
 
 @dataclass(frozen=True)
 class Translator:
-    """A run's network that makes pictures of pictures, with the weights of a checkpoint. `arrays`: by the paths of its variables."""
+    """A run's network that makes pictures of pictures, with the weights of a checkpoint.
+
+    `arrays`: by the paths of its variables.
+    """
 
     workload: Translates
     options: Options
@@ -44,12 +57,16 @@ class Translator:
     arrays: Mapping[str, NDArray[Any]]
 
     def network(self) -> Any:
-        """A new keras model, with the weights that its initializers give; the caller has set the precision."""
+        """A new keras model, with the weights that its initializers give; the caller has set
+        the precision.
+        """
         return self.workload.networks(self.options, self.fields)[self.name]
 
     @cached_property
     def shared(self) -> Any:
-        """One model for all programs, for engines whose weights travel as arguments: making one takes longer than compiling for it."""
+        """One model for all programs, for engines whose weights travel as arguments: making
+        one takes longer than compiling for it.
+        """
         return self.network()
 
     def __call__(self, network: Any, source: Tensor) -> Tensor:
@@ -62,29 +79,46 @@ class Translator:
         return self.workload.tile(self.options, self.fields)
 
 
-def translator_of(spec: RunSpec, workload: Translates, fields: Fields, arrays: Arrays) -> Translator:
-    """Of a run, as one of its checkpoints has it. `fields`: those that the workload reads; with samples_from=ema it is the average."""
+def translator_of(
+    spec: RunSpec, workload: Translates, fields: Fields, arrays: Arrays
+) -> Translator:
+    """Of a run, as one of its checkpoints has it.
+
+    `fields`: those that the workload reads; with samples_from=ema it is the average.
+    """
     name = spec.entry.averages[0]
     begin = f"{AVERAGE if spec.samples_from == 'ema' else name}/"
-    own = {path.removeprefix(begin): array for path, array in arrays.items() if path.startswith(begin)}
+    own = {
+        path.removeprefix(begin): array for path, array in arrays.items() if path.startswith(begin)
+    }
     return Translator(workload, spec.of_workload, fields, name, spec.precision, own)
 
 
 class TileProgram(Protocol):
-    """One program over `cores` cores. It is traced and compiled when it is made, which the stopwatch is told."""
+    """One program over `cores` cores.
 
-    def __init__(self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch) -> None:
+    It is traced and compiled when it is made, which the stopwatch is told.
+    """
+
+    def __init__(
+        self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch
+    ) -> None:
         """`tiles`: (rounds of each core at most, tiles of a round, height, width, channels)."""
         ...
 
     def __call__(self, tiles: NDArray[np.float32], rounds: Rounds) -> NDArray[np.float32]:
-        """(cores · share, height, width, channels in) → (cores · share, height, width, channels out), where a share are the tiles of all rounds;
-        core k has those from k · share on. `rounds`: (cores,), of each core; what lies behind them comes out as it may."""
+        """(cores · share, height, width, channels in) → (cores · share, height, width, channels
+        out), where a share are the tiles of all rounds; core k has those from k · share on.
+        `rounds`: (cores,), of each core; what lies behind them comes out as it may.
+        """
         ...
 
 
 class Painter:
-    """Makes a picture of a picture in one way. `program`: the engine's TileProgram; `source`: (height, width, channels) of all pictures."""
+    """Makes a picture of a picture in one way.
+
+    `program`: the engine's TileProgram; `source`: (height, width, channels) of all pictures.
+    """
 
     def __init__(
         self,
@@ -101,7 +135,9 @@ class Painter:
         self._picture: Sides = (source[0], source[1])
         tile = translator.tile
         self.division = (
-            whole(self._picture, tile) if way == "whole" else Division(self._picture, (tile, tile), overlap)
+            whole(self._picture, tile)
+            if way == "whole"
+            else Division(self._picture, (tile, tile), overlap)
         )
         self._merging = Merging(self.division, blend)
         size = 1 if way == "whole" else ROUND

@@ -1,6 +1,8 @@
-"""The evaluations that there are, by name: the core's, those of domains, and those of installed packages. Loads no framework.
+"""The evaluations that there are, by name: the core's, those of domains, and those of installed
+packages. Loads no framework.
 
-Also what a terminal or a script is told of an evaluation that has just been made: sentences and tables, and a JSON document.
+Also what a terminal or a script is told of an evaluation that has just been made: sentences and
+tables, and a JSON document.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ def evaluations() -> Mapping[str, Evaluation]:
 
 
 def evaluation(name: str) -> Evaluation:
-    """By its name or one of its older names. Raises JobError for any other; the message lists them."""
+    """By its name or one of its older names.
+
+    Raises JobError for any other; the message lists them.
+    """
     for known in evaluations().values():
         if name in (known.name, *known.aliases):
             return known
@@ -77,13 +82,19 @@ def report_of(declared: Evaluation, home: Home, run: RunDir, result: Mapping[str
 
 
 def of_scores(declared: Evaluation, _home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
-    """Every score of the newest answer with its error and its floor. Raises JobError without an answer."""
+    """Every score of the newest answer with its error and its floor.
+
+    Raises JobError without an answer.
+    """
     measured = answers_of(run, declared.name)
     if not measured:
         raise JobError(f"the job has written no answer about run {run.run_id}: look into its log.")
     last = measured[-1]
     rows = [
-        (_title(declared, score.name), *(f"{value:.4g}" for value in (score.value, score.error, score.floor)))
+        (
+            _title(declared, score.name),
+            *(f"{value:.4g}" for value in (score.value, score.error, score.floor)),
+        )
         for score in last.scores
     ]
     document = {
@@ -99,6 +110,8 @@ def of_scores(declared: Evaluation, _home: Home, run: RunDir, result: Mapping[st
 def _title(declared: Evaluation, score: str) -> str:
     """A score is declared under its name, or with the name of its evaluation before it."""
     titles = (
-        metric.title for metric in declared.scores if metric.name in (score, f"{declared.name}_{score}")
+        metric.title
+        for metric in declared.scores
+        if metric.name in (score, f"{declared.name}_{score}")
     )
     return next(titles, score)

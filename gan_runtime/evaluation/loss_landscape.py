@@ -1,7 +1,7 @@
 """The losses of a GAN as functions of its weights, on fixed real rows and fixed draws, in float32.
 
-Each is the loss that the network follows in a step. Batch norm takes the statistics of these rows, so that a point off the path
-needs no stored ones; nothing is dropped out. Loads Keras.
+Each is the loss that the network follows in a step. Batch norm takes the statistics of these rows,
+so that a point off the path needs no stored ones; nothing is dropped out. Loads Keras.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from gan_runtime.workloads.contract import Phase, Tensor, Workload
 from gan_runtime.workloads.step_context import StepContext, step_scope
 
 IMAGES = 256
-_REMEMBERED = (
-    4  # passes of a network: those over fixed rows come again at every point of another one's surface
-)
+# passes of a network: those over fixed rows come again at every point of another one's surface
+_REMEMBERED = 4
 
 
 class FixedNoise:
@@ -105,9 +104,13 @@ class Landscape:
         """Name of each kernel of a network → its axis of output channels."""
         axes: dict[str, int] = {}
         for layer in self.networks[network].layers:
-            kernels = [variable for variable in layer.trainable_variables if len(variable.shape) > 1]
+            kernels = [
+                variable for variable in layer.trainable_variables if len(variable.shape) > 1
+            ]
             axis = (
-                -2 if isinstance(layer, (keras.layers.Conv2DTranspose, keras.layers.Conv3DTranspose)) else -1
+                -2
+                if isinstance(layer, (keras.layers.Conv2DTranspose, keras.layers.Conv3DTranspose))
+                else -1
             )
             axes |= {f"{network}/{kernel.path}": axis for kernel in kernels}
         return axes
@@ -132,7 +135,9 @@ class Landscape:
 
     def _loss_in(self, phase: Phase, loss: str) -> float:
         self._noise.begin()
-        context = StepContext(self._noise, None, input_gradient, weighted_gradient, lambda tensor: tensor)
+        context = StepContext(
+            self._noise, None, input_gradient, weighted_gradient, lambda tensor: tensor
+        )
         with step_scope(context):
             forward = phase.forward(self._remembering, self._batch, self._noise)
         return float(ops.convert_to_numpy(forward.losses[loss]))

@@ -1,10 +1,12 @@
-"""The work of the evaluation that computes loss surfaces: a run's weight snapshots → a surface for each network.
+"""The work of the evaluation that computes loss surfaces: a run's weight snapshots → a surface for
+each network.
 
-A surface lies in the plane in which a network's weights moved most, with the path of the training in it.
-Weights are measured in norms of their filters, as they are at the end: scaling a filter up and the next layer down changes
-neither the function nor, then, the picture (filter normalisation, Li et al. 2018, section 4). In this measure a principal
-component analysis of the way from each snapshot to the last one gives the two directions (their section 7.2). Biases and
-batch norm's parameters are left at their last values (their section 4).
+A surface lies in the plane in which a network's weights moved most, with the path of the training
+in it. Weights are measured in norms of their filters, as they are at the end: scaling a filter up
+and the next layer down changes neither the function nor, then, the picture (filter normalisation,
+Li et al. 2018, section 4). In this measure a principal component analysis of the way from each
+snapshot to the last one gives the two directions (their section 7.2). Biases and batch norm's
+parameters are left at their last values (their section 4).
 """
 
 from __future__ import annotations
@@ -37,10 +39,11 @@ Kernels = Mapping[str, NDArray[np.float32]]  # by name
 
 @dataclass(frozen=True)
 class Plane:
-    """`path`: (snapshots, 2), each in mean change of a filter as a share of its norm; the last one is (0, 0).
+    """`path`: (snapshots, 2), each in mean change of a filter as a share of its norm; the last one
+    is (0, 0).
 
-    `centre`: the kernels of the last snapshot. `steps`: what one unit along each axis adds to them. `shares`: how much of all
-    squared movement each axis holds, 0 to 1.
+    `centre`: the kernels of the last snapshot. `steps`: what one unit along each axis adds to them.
+    `shares`: how much of all squared movement each axis holds, 0 to 1.
     """
 
     centre: Kernels
@@ -58,7 +61,9 @@ class Plane:
 
 
 def plane_through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) -> Plane:
-    """The plane of at least three snapshots. `filter_axes`: name of each kernel → its axis of output channels.
+    """The plane of at least three snapshots.
+
+    `filter_axes`: name of each kernel → its axis of output channels.
 
     Raises:
         ValueError: fewer than three snapshots, or the weights have not moved in two directions.
@@ -74,7 +79,8 @@ def plane_through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) 
             for one in snapshots[:-1]
         ]
     )
-    # The directions come from the small matrix of inner products: there are far fewer snapshots than weights.
+    # The directions come from the small matrix of inner products: there are far fewer snapshots
+    # than weights.
     values, vectors = np.linalg.eigh((ways @ ways.T).astype(np.float64))
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[1] > 1e-9 * values[0]:
@@ -111,7 +117,8 @@ def _unflat(flat: NDArray[np.floating], norms: Kernels, like: Kernels) -> Kernel
     ends = np.cumsum([like[name].size for name in norms])[:-1]
     parts = np.split(flat.astype(np.float32), ends)
     return {
-        name: part.reshape(like[name].shape) * norms[name] for name, part in zip(norms, parts, strict=True)
+        name: part.reshape(like[name].shape) * norms[name]
+        for name, part in zip(norms, parts, strict=True)
     }
 
 
@@ -141,7 +148,9 @@ def compute(subject: Subject) -> Evaluated:
         subject.progress(next(done), total, "losses")
 
     try:
-        surfaces = [surface(landscape, network, states, size, advance) for network in landscape.trained]
+        surfaces = [
+            surface(landscape, network, states, size, advance) for network in landscape.trained
+        ]
     except ValueError as error:
         raise SurfaceError(f"{error}.") from error
     return Evaluated(surfaces, {"networks": list(landscape.trained)})
@@ -150,7 +159,9 @@ def compute(subject: Subject) -> Evaluated:
 def surface(
     landscape: Landscape, network: str, states: dict[int, Weights], size: int, advance: Advance
 ) -> Answer:
-    """The loss of one network on the plane of its own path, all other networks as they were at the end."""
+    """The loss of one network on the plane of its own path, all other networks as they were
+    at the end.
+    """
     epochs, arrays = list(states), list(states.values())
     seen = plane_through(arrays, landscape.filter_axes(network))
     landscape.place(arrays[-1])
@@ -187,17 +198,26 @@ def surface(
         epoch=max(epochs),
         step=0,
         checkpoint="snapshots",
-        facts={"network": network, "images": landscape.rows, "share_x": share_x, "share_y": share_y},
+        facts={
+            "network": network,
+            "images": landscape.rows,
+            "share_x": share_x,
+            "share_y": share_y,
+        },
         scores=[],
         curves=[grid, path],
     )
 
 
 def _grid(path: NDArray[np.float64], size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Even places along both axes, around the whole path; no side is shorter than a third of the other."""
+    """Even places along both axes, around the whole path; no side is shorter than a third of
+    the other.
+    """
     low, high = path.min(axis=0), path.max(axis=0)
     half = (high - low) * (0.5 + MARGIN)
     half = np.maximum(half, half.max() / 3)
     middle = (low + high) / 2
-    xs, ys = (np.linspace(middle[axis] - half[axis], middle[axis] + half[axis], size) for axis in (0, 1))
+    xs, ys = (
+        np.linspace(middle[axis] - half[axis], middle[axis] + half[axis], size) for axis in (0, 1)
+    )
     return xs, ys

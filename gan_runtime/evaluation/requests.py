@@ -1,7 +1,8 @@
-"""Asking for an evaluation of a run: what applies to it and why not, the request, and the newest one.
+"""Asking for an evaluation of a run: what applies to it and why not, the request, and the newest
+one.
 
-Every refusal that evaluations share is said here: the run is gone, it does not apply, there is no such checkpoint, the data
-set is another by now, the same is under way.
+Every refusal that evaluations share is said here: the run is gone, it does not apply, there is no
+such checkpoint, the data set is another by now, the same is under way.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from gan_runtime.training import trained
 
 
 class EvaluationRequest(BaseModel):
-    """An evaluation of a run by its name, with the values of all of its options next to these two."""
+    """An evaluation of a run by its name, with the values of all of its options next to these
+    two.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow")
     evaluation: str
@@ -47,15 +50,20 @@ class EvaluationRequest(BaseModel):
 def evaluations_of(home: Home, run: RunDir) -> list[tuple[Evaluation, str]]:
     """Every evaluation with the reason why this run cannot be evaluated so now, "" where it can.
 
-    Those that the run's workload or data can never have are left out, unless nothing else is known of the run.
+    Those that the run's workload or data can never have are left out, unless nothing else is known
+    of the run.
     """
     return [
-        (each, _reason(home, run, each)) for each in evaluations().values() if not why_never(home, run, each)
+        (each, _reason(home, run, each))
+        for each in evaluations().values()
+        if not why_never(home, run, each)
     ]
 
 
 def why_never(home: Home, run: RunDir, asked: Evaluation) -> str:
-    """Why an evaluation does not apply to a run's workload with its options and data; "" where it does."""
+    """Why an evaluation does not apply to a run's workload with its options and data; ""
+    where it does.
+    """
     try:
         spec = run.spec()
         fields = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
@@ -65,20 +73,25 @@ def why_never(home: Home, run: RunDir, asked: Evaluation) -> str:
 
 
 def request(home: Home, run_id: str, name: str, given: Mapping[str, Any], actor: str) -> JobDir:
-    """Asks for a job that evaluates a run. `given`: values of options by name, as text or numbers; others are the usual ones.
+    """Asks for a job that evaluates a run.
+
+    `given`: values of options by name, as text or numbers; others are the usual ones.
 
     Raises:
         UnknownRunError: there is no such run.
         JobError: there is no such evaluation, or it is under way.
         SpecError: an option is wrong, or the run's options cannot be read.
         CheckpointError: the run has no such checkpoint, or no weights of that epoch.
-        DatasetError: it does not apply to the run, or the run's data set is gone, or another by now.
+        DatasetError: it does not apply to the run, or the run's data set is gone, or another by
+            now.
         HomeError: the home cannot be written. Others as the evaluation's own `check`.
     """
     asked = evaluation(name)
     run = home.run_dir(run_id)
     chosen = parsed(asked, {**_usual(home, run, asked), **given})
-    document = EvaluationRequest(evaluation=asked.name, run_id=run_id, **chosen.model_dump(mode="json"))
+    document = EvaluationRequest(
+        evaluation=asked.name, run_id=run_id, **chosen.model_dump(mode="json")
+    )
     return job_queue.request(home, asked.name, document, actor)
 
 
@@ -88,7 +101,10 @@ def newest_request(home: Home, run_id: str, name: str) -> JobLook | None:
 
 
 def parsed(asked: Evaluation, values: Mapping[str, Any]) -> Any:
-    """The record of options from plain values; numbers may be text. Raises SpecError, one message for each wrong option."""
+    """The record of options from plain values; numbers may be text.
+
+    Raises SpecError, one message for each wrong option.
+    """
     known = options.of(asked.options)
     right = {name: value for name, value in values.items() if name in known}
     record, wrong = options.tried(asked.options.model_validate, right, known)

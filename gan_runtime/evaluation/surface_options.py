@@ -49,8 +49,8 @@ def lacking(_home: Home, run: RunDir) -> str:
     kept = len(snapshots.epochs(run.snapshots))
     if kept < snapshots.FEWEST:
         return (
-            f"run {run.run_id} has kept {kept} weight snapshots, but a loss surface needs {snapshots.FEWEST}: "
-            "train it with weight_snapshots=yes for two epochs or more."
+            f"run {run.run_id} has kept {kept} weight snapshots, but a loss surface needs"
+            f" {snapshots.FEWEST}: train it with weight_snapshots=yes for two epochs or more."
         )
     return ""
 
@@ -63,14 +63,20 @@ def check(home: Home, run: RunDir, _options: SurfaceOptions) -> None:
 
 def report(_home: Home, run: RunDir, _result: Mapping[str, Any]) -> Report:
     """Where the surfaces are."""
-    sentence = f"the loss surfaces of {run.run_id} are computed: an open dashboard draws them as Fig. 11 of its Paper page."
+    sentence = (
+        f"the loss surfaces of {run.run_id} are computed: an open dashboard draws them as Fig. 11"
+        " of its Paper page."
+    )
     return Report({"run_id": run.run_id, "journal": run.evaluations_journal}, [sentence])
 
 
 LOSS_SURFACE = Evaluation(
     name=NAME,
     title="Loss surface",
-    summary="The losses of each network on the plane of its own descent, from the weights that were kept after each epoch.",
+    summary=(
+        "The losses of each network on the plane of its own descent, from the weights that were"
+        " kept after each epoch."
+    ),
     verb="Compute loss surfaces",
     options=SurfaceOptions,
     applies=applies,

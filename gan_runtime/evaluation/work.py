@@ -1,4 +1,6 @@
-"""The work of every evaluation's job: its own function is given a run and options, and its answers go into the run's journal."""
+"""The work of every evaluation's job: its own function is given a run and options, and its
+answers go into the run's journal.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ from gan_runtime.records.run_folder import RunDir
 
 @dataclass(frozen=True)
 class Subject:
-    """What an evaluation's work is given. `options`: its record. `key`: the job's name, for the answers. `results`: a folder
-    for files that stay with the job. `progress(done, total, sentence)` raises when somebody has cancelled."""
+    """What an evaluation's work is given.
+
+    `options`: its record. `key`: the job's name, for the answers. `results`: a folder for files
+    that stay with the job. `progress(done, total, sentence)` raises when somebody has cancelled.
+    """
 
     home: Home
     run: RunDir
@@ -33,8 +38,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """`answers`: all or none of them go into the journal of the run's evaluations. `files`: those that they name, in the run's folder by
-    then. `result`: a small document for whoever asked, such as warnings."""
+    """`answers`: all or none of them go into the journal of the run's evaluations.
+
+    `files`: those that they name, in the run's folder by then. `result`: a small document for
+    whoever asked, such as warnings.
+    """
 
     answers: Sequence[Answer]
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +53,10 @@ Work = Callable[[Subject], Evaluated]
 
 
 def evaluate(task: Task) -> dict[str, Any]:
-    """Options: those of an `EvaluationRequest`. Raises what the evaluation's work raises, and UnknownRunError."""
+    """Options: those of an `EvaluationRequest`.
+
+    Raises what the evaluation's work raises, and UnknownRunError.
+    """
     asked = EvaluationRequest(**task.options)
     declared, run = evaluation(asked.evaluation), task.home.run_dir(asked.run_id)
     module, _, name = declared.work.partition(":")

@@ -1,8 +1,10 @@
-"""The environment of trainers and jobs: what a person set for other work does not change the numbers of a run.
+"""The environment of trainers and jobs: what a person set for other work does not change the
+numbers of a run.
 
-Keras, JAX and TensorFlow read variables and keras.json when they load: a backend, a default precision, flags of a compiler.
-A run's record would say "float32, seed 1" of something else. So trainers and jobs start without them, but for PASSED and
-what GAN_RUNTIME_PASS names; and what is left is recorded with the run (`recorded`).
+Keras, JAX and TensorFlow read variables and keras.json when they load: a backend, a default
+precision, flags of a compiler. A run's record would say "float32, seed 1" of something else. So
+trainers and jobs start without them, but for PASSED and what GAN_RUNTIME_PASS names; and what is
+left is recorded with the run (`recorded`).
 """
 
 from __future__ import annotations
@@ -14,18 +16,36 @@ from pathlib import Path
 
 from gan_runtime.base import cluster
 
-FRAMEWORKS = ("KERAS_", "JAX_", "XLA_", "TF_", "TF2_", "CUBLAS_", "CUDNN_", "NVIDIA_TF32_", "ONEDNN_", "DNNL_", "LIBTPU_")  # fmt: skip
+FRAMEWORKS = (
+    "KERAS_",
+    "JAX_",
+    "XLA_",
+    "TF_",
+    "TF2_",
+    "CUBLAS_",
+    "CUDNN_",
+    "NVIDIA_TF32_",
+    "ONEDNN_",
+    "DNNL_",
+    "LIBTPU_",
+)
 TERRAFORM = ("TF_CLI_", "TF_VAR_", "TF_LOG")  # begin as TensorFlow's do
 PASS_VARIABLE = "GAN_RUNTIME_PASS"  # further names, such as XLA_FLAGS,LIBTPU_INIT_ARGS
 
-# Where things are, and what is printed: they change no number, and may name hosts and folders of a person.
+# Where things are, and what is printed: they change no number, and may name hosts and folders of a
+# person.
 NOT_RECORDED = (
     *("KERAS_HOME", "TF_CONFIG", "JAX_COORDINATOR_ADDRESS", "JAX_COMPILATION_CACHE_DIR"),
     *("TF_CPP_MIN_LOG_LEVEL", "TF_CPP_MAX_VLOG_LEVEL"),
 )
 # Threads and memory of this host.
 HOST = (
-    *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "TF_GPU_THREAD_MODE", "TF_GPU_THREAD_COUNT"),
+    *(
+        "TF_NUM_INTRAOP_THREADS",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_GPU_THREAD_MODE",
+        "TF_GPU_THREAD_COUNT",
+    ),
     *("TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE"),
     *("XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_ALLOCATOR"),
 )
@@ -33,7 +53,9 @@ PASSED = (*NOT_RECORDED, *HOST)
 
 
 def pinned(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` for a trainer or a job: without settings of frameworks, and with loopback exempt from its proxies."""
+    """`environment` for a trainer or a job: without settings of frameworks, and with loopback
+    exempt from its proxies.
+    """
     blocked = set(left_out(environment))
     kept = {name: value for name, value in environment.items() if name not in blocked}
     cluster.exempt_from_proxies(kept, cluster.LOOPBACK_NAMES)
@@ -47,7 +69,9 @@ def left_out(environment: Mapping[str, str]) -> list[str]:
 
 
 def recorded(environment: Mapping[str, str]) -> dict[str, str]:
-    """What frameworks find in this process, by name: settings let through, and those that the run itself asks for."""
+    """What frameworks find in this process, by name: settings let through, and those that the
+    run itself asks for.
+    """
     return {
         name: environment[name]
         for name in sorted(environment)
@@ -60,8 +84,8 @@ def _is_of_a_framework(name: str) -> bool:
 
 
 def pin(scratch: Path) -> None:
-    """In a trainer that is about to load frameworks: leaves out of its own environment what `pinned` does, also where a cluster
-    has started it. `scratch`: see `use_private_keras_home`.
+    """In a trainer that is about to load frameworks: leaves out of its own environment what
+    `pinned` does, also where a cluster has started it. `scratch`: see `use_private_keras_home`.
     """
     blocked = left_out(os.environ)
     if blocked:
@@ -77,11 +101,14 @@ def pin(scratch: Path) -> None:
 
 
 def use_private_keras_home(scratch: Path) -> None:
-    """Keras finds no keras.json in this process, and the data sets that it has downloaded as before. Before Keras is imported.
+    """Keras finds no keras.json in this process, and the data sets that it has downloaded as
+    before. Before Keras is imported.
 
     `scratch`: a folder of this process alone, which lives as long as it does.
     """
-    from gan_runtime.data import mnist  # not before: the dashboard and most jobs need no NumPy for it
+    from gan_runtime.data import (
+        mnist,
+    )  # not before: the dashboard and most jobs need no NumPy for it
 
     home = scratch / "keras"
     home.mkdir()

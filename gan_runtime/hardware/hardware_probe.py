@@ -1,4 +1,6 @@
-"""The look at this host, in the background: pages draw at once and fill in what it offers when that is known."""
+"""The look at this host, in the background: pages draw at once and fill in what it offers
+when that is known.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from gan_runtime.hardware.hosts import Host
 
 
 class HostLook:
-    """Asks `hosts.probe` once and keeps its answer, a refusal too; every method may be called from any thread."""
+    """Asks `hosts.probe` once and keeps its answer, a refusal too; every method may be called
+    from any thread.
+    """
 
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()
@@ -27,11 +31,16 @@ class HostLook:
         self.begin()
 
     def answer(self) -> Host:
-        """What this host offers, as soon as it is known; the look takes some seconds. Raises AcceleratorError."""
+        """What this host offers, as soon as it is known; the look takes some seconds.
+
+        Raises AcceleratorError.
+        """
         return self._begun().result()
 
     def has_ended(self, patience_s: float) -> bool:
-        """Whether `answer` has something to say at once; waits for that at most `patience_s` seconds."""
+        """Whether `answer` has something to say at once; waits for that at most `patience_s`
+        seconds.
+        """
         return bool(wait([self._begun()], patience_s).done)
 
     def _begun(self) -> Future[Host]:
@@ -39,7 +48,9 @@ class HostLook:
             if self._answer is None:
                 self._answer = Future()
                 # A daemon, as a hung accelerator must not keep the dashboard from ending.
-                threading.Thread(target=_look, args=(self._answer,), name="host-look", daemon=True).start()
+                threading.Thread(
+                    target=_look, args=(self._answer,), name="host-look", daemon=True
+                ).start()
             return self._answer
 
 

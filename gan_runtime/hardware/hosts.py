@@ -1,4 +1,5 @@
-"""What this host offers to train on, found out in a child process, so that the dashboard never loads a framework.
+"""What this host offers to train on, found out in a child process, so that the dashboard never
+loads a framework.
 
 python -m gan_runtime.hardware.hosts        prints the answer as JSON
 """
@@ -29,7 +30,10 @@ from gan_runtime.spec.rules import no_tpu_workers, one_replica_per_cpu_worker
 
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
-NO_CORE = "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
+NO_CORE = (
+    "libtpu is installed but shows no TPU core: another process may hold it, or its version does"
+    " not suit (docs/tpu.md)."
+)
 LIBRARIES = (
     "tensorflow",
     "keras",
@@ -45,9 +49,12 @@ ACCELERATORS = ("tpu", "gpu", "cpu")  # in the order in which `auto` prefers the
 
 
 class Device(BaseModel):
-    """One kind of accelerator. `count`: devices for replicas (CPU: logical cores); `reason`: why not, and what to do.
+    """One kind of accelerator.
 
-    `engines`: those that reach it, TensorFlow's first. `is_coreless`: its library is there and shows no core.
+    `count`: devices for replicas (CPU: logical cores); `reason`: why not, and what to do.
+
+    `engines`: those that reach it, TensorFlow's first. `is_coreless`: its library is there and
+    shows no core.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,7 +67,9 @@ class Device(BaseModel):
 
 
 class Host(BaseModel):
-    """This machine: processor, memory in bytes, library versions, and each kind of accelerator by name."""
+    """This machine: processor, memory in bytes, library versions, and each kind of
+    accelerator by name.
+    """
 
     model_config = ConfigDict(frozen=True)
     cpu_model: str
@@ -80,18 +89,22 @@ class Host(BaseModel):
             return "tpu"  # somewhere else: only the trainer can tell
         wanted: str = spec.accelerator
         if wanted == "auto":
-            wanted = next((name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu")
+            wanted = next(
+                (name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu"
+            )
         device = self.devices[wanted]
         if not device.available:
             usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)
             raise AcceleratorError(
-                f"{RunSpec.named('accelerator')} is {wanted}, but {device.reason.removesuffix('.')}; on this host you can use {usable}."
+                f"{RunSpec.named('accelerator')} is {wanted}, but"
+                f" {device.reason.removesuffix('.')}; on this host you can use {usable}."
             )
         if not self._reached(wanted, spec.engine):
             other = ", or accelerator=cpu" if wanted != "cpu" else ""
             raise AcceleratorError(
-                f"{RunSpec.named('engine')} is {spec.engine}, but on this host the {wanted.upper()} is reached by {', '.join(device.engines)} only: "
-                f"use engine={device.engines[0]}{other}."
+                f"{RunSpec.named('engine')} is {spec.engine}, but on this host the {wanted.upper()}"
+                f" is reached by {', '.join(device.engines)} only: use"
+                f" engine={device.engines[0]}{other}."
             )
         if (
             wanted == "tpu" and spec.workers > 1
@@ -103,18 +116,21 @@ class Host(BaseModel):
             raise AcceleratorError(one_replica_per_cpu_worker(spec.replicas, spec.workers))
         if wanted == "gpu" and spec.workers > 1 and spec.replicas_in_all > device.count:
             raise AcceleratorError(
-                f"{spec.workers} workers of {spec.replicas} replica(s) need {spec.replicas_in_all} GPUs, but this host has {device.count}: "
-                "use fewer workers, accelerator=cpu, or start the workers on a cluster (docs/cluster.md)."
+                f"{spec.workers} workers of {spec.replicas} replica(s) need {spec.replicas_in_all}"
+                f" GPUs, but this host has {device.count}: use fewer workers, accelerator=cpu, or"
+                " start the workers on a cluster (docs/cluster.md)."
             )
         if wanted != "cpu" and spec.replicas > device.count:
             raise AcceleratorError(
-                f"{RunSpec.named('replicas')} is {spec.replicas}, but this host has {device.count} {wanted.upper()} device(s): "
-                f"use 1 to {device.count}, or accelerator=cpu for simulated cores."
+                f"{RunSpec.named('replicas')} is {spec.replicas}, but this host has {device.count}"
+                f" {wanted.upper()} device(s): use 1 to {device.count}, or accelerator=cpu for"
+                " simulated cores."
             )
         return wanted
 
     def engine(self, spec: RunSpec) -> str:
-        """The engine that `spec` will train with: TensorFlow for `auto`, unless only JAX reaches the accelerator.
+        """The engine that `spec` will train with: TensorFlow for `auto`, unless only JAX reaches
+        the accelerator.
 
         Raises as `resolve`.
         """
@@ -144,10 +160,13 @@ def probe() -> Host:
             env=environment,
             check=False,
         )
-        return explained(Host.model_validate_json(child.stdout.strip().splitlines()[-1]), child.stderr)
+        return explained(
+            Host.model_validate_json(child.stdout.strip().splitlines()[-1]), child.stderr
+        )
     except subprocess.TimeoutExpired:
         raise AcceleratorError(
-            f"TensorFlow did not start within {PROBE_SECONDS:.0f} s: another process may hold the accelerator."
+            f"TensorFlow did not start within {PROBE_SECONDS:.0f} s: another process may hold the"
+            " accelerator."
         ) from None
     except (IndexError, ValidationError):
         last = (child.stderr.strip().splitlines() or ["no message"])[-1]
@@ -157,12 +176,16 @@ def probe() -> Host:
 
 
 def explained(host: Host, said: str) -> Host:
-    """The host with a better reason for a TPU that is there and cannot be used, where what libtpu `said` tells one."""
+    """The host with a better reason for a TPU that is there and cannot be used, where what
+    libtpu `said` tells one.
+    """
     tpu = host.devices["tpu"]
     why = advice(said) if tpu.is_coreless else ""
     return (
         host.model_copy(
-            update={"devices": {**host.devices, "tpu": tpu.model_copy(update={"reason": f"{why}."})}}
+            update={
+                "devices": {**host.devices, "tpu": tpu.model_copy(update={"reason": f"{why}."})}
+            }
         )
         if why
         else host
@@ -170,7 +193,10 @@ def explained(host: Host, said: str) -> Host:
 
 
 def look() -> Host:
-    """The answer itself, found in this process. Loads TensorFlow, where there is one: only for child processes."""
+    """The answer itself, found in this process.
+
+    Loads TensorFlow, where there is one: only for child processes.
+    """
     tf = _tensorflow()
     return Host(
         cpu_model=processor.model(),
@@ -192,7 +218,9 @@ def look() -> Host:
 
 
 def has_gpu() -> bool:
-    """Whether there is one by all signs, without asking a framework: it may still be one that nothing here can use."""
+    """Whether there is one by all signs, without asking a framework: it may still be one that
+    nothing here can use.
+    """
     return shutil.which("nvidia-smi") is not None
 
 
@@ -218,7 +246,10 @@ def _engines_for_cpus(tf: Any | None) -> tuple[str, ...]:
 
 
 def _also_by_jax(kind: str, device: Device, is_there: bool) -> Device:
-    """What JAX adds to what TensorFlow reaches. A TPU that TensorFlow holds cannot be asked again."""
+    """What JAX adds to what TensorFlow reaches.
+
+    A TPU that TensorFlow holds cannot be asked again.
+    """
     found = jax_devices.ask(kind) if is_there and not (kind == "tpu" and device.available) else None
     if found is None:
         return device
@@ -233,7 +264,10 @@ def _gpu(tf: Any | None) -> Device:
         details = tf.config.experimental.get_device_details(gpus[0])
         return Device(available=True, count=len(gpus), name=str(details.get("device_name", "GPU")))
     if has_gpu():
-        reason = "this TensorFlow cannot use the NVIDIA GPU of this host: run `make setup` again to install the GPU build."
+        reason = (
+            "this TensorFlow cannot use the NVIDIA GPU of this host: run `make setup` again to"
+            " install the GPU build."
+        )
     else:
         reason = "this host has no NVIDIA GPU (nvidia-smi is not found)."
     return Device(available=False, count=0, name="", reason=reason)
@@ -249,7 +283,8 @@ def _tpu(tf: Any | None) -> Device:
         )
     if importlib.util.find_spec("libtpu") is None:
         reason = (
-            "TensorFlow here has no TPU support (libtpu is not installed): run `make setup` on the TPU host."
+            "TensorFlow here has no TPU support (libtpu is not installed): run `make setup` on the"
+            " TPU host."
         )
         return Device(available=False, count=0, name="", reason=reason)
     cores = len(tf.config.list_logical_devices("TPU")) if tf else 0
@@ -259,7 +294,9 @@ def _tpu(tf: Any | None) -> Device:
 
 
 def facts() -> dict[str, object]:
-    """Machine, versions of what is imported by now, and commit, for the record of a run; loads no framework."""
+    """Machine, versions of what is imported by now, and commit, for the record of a run;
+    loads no framework.
+    """
     return {
         "cpu_model": processor.model(),
         "cpu_flags": processor.flags(),
@@ -268,14 +305,18 @@ def facts() -> dict[str, object]:
         "platform": platform.platform(),
         "python": platform.python_version(),
         "hostname": platform.node(),
-        "versions": {name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules},
+        "versions": {
+            name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules
+        },
         "commit": _git("rev-parse", "--short", "HEAD") or "",
         "uncommitted_changes": _has_uncommitted_changes(),
     }
 
 
 def _has_uncommitted_changes() -> bool | None:
-    """Whether files of the project differ from the commit, so that it does not tell what ran; None outside a repository."""
+    """Whether files of the project differ from the commit, so that it does not tell what ran;
+    None outside a repository.
+    """
     changes = _git("status", "--porcelain", "--untracked-files=no")
     return None if changes is None else bool(changes)
 

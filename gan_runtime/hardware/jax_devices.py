@@ -1,6 +1,8 @@
-"""What JAX reaches of one kind of accelerator, found out in a process of its own: it shares none with TensorFlow.
+"""What JAX reaches of one kind of accelerator, found out in a process of its own: it shares none
+with TensorFlow.
 
-python -m gan_runtime.hardware.jax_devices gpu      prints {"count": 1, "name": "NVIDIA H100"}; ends with an error where there is none
+python -m gan_runtime.hardware.jax_devices gpu      prints {"count": 1, "name": "NVIDIA H100"}; ends
+with an error where there is none
 """
 
 from __future__ import annotations
@@ -35,8 +37,12 @@ def is_installed() -> bool:
 
 
 def ask(accelerator: str) -> Reached | None:
-    """What JAX sees of `accelerator` (gpu or tpu), after some seconds; None when it sees none, or its part for it is missing."""
-    if not is_installed() or not any(importlib.util.find_spec(plugin) for plugin in PLUGINS[accelerator]):
+    """What JAX sees of `accelerator` (gpu or tpu), after some seconds; None when it sees
+    none, or its part for it is missing.
+    """
+    if not is_installed() or not any(
+        importlib.util.find_spec(plugin) for plugin in PLUGINS[accelerator]
+    ):
         return None
     command = [sys.executable, "-m", "gan_runtime.hardware.jax_devices", accelerator]
     try:
@@ -52,12 +58,17 @@ def ask(accelerator: str) -> Reached | None:
     except subprocess.TimeoutExpired:
         return None
     except (IndexError, ValidationError):
-        print(child.stderr, file=sys.stderr)  # `hosts.explained` reads there why a TPU does not start
+        print(
+            child.stderr, file=sys.stderr
+        )  # `hosts.explained` reads there why a TPU does not start
         return None
 
 
 def look(accelerator: str) -> Reached:
-    """The answer itself, found in this process. Raises RuntimeError when JAX does not start there."""
+    """The answer itself, found in this process.
+
+    Raises RuntimeError when JAX does not start there.
+    """
     os.environ["JAX_PLATFORMS"] = PLATFORMS[accelerator]
     import jax
 

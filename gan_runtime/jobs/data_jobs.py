@@ -1,4 +1,6 @@
-"""The jobs about data sets: preparing one, and looking through pictures before that; and what a run waits for."""
+"""The jobs about data sets: preparing one, and looking through pictures before that; and what
+a run waits for.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,19 @@ JOBS = (
         result="data set",
     ),
     Job(
-        SURVEY, "Look through pictures", "gan_runtime.jobs.data_jobs:look_through", options=Asked, check=check
+        SURVEY,
+        "Look through pictures",
+        "gan_runtime.jobs.data_jobs:look_through",
+        options=Asked,
+        check=check,
     ),
 )
 
 
 def request_preparation(home: Home, asked: Asked, actor: str) -> JobDir:
-    """A job that prepares a data set. Sets that are downloaded have the name of their preparation and no source.
+    """A job that prepares a data set.
+
+    Sets that are downloaded have the name of their preparation and no source.
 
     Raises:
         DatasetError, SpecError: the request is wrong.
@@ -64,7 +72,9 @@ def preview_of(preparation: str, source: Path, options: Mapping[str, Any]) -> As
 
 
 def newest_look(home: Home, asked: Asked) -> JobLook | None:
-    """The newest job that looks or has looked through these pictures in this way; None before the first."""
+    """The newest job that looks or has looked through these pictures in this way; None before
+    the first.
+    """
     return job_queue.newest(home, SURVEY, **as_document(asked))
 
 
@@ -74,7 +84,8 @@ def preparing_job(home: Home, name: str) -> JobLook | None:
 
 
 def job_for(home: Home, dataset: str) -> str:
-    """The id of the job that a run on this data set has to wait for; empty when the data is at hand.
+    """The id of the job that a run on this data set has to wait for; empty when the data is at
+    hand.
 
     What Keras would have to download first, or what can be made from nothing, becomes a job here.
 

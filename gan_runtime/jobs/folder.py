@@ -58,7 +58,10 @@ class Asked(_Note):
 
 
 class Progress(_Note):
-    """`done` of `total` in the units of the job; `total` is 0 before it knows. `sentence`: what it does now."""
+    """`done` of `total` in the units of the job; `total` is 0 before it knows.
+
+    `sentence`: what it does now.
+    """
 
     done: Count = 0
     total: Count = 0
@@ -196,7 +199,8 @@ class JobDir(TaskFolder):
         asked = self.asked()
         if asked is None:
             return None
-        # Whether it lives is asked before its end is read: an end written meanwhile is then never missed.
+        # Whether it lives is asked before its end is read: an end written meanwhile is then never
+        # missed.
         started, lives = self.is_started, self.process() is not None
         end = self.end() or self._unwritten_end(asked.kind, started, lives)
         state: State = end.state if end is not None else "running" if started else "waiting"

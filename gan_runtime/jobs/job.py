@@ -1,6 +1,8 @@
-"""What a background job is, declared once for each: its options, when it is refused, its work, and where its result goes.
+"""What a background job is, declared once for each: its options, when it is refused, its work, and
+where its result goes.
 
-The core's jobs are declared in the modules of `DECLARING`, those of a domain in the modules that it names; each offers `JOBS`.
+The core's jobs are declared in the modules of `DECLARING`, those of a domain in the modules that it
+names; each offers `JOBS`.
 """
 
 from __future__ import annotations
@@ -32,14 +34,18 @@ DECLARING = (
 class Job:
     """One kind of background job.
 
-    `name`: as its folders call it; `earlier`: names that earlier versions gave their folders. `options`: the record of what is
-    asked, a dataclass or a model. `work`: "module:function" of its process, which gets a `Task` and returns a small document.
-    `check(home, options)` raises what is wrong with a request before anything is written. `same`: the options by which two
-    requests are the same; while one of them is live the other is refused with `busy`, a sentence with these options.
-    `result`: where what it makes goes: a journal of its run, files in its folder, a data set, or answers of the home.
-    `turn`: among the jobs of one turn one works at a time; an accelerator's name is the turn of its trainings as well. Empty:
-    it starts at once. `environment`: variables of its process, for libraries that read them once. `kept`: what is left of a
-    job that did not finish. `killed_at_once`: a cancel need not wait for a library that listens to no signal; only where
+    `name`: as its folders call it; `earlier`: names that earlier versions gave their folders.
+    `options`: the record of what is asked, a dataclass or a model. `work`: "module:function" of its
+    process, which gets a `Task` and returns a small document. `check(home, options)` raises what is
+    wrong with a request before anything is written. `same`: the options by which two requests are
+    the same; while one of them is live the other is refused with `busy`, a sentence with these
+    options.
+    `result`: where what it makes goes: a journal of its run, files in its folder, a data set, or
+    answers of the home.
+    `turn`: among the jobs of one turn one works at a time; an accelerator's name is the turn of its
+    trainings as well. Empty: it starts at once. `environment`: variables of its process, for
+    libraries that read them once. `kept`: what is left of a job that did not finish.
+    `killed_at_once`: a cancel need not wait for a library that listens to no signal; only where
     nothing can be left half-made.
     """
 
@@ -65,7 +71,10 @@ class Job:
 
 @cache
 def jobs() -> dict[str, Job]:
-    """Every job by its name, and by the names that earlier versions had for it. Loads no framework."""
+    """Every job by its name, and by the names that earlier versions had for it.
+
+    Loads no framework.
+    """
     modules = (*DECLARING, *(module for domain in DOMAINS for module in domain.jobs))
     declared = (job for module in modules for job in importlib.import_module(module).JOBS)
     return {name: job for job in declared for name in job.names}
@@ -83,8 +92,14 @@ def as_document(options: Any) -> dict[str, Any]:
     """A record of options as job.json keeps it; paths are text."""
     if isinstance(options, BaseModel):
         return options.model_dump(mode="json")
-    values = asdict(options) if is_dataclass(options) and not isinstance(options, type) else dict(options)
-    return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+    values = (
+        asdict(options)
+        if is_dataclass(options) and not isinstance(options, type)
+        else dict(options)
+    )
+    return {
+        name: str(value) if isinstance(value, Path) else value for name, value in values.items()
+    }
 
 
 def cancelled(name: str) -> str:

@@ -1,7 +1,8 @@
-"""Asking for jobs, starting, cancelling and listing them, and what the owner of a home does for them at each tick.
+"""Asking for jobs, starting, cancelling and listing them, and what the owner of a home does for
+them at each tick.
 
-Files only, so any process may ask: page, command line, owner. The owner ends jobs that do not stop, writes down the end of
-those that died, and gives the turns.
+Files only, so any process may ask: page, command line, owner. The owner ends jobs that do not stop,
+writes down the end of those that died, and gives the turns.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ KEPT = 100  # folders of ended jobs
 
 
 def request(home: Home, name: str, options: Any, actor: str) -> JobDir:
-    """A new job, once its declaration finds nothing wrong. `options`: its record, or the values of one. `actor`: who asks.
+    """A new job, once its declaration finds nothing wrong.
+
+    `options`: its record, or the values of one. `actor`: who asks.
 
     Raises:
         JobError: there is no such job, or the same is under way.
@@ -49,13 +52,16 @@ def request(home: Home, name: str, options: Any, actor: str) -> JobDir:
     live = newest_live(home, job, document) if job.busy else None
     if live is not None:
         raise JobError(
-            f"{job.busy.format(**document)} already by job {live.job.job_id}: wait for it, or cancel it first."
+            f"{job.busy.format(**document)} already by job {live.job.job_id}: wait for it, or"
+            " cancel it first."
         )
     return ask(home, name, document, actor)
 
 
 def ask(home: Home, kind: str, options: dict[str, Any], asker: str) -> JobDir:
-    """A new job. One that need not wait for its turn starts at once; others are started by the owner of the home.
+    """A new job.
+
+    One that need not wait for its turn starts at once; others are started by the owner of the home.
 
     Raises:
         HomeError: the home cannot be written, or its disk is full; nothing is left behind.
@@ -70,7 +76,9 @@ def ask(home: Home, kind: str, options: dict[str, Any], asker: str) -> JobDir:
 
 
 def start(job: JobDir) -> None:
-    """Starts its process, in a session of its own: closing the page, the dashboard or the terminal does not reach it."""
+    """Starts its process, in a session of its own: closing the page, the dashboard or the
+    terminal does not reach it.
+    """
     with contextlib.suppress(Timeout), FileLock(job.start_lock).acquire(blocking=False):
         if job.is_started:
             return
@@ -80,7 +88,10 @@ def start(job: JobDir) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**processes.environment(framework_settings.pinned(os.environ)), **_environment(job)},
+                env={
+                    **processes.environment(framework_settings.pinned(os.environ)),
+                    **_environment(job),
+                },
                 start_new_session=True,
             )
         job.introduce(
@@ -89,7 +100,9 @@ def start(job: JobDir) -> None:
 
 
 def cancel(job: JobDir, asker: str) -> None:
-    """Asks it to end; asking twice changes nothing. An owner ends it by force when it takes too long.
+    """Asks it to end; asking twice changes nothing.
+
+    An owner ends it by force when it takes too long.
 
     Raises:
         JobError: it has ended already.
@@ -97,11 +110,14 @@ def cancel(job: JobDir, asker: str) -> None:
     look = job.look()
     if look is not None and not look.is_live:
         raise JobError(
-            f"job {job.job_id} is {look.state} already: only a waiting or running job can be cancelled."
+            f"job {job.job_id} is {look.state} already: only a waiting or running job can be"
+            " cancelled."
         )
     job.request_stop(asker)
     declared = _declared(job)
-    signal_group(job, signal.SIGKILL if declared is not None and declared.killed_at_once else signal.SIGTERM)
+    signal_group(
+        job, signal.SIGKILL if declared is not None and declared.killed_at_once else signal.SIGTERM
+    )
 
 
 def signal_group(job: JobDir, number: signal.Signals) -> None:
@@ -125,7 +141,9 @@ def _matches(asked: Asked | None, names: tuple[str, ...], options: Mapping[str, 
     return all(asked.options.get(option) == value for option, value in options.items())
 
 
-def newest(home: Home, name: str, /, *, also_cancelled: bool = True, **options: Any) -> JobLook | None:
+def newest(
+    home: Home, name: str, /, *, also_cancelled: bool = True, **options: Any
+) -> JobLook | None:
     """The newest job of this name whose options have these values; None before the first."""
     of_name = looks(home, name, **options)
     return next((look for look in of_name if also_cancelled or look.state != "cancelled"), None)
@@ -147,7 +165,10 @@ def job_dirs(home: Home) -> list[JobDir]:
 
 
 def job_dir(home: Home, job_id: str) -> JobDir:
-    """One job's folder. Raises JobError when there is none; the message lists the newest that exist."""
+    """One job's folder.
+
+    Raises JobError when there is none; the message lists the newest that exist.
+    """
     known = {job.job_id: job for job in job_dirs(home)}
     if job_id not in known:
         others = f"there are {', '.join(list(known)[-8:])}" if known else "there are no jobs yet"
@@ -180,7 +201,8 @@ def _new(home: Home, asked: Asked) -> JobDir:
         raise HomeError.not_written(home.jobs, error) from None
     except PydanticSerializationError:
         raise JobError(
-            "a path that is no UTF-8 text cannot be given to a background job: rename the file or folder."
+            "a path that is no UTF-8 text cannot be given to a background job: rename the file or"
+            " folder."
         ) from None
 
 
@@ -191,12 +213,17 @@ def _forget_old(home: Home) -> None:
 
 
 GRACE_SECONDS = 10.0  # from the wish to cancel to a kill
-SETTLED_SECONDS = 2.0  # the time of a folder is coarse: what changes it again at once may leave it as it is
+SETTLED_SECONDS = (
+    2.0  # the time of a folder is coarse: what changes it again at once may leave it as it is
+)
 log = logging.getLogger("gan_runtime")
 
 
 class JobSupervisor:
-    """Called by one thread at a time. Everything it knows stands in the jobs' folders, so the next owner goes on."""
+    """Called by one thread at a time.
+
+    Everything it knows stands in the jobs' folders, so the next owner goes on.
+    """
 
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._patience = home, Patience(clock)
@@ -204,7 +231,10 @@ class JobSupervisor:
         self._logged: dict[str, str] = {}  # job → the reason that was logged last
 
     def tick(self, busy: set[str]) -> set[str]:
-        """`busy`: turns that others have, such as accelerators on which runs train. Returns the turns that jobs have now."""
+        """`busy`: turns that others have, such as accelerators on which runs train.
+
+        Returns the turns that jobs have now.
+        """
         self._look_for_new()
         looks = [(job, look) for job in self._open if (look := job.look()) is not None]
         taken = {turn for _, look in looks if look.state == "running" and (turn := _turn(look))}
@@ -212,7 +242,9 @@ class JobSupervisor:
             try:
                 taken |= self._act_on(job, look, busy | taken)
             except (GanRuntimeError, OSError) as error:
-                self._complain(job, error)  # such as a pipe in the place of its log: the other jobs go on
+                self._complain(
+                    job, error
+                )  # such as a pipe in the place of its log: the other jobs go on
         self._open = [job for job in self._open if job.path.is_dir() and job.end() is None]
         return taken
 
@@ -234,14 +266,18 @@ class JobSupervisor:
             log.warning("job %s is left as it is: %s", job.job_id, error)
 
     def _look_for_new(self) -> None:
-        """Whoever asks for a job changes its folder's parent; ended jobs are not looked at again."""
+        """Whoever asks for a job changes its folder's parent; ended jobs are not looked at
+        again.
+        """
         with contextlib.suppress(FileNotFoundError):
             changed_ns = self._home.jobs.stat().st_mtime_ns
             if self._patience.seconds("jobs", "", changed_ns) < SETTLED_SECONDS:
                 self._open = [job for job in job_dirs(self._home) if job.end() is None]
 
     def _bury(self, job: JobDir, look: JobLook) -> None:
-        """Writes down the end of a job that could not do so, once nothing half-made is left of it."""
+        """Writes down the end of a job that could not do so, once nothing half-made is left
+        of it.
+        """
         if look.end is None or job.end() is not None:
             return
         with contextlib.suppress(Timeout), FileLock(job.lock).acquire(blocking=False):

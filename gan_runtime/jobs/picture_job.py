@@ -1,4 +1,6 @@
-"""The job that generates: a checkpoint is asked for images, which become a picture and a file of arrays."""
+"""The job that generates: a checkpoint is asked for images, which become a picture and a file
+of arrays.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ ARRAYS_FILE = "generated.npz"  # what the workload shows, by name
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options of the job. `label`: the name of one class; empty for all of them. `checkpoint`: which of the run's."""
+    """The options of the job.
+
+    `label`: the name of one class; empty for all of them. `checkpoint`: which of the run's.
+    """
 
     run_id: str
     count: int = 64
@@ -50,7 +55,8 @@ def check(home: Home, wanted: Wanted) -> None:
         UnknownRunError: there is no such run.
         SpecError: the count or the seed is out of range, or the run's options cannot be read.
         CheckpointError: the run has no such checkpoint.
-        DatasetError: the networks know no such class, or the run's data set is gone, or another by now.
+        DatasetError: the networks know no such class, or the run's data set is gone, or another by
+            now.
     """
     _in_range("count", wanted.count, 1, MOST_IMAGES)
     _in_range("seed", wanted.seed, 0, MOST_SEED)
@@ -74,12 +80,16 @@ JOBS = (
 
 
 def checkpoints_of(home: Home, run_id: str) -> dict[Which, int]:
-    """The checkpoints that a run can be asked with, and after how many steps each was saved; none of a run that is gone."""
+    """The checkpoints that a run can be asked with, and after how many steps each was saved;
+    none of a run that is gone.
+    """
     return checkpoints.steps(RunDir(home.runs / run_id).checkpoints)
 
 
 def newest_images(home: Home, run_id: str) -> JobLook | None:
-    """The newest job that generates, or has generated, images of a run; those that were cancelled do not count."""
+    """The newest job that generates, or has generated, images of a run; those that were
+    cancelled do not count.
+    """
     return job_queue.newest(home, GENERATE, also_cancelled=False, run_id=run_id)
 
 
@@ -87,7 +97,8 @@ def classes_of(home: Home, run_id: str) -> tuple[str, ...]:
     """The classes that a run's networks can be asked for; empty for those that read no labels.
 
     Raises:
-        UnknownRunError, SpecError, DatasetError: there is no such run, its options cannot be read, or its data set is gone.
+        UnknownRunError, SpecError, DatasetError: there is no such run, its options cannot be read,
+        or its data set is gone.
     """
     spec = home.run_dir(run_id).spec()
     return class_names(spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home)))
@@ -95,12 +106,16 @@ def classes_of(home: Home, run_id: str) -> tuple[str, ...]:
 
 def _in_range(name: str, number: int, least: int, most: int) -> None:
     if not least <= number <= most:
-        allowed = f"{name} is {number}, but allowed is {least} to {most}: use a number in this range."
+        allowed = (
+            f"{name} is {number}, but allowed is {least} to {most}: use a number in this range."
+        )
         raise SpecError([FieldError(name, allowed)])
 
 
 def generate(task: Task) -> dict[str, Any]:
-    """Options: those of `Wanted`. The picture holds all of the images, drawn as those of the run's epochs are.
+    """Options: those of `Wanted`.
+
+    The picture holds all of the images, drawn as those of the run's epochs are.
 
     Raises:
         CheckpointError, DatasetError, SpecError: see `trained.of_run` and `Trained.generated`.

@@ -1,4 +1,6 @@
-"""What the code of a job is given: its options, a folder to work in, and where it tells how far it is."""
+"""What the code of a job is given: its options, a folder to work in, and where it tells how
+far it is.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,17 @@ Clock = Callable[[], float]
 
 
 class Cancelled(BaseException):
-    """Someone asked the job to end. No Exception, so that no `except Exception` in a library swallows it."""
+    """Someone asked the job to end.
+
+    No Exception, so that no `except Exception` in a library swallows it.
+    """
 
 
 class Task:
-    """`work` is on the disk of the home, so that a finished folder can be renamed out of it. `results` stays with the job."""
+    """`work` is on the disk of the home, so that a finished folder can be renamed out of it.
+
+    `results` stays with the job.
+    """
 
     def __init__(
         self, home: Home, job: JobDir, options: dict[str, Any], clock: Clock = time.monotonic
@@ -45,7 +53,9 @@ class Task:
         self._job.add_progress(Progress(done=done, total=total, sentence=sentence))
 
     def past_cancelling(self) -> None:
-        """For the last moment, when what was made takes its place: from here on nobody can cancel."""
+        """For the last moment, when what was made takes its place: from here on nobody can
+        cancel.
+        """
         self._protected.set()
 
     def signalled(self, *_: object) -> None:

@@ -47,7 +47,10 @@ def _do(job: JobDir) -> End:
     job.introduce(os.getpid())
     asked = job.asked()
     if asked is None or asked.kind not in jobs():
-        return End(state="failed", reason="job.json names no job that this version knows: ask for it again.")
+        return End(
+            state="failed",
+            reason="job.json names no job that this version knows: ask for it again.",
+        )
     task = Task(Home(job.path.parent.parent), job, asked.options)
     signal.signal(signal.SIGTERM, task.signalled)
     try:
@@ -66,7 +69,9 @@ def _do(job: JobDir) -> End:
     except Exception as error:  # a person must read why on the page
         traceback.print_exc()
         first = (str(error).splitlines() or [""])[0][:300]
-        return End(state="failed", reason=f"{type(error).__name__}: {first} (the log has the details)")
+        return End(
+            state="failed", reason=f"{type(error).__name__}: {first} (the log has the details)"
+        )
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # its end is being written
 

@@ -1,7 +1,10 @@
-"""Pictures drawn from arrays, by the name of their renderer. NumPy and Pillow alone: no framework, no run, no store.
+"""Pictures drawn from arrays, by the name of their renderer.
 
-A workload's catalog entry says which arrays are drawn by which renderer (catalog.entries.Picture). Values of images are from
--1 to 1, those of a domain as its own renderers say; NaN, of networks that have gone wrong, is black.
+NumPy and Pillow alone: no framework, no run, no store.
+
+A workload's catalog entry says which arrays are drawn by which renderer (catalog.entries.Picture).
+Values of images are from -1 to 1, those of a domain as its own renderers say; NaN, of networks that
+have gone wrong, is black.
 """
 
 from __future__ import annotations
@@ -41,9 +44,12 @@ def render(
     classes: tuple[str, ...] = (),
     room: Room = OF_AN_EPOCH,
 ) -> Image.Image:
-    """A picture of the arrays. `classes`: what the numbers 0, 1, 2, … of labels are called; `room`: how large it may become.
+    """A picture of the arrays.
 
-    Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,).
+    `classes`: what the numbers 0, 1, 2, … of labels are called; `room`: how large it may become.
+
+    Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3),
+    labels whole numbers (N,).
 
     Raises:
         ValueError: no such renderer, or arrays that it does not draw.

@@ -21,7 +21,8 @@ BETWEEN = 8  # between two classes where one has several rows
 def labelled_grid(
     arrays: tuple[NDArray[np.generic], ...], classes: tuple[str, ...], room: Room
 ) -> Image.Image:
-    """Images (N, height, width, 1 or 3) and the number of each one's class (N,); a class without a name is called by its number.
+    """Images (N, height, width, 1 or 3) and the number of each one's class (N,); a class without a
+    name is called by its number.
 
     The first classes of those that have images, by their numbers; a line below says of how many.
 
@@ -31,17 +32,24 @@ def labelled_grid(
     images, labels = sheet.pixels(arrays[0]), _whole(arrays[1])
     if len(labels) != len(images):
         raise ValueError(
-            f"labelled_grid was given {len(images)} images but {len(labels)} labels: give one for each."
+            f"labelled_grid was given {len(images)} images but {len(labels)} labels: give one for"
+            " each."
         )
     present = np.unique(labels)
     shown = present[: min(room.classes, sheet.fitting(_cell(images), room.tallest_named))].tolist()
     rows = [(_name(number, classes), images[labels == number]) for number in shown]
     picture = _drawn(rows, images.shape[1:], room)
     every = max(len(classes), len(present))
-    return picture if len(shown) == every else sheet.noted(picture, f"{len(shown)} of {every:,} classes")
+    return (
+        picture
+        if len(shown) == every
+        else sheet.noted(picture, f"{len(shown)} of {every:,} classes")
+    )
 
 
-def _drawn(rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...], room: Room) -> Image.Image:
+def _drawn(
+    rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...], room: Room
+) -> Image.Image:
     height, width, channels = shape
     cell = max(height, LINE)
     columns = min(sheet.columns(width, room), max(len(images) for _, images in rows))

@@ -1,10 +1,12 @@
-"""What all renderers share: how values become pixels, how many images a picture may hold, and words on it.
+"""What all renderers share: how values become pixels, how many images a picture may hold, and words
+on it.
 
-The rule of size for pictures of an epoch, of which a run keeps hundreds (`OF_AN_EPOCH`): images stand two pixels apart, at most 8
-beside each other and never wider together than 528 pixels, which is 8 of 64 pixels and 4 of 128. Pictures with a row for each
-class have at most 20 rows and 1,320 pixels of height, all others 528. So none has more than 0.9 million pixels: a color picture
-that nothing can be compressed in is a file of 2.7 MB. An image that is larger than all this stands alone, as large as it is.
-Pictures that someone asks for hold all of their images (`whole`).
+The rule of size for pictures of an epoch, of which a run keeps hundreds (`OF_AN_EPOCH`): images
+stand two pixels apart, at most 8 beside each other and never wider together than 528 pixels, which
+is 8 of 64 pixels and 4 of 128. Pictures with a row for each class have at most 20 rows and 1,320
+pixels of height, all others 528. So none has more than 0.9 million pixels: a color picture that
+nothing can be compressed in is a file of 2.7 MB. An image that is larger than all this stands
+alone, as large as it is. Pictures that someone asks for hold all of their images (`whole`).
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ CHANNELS = (1, 3)
 
 @dataclass(frozen=True)
 class Room:
-    """How large a picture may become. `columns`: of images. `widest`, `tallest`: pixels of all images together; where each class
-    has its rows, `classes` of them and `tallest_named` pixels, and `lines` rows of images for each."""
+    """How large a picture may become.
+
+    `columns`: of images. `widest`, `tallest`: pixels of all images together; where each class has
+    its rows, `classes` of them and `tallest_named` pixels, and `lines` rows of images for each.
+    """
 
     columns: int = COLUMNS
     widest: int = 528
@@ -44,7 +49,9 @@ OF_AN_EPOCH = Room()
 
 
 def whole(count: int) -> Room:
-    """For all of `count` images, about as many beside as below each other: 8 columns for 64 of them, 16 for 256."""
+    """For all of `count` images, about as many beside as below each other: 8 columns for 64
+    of them, 16 for 256.
+    """
     columns = min(max(COLUMNS, math.ceil(math.sqrt(count))), MOST_COLUMNS)
     return Room(columns, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING)
 
@@ -52,7 +59,8 @@ def whole(count: int) -> Room:
 def pixels(
     values: NDArray[np.generic], channels: tuple[int, ...] = CHANNELS, rank: int = 4
 ) -> NDArray[np.uint8]:
-    """Bytes of values from -1 to 1, of the same shape; NaN is black, and what is beyond the range is cut.
+    """Bytes of values from -1 to 1, of the same shape; NaN is black, and what is beyond the range
+    is cut.
 
     Raises:
         ValueError: no images, or of other channels; the message says what is drawn.
@@ -111,7 +119,9 @@ def write(picture: Image.Image, left: int, middle: int, words: str, size: int = 
 
 def noted(picture: Image.Image, words: str) -> Image.Image:
     """The picture with a line of words below it."""
-    wider = Image.new(picture.mode, (max(picture.width, INSET + length(words)), picture.height + LINE))
+    wider = Image.new(
+        picture.mode, (max(picture.width, INSET + length(words)), picture.height + LINE)
+    )
     wider.paste(picture)
     write(wider, INSET, picture.height + LINE // 2, words)
     return wider

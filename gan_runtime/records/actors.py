@@ -1,8 +1,10 @@
-"""Who asks for a change, and whether they may. `Commands` is bound to an actor, and its changes are for operators only.
+"""Who asks for a change, and whether they may.
 
-An operator starts, stops and deletes; a viewer looks. Nobody is an operator by default. Records keep the name, which says where
-a change came from ("dashboard"); the person behind it, where one has signed in, is in the log of the process and nowhere else, so
-that no bundle carries it.
+`Commands` is bound to an actor, and its changes are for operators only.
+
+An operator starts, stops and deletes; a viewer looks. Nobody is an operator by default. Records
+keep the name, which says where a change came from ("dashboard"); the person behind it, where one
+has signed in, is in the log of the process and nowhere else, so that no bundle carries it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """`name`: as records keep it. `person`: who has signed in, if anybody. `why_not`: why a viewer may only look, and what to do."""
+    """`name`: as records keep it.
+
+    `person`: who has signed in, if anybody. `why_not`: why a viewer may only look, and what to do.
+    """
 
     name: str
     role: Role = Role.VIEWER

@@ -1,4 +1,6 @@
-"""The answer of an evaluation of one checkpoint: one record of the journal for all evaluations, whatever their domain."""
+"""The answer of an evaluation of one checkpoint: one record of the journal for all
+evaluations, whatever their domain.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,19 @@ from gan_runtime.records.record import (
 )
 from gan_runtime.records.states import answer_place
 
-KEPT = "epoch "  # begins the name of weights that a run has kept after an epoch; no checkpoint is called so
+# begins the name of weights that a run has kept after an epoch; no checkpoint is called so
+KEPT = "epoch "
 ArrayPath = Annotated[str, Field(pattern=r"^[a-z_]{1,40}/[A-Za-z0-9._-]{1,160}\.npz$")]
 
 
 class Score(BaseModel):
-    """One number. `error`: one standard deviation; `low`, `high`: an interval of 95%; NaN where there is none.
+    """One number.
 
-    `floor`: the same number of real rows against other real rows, with its standard deviation; `ceiling`: of noise against
-    real rows. `baselines`: the same number of simpler predictions, by name, such as "persistence". `samples`: rows compared.
+    `error`: one standard deviation; `low`, `high`: an interval of 95%; NaN where there is none.
+
+    `floor`: the same number of real rows against other real rows, with its standard deviation;
+    `ceiling`: of noise against real rows. `baselines`: the same number of simpler predictions, by
+    name, such as "persistence". `samples`: rows compared.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -46,7 +52,10 @@ class Score(BaseModel):
 
 
 class Series(BaseModel):
-    """One line of a curve. `name`: real, generated, prediction, truth, …; `error`: one standard deviation, or empty."""
+    """One line of a curve.
+
+    `name`: real, generated, prediction, truth, …; `error`: one standard deviation, or empty.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -55,7 +64,10 @@ class Series(BaseModel):
 
 
 class Curve(BaseModel):
-    """Numbers over `x`; of a map `y` is the second coordinate of each, else empty. `facts`: the bin or part it is about."""
+    """Numbers over `x`; of a map `y` is the second coordinate of each, else empty.
+
+    `facts`: the bin or part it is about.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -72,7 +84,9 @@ class Curve(BaseModel):
 
 
 class ArrayFile(BaseModel):
-    """A named array: in a file of the run's folder (`file`), or, where it is small and sparse, as `places` and `values`."""
+    """A named array: in a file of the run's folder (`file`), or, where it is small and
+    sparse, as `places` and `values`.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -94,18 +108,28 @@ _PLACE = Column("place", lambda _, origin: answer_place(origin.journal, origin.p
 class Answer(Record):
     """What one evaluation found of one checkpoint.
 
-    `evaluation`: its name in the catalog. `key`: of answers with equal run, evaluation and key the last one counts. `epoch`,
-    `step`: of the checkpoint; `checkpoint`: which it was, such as "best". `facts`: what else there is to say, such as the
-    number of tiles, by name.
-    `metric_prefix`: its finite scores are numbers of the run, named by this and the score (view `numbers`); "": they are not,
-    because they cannot be compared with those of other runs. `precedence`: of several answers that give an epoch the same
-    number, the highest counts, then the newest.
+    `evaluation`: its name in the catalog. `key`: of answers with equal run, evaluation and key the
+    last one counts. `epoch`,
+    `step`: of the checkpoint; `checkpoint`: which it was, such as "best". `facts`: what else there
+    is to say, such as the number of tiles, by name.
+    `metric_prefix`: its finite scores are numbers of the run, named by this and the score (view
+    `numbers`); "": they are not, because they cannot be compared with those of other runs.
+    `precedence`: of several answers that give an epoch the same number, the highest counts, then
+    the newest.
     """
 
     tables = (
         RowTable(
             "evaluations",
-            (*_KEY, Column("measured_at", "at"), *_MODEL, "facts", "metric_prefix", "precedence", _PLACE),
+            (
+                *_KEY,
+                Column("measured_at", "at"),
+                *_MODEL,
+                "facts",
+                "metric_prefix",
+                "precedence",
+                _PLACE,
+            ),
         ),
         RowTable(
             "evaluation_scores",

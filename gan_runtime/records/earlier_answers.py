@@ -1,16 +1,23 @@
-"""Answers of journals from before there were answers: the kinds `physics`, `flow` and `surface`, one evaluation each.
+"""Answers of journals from before there were answers: the kinds `physics`, `flow` and `surface`,
+one evaluation each.
 
-An evaluation that writes its answers itself keeps to these names, on which the views of its domain are built
-(domains/*/views.sql and store/schema.sql):
+An evaluation that writes its answers itself keeps to these names, on which the views of its domain
+are built (domains/*/views.sql and store/schema.sql):
 
 | Kind | evaluation | key | facts | curves | arrays |
 |---|---|---|---|---|---|
-| physics | physics | `epoch 3` | showers, grid, periodic | x, y; series real, generated; facts energy, angle: [from, to] | real, generated: brightest cells in MeV; facts pair, energy_gev, angle, share |
-| flow | rollout | all that makes two iterations equal (`rollout_key`) | the fields of `Flow` that are no lists of numbers | by step; series prediction, persistence, truth, replay; `stages`: series seconds, times, median_s, facts names | frames: the file |
-| surface | loss_surface | the network | network, images, share_x, share_y | loss: a map with facts columns; path: series loss, epoch | |
+| physics | physics | `epoch 3` | showers, grid, periodic | x, y; series real, generated; facts
+energy, angle: [from, to] | real, generated: brightest cells in MeV; facts pair, energy_gev, angle,
+share |
+| flow | rollout | all that makes two iterations equal (`rollout_key`) | the fields of `Flow` that
+are no lists of numbers | by step; series prediction, persistence, truth, replay; `stages`: series
+seconds, times, median_s, facts names | frames: the file |
+| surface | loss_surface | the network | network, images, share_x, share_y | loss: a map with facts
+columns; path: series loss, epoch | |
 
-Scores of a rollout have the baselines reference and replay. Numbers of the run are those of physics (physics_) and of
-iterations that ask the usual question (flow_), of which those in tiles come before the whole picture.
+Scores of a rollout have the baselines reference and replay. Numbers of the run are those of physics
+(physics_) and of iterations that ask the usual question (flow_), of which those in tiles come
+before the whole picture.
 """
 
 from __future__ import annotations
@@ -60,13 +67,17 @@ def answer_of(record: Earlier) -> Answer:
 
 
 def rollout_key(record: Flow) -> str:
-    """Equal for iterations that begin in the same frame, take as many steps and divide the picture in the same way.
+    """Equal for iterations that begin in the same frame, take as many steps and divide the picture
+    in the same way.
 
     Weights kept after an epoch are no checkpoint: they never take the place of one.
     """
     weights = "weights" if record.checkpoint.startswith(KEPT) else "checkpoint"
     tiles = f"{record.way}, {record.cores} cores, overlap {record.overlap}, {record.blend}"
-    return f"{weights} of epoch {record.epoch}, {tiles}, film {record.trajectory} from {record.start}, {record.steps} steps"
+    return (
+        f"{weights} of epoch {record.epoch}, {tiles}, film {record.trajectory} from {record.start},"
+        f" {record.steps} steps"
+    )
 
 
 def _of_physics(record: Physics) -> Answer:
@@ -88,7 +99,9 @@ def _of_physics(record: Physics) -> Answer:
 
 def _physics_curve(curve: PhysicsCurve) -> Curve:
     bins = {
-        name: list(limits) for name in ("energy", "angle") if (limits := getattr(curve, name)) is not None
+        name: list(limits)
+        for name in ("energy", "angle")
+        if (limits := getattr(curve, name)) is not None
     }
     real = Series(name="real", values=curve.real, error=curve.real_error)
     generated = Series(name="generated", values=curve.generated, error=curve.generated_error)
@@ -143,7 +156,8 @@ def _stages(stages: list[FlowStage]) -> list[Curve]:
     if not stages:
         return []
     lines = {
-        name: [float(getattr(stage, name)) for stage in stages] for name in ("seconds", "times", "median_s")
+        name: [float(getattr(stage, name)) for stage in stages]
+        for name in ("seconds", "times", "median_s")
     }
     return [
         Curve(

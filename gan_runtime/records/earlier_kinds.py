@@ -1,9 +1,11 @@
-"""The kinds of records in which version 0.2.0 wrote what jobs measure of a checkpoint, one for each evaluation, and its names on disk.
+"""The kinds of records in which version 0.2.0 wrote what jobs measure of a checkpoint, one for each
+evaluation, and its names on disk.
 
-Journals hold them still; they are taken in as answers (earlier_answers.py). `physics`: showers that a run's networks generate, beside
-real ones. `flow`: a run's model iterated, its picture its own next source, beside the true pictures; one record for each way in
-which the pictures were made (engines/tiling/stopwatch.py), those of one job with its id in common, `iteration`. `surface`: the losses
-along the path of the weights.
+Journals hold them still; they are taken in as answers (earlier_answers.py). `physics`: showers that
+a run's networks generate, beside real ones. `flow`: a run's model iterated, its picture its own
+next source, beside the true pictures; one record for each way in which the pictures were made
+(engines/tiling/stopwatch.py), those of one job with its id in common, `iteration`. `surface`: the
+losses along the path of the weights.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ Bounds = tuple[float, float]
 
 
 class PhysicsScore(BaseModel):
-    """A score of generated beside real showers, and under `floor` the same of other real ones; errors are one standard deviation. NaN:
-    there is none."""
+    """A score of generated beside real showers, and under `floor` the same of other real ones;
+    errors are one standard deviation. NaN: there is none.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -37,8 +40,11 @@ class PhysicsScore(BaseModel):
 
 
 class PhysicsCurve(BaseModel):
-    """Means or shares over `x` of real and generated showers, with standard deviations. `energy`: from and to, GeV; `angle`: rad; None
-    for all showers. `y`: of a map the second place of each number; else empty, as in records from before there were maps."""
+    """Means or shares over `x` of real and generated showers, with standard deviations.
+
+    `energy`: from and to, GeV; `angle`: rad; None for all showers. `y`: of a map the second place
+    of each number; else empty, as in records from before there were maps.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -53,13 +59,23 @@ class PhysicsCurve(BaseModel):
 
     @model_validator(mode="after")
     def _one_number_a_place(self) -> Self:
-        agree(self.x, self.y or self.x, self.real, self.real_error, self.generated, self.generated_error)
+        agree(
+            self.x,
+            self.y or self.x,
+            self.real,
+            self.real_error,
+            self.generated,
+            self.generated_error,
+        )
         return self
 
 
 class PhysicsShower(BaseModel):
-    """One shower: its brightest cells, by their place in the flat grid, in MeV. `pair`: the real and the generated one of a pair were
-    asked for with the same energy and angle. `share`: how much of the shower's energy these cells hold."""
+    """One shower: its brightest cells, by their place in the flat grid, in MeV.
+
+    `pair`: the real and the generated one of a pair were asked for with the same energy and angle.
+    `share`: how much of the shower's energy these cells hold.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     pair: Count
@@ -77,8 +93,11 @@ class PhysicsShower(BaseModel):
 
 
 class Physics(Record):
-    """One checkpoint of a run, measured. `grid`: cells along x, y and z; `periodic`: axes that close on themselves; `checkpoint`: which
-    it was, such as "best"; `showers`: how many were compared."""
+    """One checkpoint of a run, measured.
+
+    `grid`: cells along x, y and z; `periodic`: axes that close on themselves; `checkpoint`: which
+    it was, such as "best"; `showers`: how many were compared.
+    """
 
     is_numbers_only = True
 
@@ -116,8 +135,11 @@ FramesFile = Annotated[str, Field(pattern=r"^(flow/[a-z0-9_-]{1,120}\.npz)?$")]
 
 
 class FlowScore(BaseModel):
-    """A single number of all steps together. `reference`: what domains/flows/score_metrics.py says; `replay`: the same of the replay of the nearest
-    training film; NaN: there is none."""
+    """A single number of all steps together.
+
+    `reference`: what domains/flows/score_metrics.py says; `replay`: the same of the replay of the
+    nearest training film; NaN: there is none.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -127,8 +149,10 @@ class FlowScore(BaseModel):
 
 
 class FlowSeries(BaseModel):
-    """A number a step, from step `first` on: of the prediction, of the copied start frame (persistence), of the true frames, and of the replay
-    of the nearest training film, NaN from its end on. Empty: there is no such number."""
+    """A number a step, from step `first` on: of the prediction, of the copied start frame
+    (persistence), of the true frames, and of the replay of the nearest training film, NaN from its
+    end on. Empty: there is no such number.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -158,13 +182,17 @@ class FlowStage(BaseModel):
 class Flow(Record):
     """A checkpoint's model, iterated `steps` times in one way.
 
-    `checkpoint`: which it was, such as "best", or "epoch 3" where it was weights that the run has kept. `cores`: that shared the tiles. `tile`, `overlap`: pixels; `tiles`: how many cover
-    the picture; of the way "whole" one, as large as the padded picture. `grid`: height, width, channels. `reynolds`: of the held-out
-    trajectory, None for pictures; `trajectory`: which of those held out, from 0; `start`: the frame in it that was given.
-    `is_usual`: whether the question is the usual one, which can be compared with that of other runs: the first trajectory from its first frame
-    on, as many steps as are taken where nobody says how many. `solver_steps`: between two frames, None for pictures. `film`: the trajectory in
-    words, such as "Re 140, width 14", and `obstacle_width` of it, in cells; "" and None in records of version 0.2.0. `replay`: the nearest training film, and
-    from which frame on; "" without. `frames`: the file of truth and prediction in the run's folder, "" without.
+    `checkpoint`: which it was, such as "best", or "epoch 3" where it was weights that the run has
+    kept. `cores`: that shared the tiles. `tile`, `overlap`: pixels; `tiles`: how many cover the
+    picture; of the way "whole" one, as large as the padded picture. `grid`: height, width,
+    channels. `reynolds`: of the held-out trajectory, None for pictures; `trajectory`: which of
+    those held out, from 0; `start`: the frame in it that was given.
+    `is_usual`: whether the question is the usual one, which can be compared with that of other
+    runs: the first trajectory from its first frame on, as many steps as are taken where nobody says
+    how many. `solver_steps`: between two frames, None for pictures. `film`: the trajectory in
+    words, such as "Re 140, width 14", and `obstacle_width` of it, in cells; "" and None in records
+    of version 0.2.0. `replay`: the nearest training film, and from which frame on; "" without.
+    `frames`: the file of truth and prediction in the run's folder, "" without.
     """
 
     is_numbers_only = True
@@ -205,10 +233,12 @@ class Flow(Record):
 
 
 class Surface(Record):
-    """The loss of a network in nats on the plane of its weights' path (evaluation/loss_surface.py), and the path itself.
+    """The loss of a network in nats on the plane of its weights' path (evaluation/loss_surface.py),
+    and the path itself.
 
-    `loss`: row after row, `x` fastest, on the grid of `x` and `y`; `path_loss`: at the points of the path, as they lie in the
-    plane. `share_x`, `share_y`: of all squared movement of the weights, along each axis. `images`: real ones looked at.
+    `loss`: row after row, `x` fastest, on the grid of `x` and `y`; `path_loss`: at the points of
+    the path, as they lie in the plane. `share_x`, `share_y`: of all squared movement of the
+    weights, along each axis. `images`: real ones looked at.
     """
 
     kind: Literal["surface"] = "surface"

@@ -1,9 +1,11 @@
-"""The frames of an iteration, true and predicted, in one file of the run's folder: <rollout>-<way>.npz.
+"""The frames of an iteration, true and predicted, in one file of the run's folder:
+<rollout>-<way>.npz.
 
-Values as networks see them, in [-1, 1], as float16: 3 digits, enough for pictures. Long iterations leave out frames evenly. Films that
-travel may be small ones (`differences_of`). A file may come from someone else, so it is looked through before it is taken: what it
-holds is known before room is made for it, and nothing in it is run. NumPy's own reader makes an array as large as a header of 100 bytes
-tells, and takes whatever else lies in the file.
+Values as networks see them, in [-1, 1], as float16: 3 digits, enough for pictures. Long iterations
+leave out frames evenly. Films that travel may be small ones (`differences_of`). A file may come
+from someone else, so it is looked through before it is taken: what it holds is known before room is
+made for it, and nothing in it is run. NumPy's own reader makes an array as large as a header of 100
+bytes tells, and takes whatever else lies in the file.
 """
 
 from __future__ import annotations
@@ -49,8 +51,10 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Frames:
-    """`steps` int64 (K,): of each frame, 0 is the given one; `truth`, `predicted` (K, height, width, channels). `mask` (height, width, more):
-    channels of the source that no step changes, such as the obstacle; perhaps none."""
+    """`steps` int64 (K,): of each frame, 0 is the given one; `truth`, `predicted` (K, height,
+    width, channels). `mask` (height, width, more): channels of the source that no step changes,
+    such as the obstacle; perhaps none.
+    """
 
     steps: NDArray[np.int64]
     truth: Frames16
@@ -64,14 +68,19 @@ class Frames:
 
 
 def thinned(frames: Frames, most_bytes: int = MOST_BYTES) -> Frames:
-    """Every k-th frame, with the smallest k that keeps both films within `most_bytes`; the first always stays."""
+    """Every k-th frame, with the smallest k that keeps both films within `most_bytes`; the
+    first always stays.
+    """
     every = max(1, -(-frames.nbytes // most_bytes))
-    return Frames(frames.steps[::every], frames.truth[::every], frames.predicted[::every], frames.mask)
+    return Frames(
+        frames.steps[::every], frames.truth[::every], frames.predicted[::every], frames.mask
+    )
 
 
 def write(run: RunDir, name: str, frames: Frames, is_small: bool = False) -> str:
-    """Writes the file aside and renames it; returns its path within the run's folder. `is_small`: in about a sixth of the room, with 256
-    levels of each value.
+    """Writes the file aside and renames it; returns its path within the run's folder.
+
+    `is_small`: in about a sixth of the room, with 256 levels of each value.
 
     Raises:
         HomeError: the disk is full; no file is left.
@@ -79,11 +88,15 @@ def write(run: RunDir, name: str, frames: Frames, is_small: bool = False) -> str
     """
     target = run.films / f"{name}.npz"
     kept = thinned(frames)
-    truth, predicted = (differences_of(film) if is_small else film for film in (kept.truth, kept.predicted))
+    truth, predicted = (
+        differences_of(film) if is_small else film for film in (kept.truth, kept.predicted)
+    )
     try:
         run.films.mkdir(exist_ok=True)
         with disk.whole_file(target, durable=True) as aside, aside.open("wb") as file:
-            np.savez_compressed(file, steps=kept.steps, truth=truth, predicted=predicted, mask=kept.mask)
+            np.savez_compressed(
+                file, steps=kept.steps, truth=truth, predicted=predicted, mask=kept.mask
+            )
     except OSError as error:
         raise HomeError.not_written(target, error) from None
     return f"{run.films.name}/{target.name}"
@@ -93,7 +106,8 @@ def read(run: RunDir, file: str) -> Frames:
     """The frames of a file that a record of the run names, looked through.
 
     Raises:
-        PictureError: another place than the run's folder of films, a link, missing, damaged, or no films; the message says what, as the
+        PictureError: another place than the run's folder of films, a link, missing, damaged, or no
+            films; the message says what, as the
             end of a sentence.
     """
     folder, _, name = file.partition("/")
@@ -108,8 +122,13 @@ def read(run: RunDir, file: str) -> Frames:
 
 
 def named(run: RunDir) -> list[Path]:
-    """The files of films that a record names. Records are read as text: those of a newer version have files too."""
-    texts = {f'"{run.films.name}/{path.name}"'.encode(): path for path in sorted(run.films.glob("*.npz"))}
+    """The files of films that a record names.
+
+    Records are read as text: those of a newer version have files too.
+    """
+    texts = {
+        f'"{run.films.name}/{path.name}"'.encode(): path for path in sorted(run.films.glob("*.npz"))
+    }
     if not texts:
         return []
     journals = [path for path in run.journals() if states.is_of_evaluations(path.name)]
@@ -133,21 +152,30 @@ def _check_shapes(truth: NDArray[Any], predicted: NDArray[Any]) -> None:
 def _check_fit(frames: Frames) -> None:
     count, height, width, _ = frames.truth.shape
     if max(height, width) > MAX_SIDE:
-        raise PictureError(f"a frame has {width} × {height} pixels, but a side may have {MAX_SIDE:,} at most")
+        raise PictureError(
+            f"a frame has {width} × {height} pixels, but a side may have {MAX_SIDE:,} at most"
+        )
     if frames.mask.ndim != 3 or frames.mask.shape[:2] != (height, width):
         raise PictureError("its mask is that of other films")
     steps = frames.steps
-    if steps.shape != (count,) or steps[0] != 0 or steps[-1] > MOST_STEPS or (steps[1:] <= steps[:-1]).any():
+    if (
+        steps.shape != (count,)
+        or steps[0] != 0
+        or steps[-1] > MOST_STEPS
+        or (steps[1:] <= steps[:-1]).any()
+    ):
         raise PictureError("its steps are not those of an iteration")
 
 
 def differences_of(frames: NDArray[np.floating]) -> NDArray[np.int8]:
-    """Frames in about a sixth of their room: (frames, height, width, channels) → (channels, frames, height, width).
+    """Frames in about a sixth of their room: (frames, height, width, channels) → (channels, frames,
+    height, width).
 
         k = round(127 v)         v in [-1, 1]; a level is 0.008, which is 0.04 of ω D / U
         d = Δx Δy Δt k mod 256   each from the pixel before, which is 0 at the edges
 
-    Neighbors are alike, in space and in time, so most of d is near 0 and deflate packs it well; 16-bit values it hardly packs.
+    Neighbors are alike, in space and in time, so most of d is near 0 and deflate packs it well;
+    16-bit values it hardly packs.
 
     Raises:
         ValueError: a value is not in [-1, 1], such as the NaN of a model that has run away.
@@ -177,7 +205,8 @@ Kinds = Mapping[str, Collection[np.dtype[Any]]]
 def _npz_arrays(file: int, kinds: Kinds, most_bytes: int) -> dict[str, NDArray[Any]]:
     """The arrays of an open file, which is closed. They cannot be written to.
 
-    `kinds`: the names that it must hold, no more and no less, and which types each may have. `most_bytes`: of all arrays, unpacked.
+    `kinds`: the names that it must hold, no more and no less, and which types each may have.
+    `most_bytes`: of all arrays, unpacked.
 
     Raises:
         PictureError: it holds something else; the message says what, as the end of a sentence.
@@ -188,7 +217,9 @@ def _npz_arrays(file: int, kinds: Kinds, most_bytes: int) -> dict[str, NDArray[A
             return {name: _array(members.read(f"{name}.npy"), name, kinds[name]) for name in kinds}
     except PictureError:
         raise
-    except Exception:  # zipfile, zlib and NumPy raise what the broken part of a file makes them raise
+    except (
+        Exception
+    ):  # zipfile, zlib and NumPy raise what the broken part of a file makes them raise
         raise PictureError("it is damaged") from None
 
 
@@ -199,7 +230,9 @@ def _check_members(members: zipfile.ZipFile, kinds: Kinds, most_bytes: int) -> N
     if sum(member.file_size for member in listed) > most_bytes:
         raise PictureError(f"it has more than {most_bytes:,} bytes, unpacked")
     packed = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-    if any(member.flag_bits & _ENCRYPTED or member.compress_type not in packed for member in listed):
+    if any(
+        member.flag_bits & _ENCRYPTED or member.compress_type not in packed for member in listed
+    ):
         raise PictureError("it is encrypted or packed as NumPy packs nothing")
 
 
@@ -207,10 +240,14 @@ def _array(content: bytes, name: str, kinds: Collection[np.dtype[Any]]) -> NDArr
     file = io.BytesIO(content)
     if np.lib.format.read_magic(file) != (1, 0):
         raise PictureError(f"its {name} are of another format")
-    shape, is_fortran, kind = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_CHARACTERS)
+    shape, is_fortran, kind = np.lib.format.read_array_header_1_0(
+        file, max_header_size=_HEADER_CHARACTERS
+    )
     if kind not in kinds:  # so no objects, which would be unpickled
         raise PictureError(f"its {name} are of the type {str(kind)[:20]}")
     begin = file.tell()
     if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != len(content) - begin:
         raise PictureError(f"its {name} are not as many as it tells")
-    return np.frombuffer(content, kind, offset=begin).reshape(shape, order="F" if is_fortran else "C")
+    return np.frombuffer(content, kind, offset=begin).reshape(
+        shape, order="F" if is_fortran else "C"
+    )

@@ -1,6 +1,8 @@
-"""Where everything of one installation lies: results.duckdb, runs/, jobs/, data/, and the lock of their owner.
+"""Where everything of one installation lies: results.duckdb, runs/, jobs/, data/, and the lock of
+their owner.
 
-Numbers of runs and jobs, such as 7 in quick-0007, and places in the queue are counted in the home, each given once.
+Numbers of runs and jobs, such as 7 in quick-0007, and places in the queue are counted in the home,
+each given once.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from gan_runtime.base.errors import HomeError, UnknownRunError, quoted
 from gan_runtime.records import run_files
 from gan_runtime.records.run_folder import RunDir, write_whole
 
-REPOSITORY = Path(__file__).resolve().parents[2]  # where app.py lies: the project's folder, or site-packages
+REPOSITORY = (
+    Path(__file__).resolve().parents[2]
+)  # where app.py lies: the project's folder, or site-packages
 IS_INSTALLED = not (REPOSITORY / "pyproject.toml").exists()
 # What comes along beside the modules: examples, results of benchmarks, settings of Streamlit.
 SHARE = Path(sys.prefix) / "share" / "gan-dashboard" if IS_INSTALLED else REPOSITORY
@@ -30,8 +34,9 @@ HOME_VARIABLE = "GAN_RUNTIME_HOME"
 DEFAULT_HOME = Path("~/gan-dashboard") if IS_INSTALLED else REPOSITORY
 LAST_NUMBER = ".last-number"
 BIN = ".bin"
-# Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle may bring no others, and
-# none whose number would use up those that are left for the home's own runs.
+# Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle
+# may bring no others, and none whose number would use up those that are left for the home's own
+# runs.
 SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,8}")
 
 _NOT_FOR_DUCKDB = ("?", "\\")
@@ -40,33 +45,45 @@ _NUMBER = re.compile(r"-([0-9]{4,9})$")  # [0-9]: \d knows digits of other scrip
 
 
 def is_run_name(name: str) -> bool:
-    """Whether a folder of this name can be a run's: 1 to 100 of A–Z, a–z, 0–9, dot, underscore, hyphen; a letter or digit first."""
+    """Whether a folder of this name can be a run's: 1 to 100 of A–Z, a–z, 0–9, dot,
+    underscore, hyphen; a letter or digit first.
+    """
     return _RUN_NAME.fullmatch(name) is not None
 
 
 def run_number(name: str) -> int | None:
-    """The number at the end of a run's name: 7 of quick-0007. None for other names, such as those of folders in the making."""
+    """The number at the end of a run's name: 7 of quick-0007. None for other names, such as
+    those of folders in the making.
+    """
     number = _NUMBER.search(name) if is_run_name(name) else None
     return int(number[1]) if number else None
 
 
 def command_line() -> str:
-    """How a person calls this program: `gan-dashboard` where it is installed, else, in the project's folder,
-    `.venv/bin/python -m gan_runtime`."""
+    """How a person calls this program: `gan-dashboard` where it is installed, else, in the
+    project's folder, `.venv/bin/python -m gan_runtime`.
+    """
     if IS_INSTALLED:
         return "gan-dashboard"
     python = Path(sys.executable)
-    return f"{python.relative_to(REPOSITORY) if python.is_relative_to(REPOSITORY) else python} -m gan_runtime"
+    return (
+        f"{python.relative_to(REPOSITORY) if python.is_relative_to(REPOSITORY) else python} -m"
+        " gan_runtime"
+    )
 
 
 def is_text(given: str) -> bool:
-    """Whether it can be written down as UTF-8. A path of a folder that was named in another encoding cannot."""
+    """Whether it can be written down as UTF-8.
+
+    A path of a folder that was named in another encoding cannot.
+    """
     return not any("\ud800" <= sign <= "\udfff" for sign in given)
 
 
 def _refused(chosen: Path, reason: str) -> HomeError:
     return HomeError(
-        f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home DIR or {HOME_VARIABLE}."
+        f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home"
+        f" DIR or {HOME_VARIABLE}."
     )
 
 
@@ -78,7 +95,8 @@ class Home:
 
     @classmethod
     def choose(cls, given: Path | None = None) -> Home:
-        """`given`, else $GAN_RUNTIME_HOME, else the project's folder; of an installed program ~/gan-dashboard.
+        """`given`, else $GAN_RUNTIME_HOME, else the project's folder; of an installed program
+        ~/gan-dashboard.
 
         Raises:
             HomeError: no folder can have that name.
@@ -92,7 +110,9 @@ class Home:
             RuntimeError,
             ValueError,
         ) as error:  # a name too long, of an unknown user, links in a circle
-            raise _refused(chosen, getattr(error, "strerror", None) or str(error).rstrip(".")) from None
+            raise _refused(
+                chosen, getattr(error, "strerror", None) or str(error).rstrip(".")
+            ) from None
         if odd := next((sign for sign in _NOT_FOR_DUCKDB if sign in str(path)), ""):
             raise _refused(path, f"DuckDB takes '{odd}' in a path for something else")
         if not is_text(str(path)):
@@ -101,7 +121,9 @@ class Home:
 
     @property
     def flag(self) -> str:
-        """What a command for this home ends with: ` --home DIR`, or nothing where the program would choose it by itself."""
+        """What a command for this home ends with: ` --home DIR`, or nothing where the program
+        would choose it by itself.
+        """
         return "" if self == Home.choose() else f" --home {shlex.quote(str(self.path))}"
 
     @property
@@ -116,8 +138,11 @@ class Home:
 
     @property
     def bin(self) -> Path:
-        """Deleted runs, until they are removed for good; missing before the first. Below runs/, which may be a disk of its own: so
-        that a run comes here, and back, by one change of its name."""
+        """Deleted runs, until they are removed for good; missing before the first.
+
+        Below runs/, which may be a disk of its own: so that a run comes here, and back, by one
+        change of its name.
+        """
         return self.runs / BIN
 
     @property
@@ -158,18 +183,26 @@ class Home:
         return self
 
     def check_is_there(self) -> None:
-        """Raises HomeError when its folder is gone, of which an empty list of runs would say nothing."""
+        """Raises HomeError when its folder is gone, of which an empty list of runs would say
+        nothing.
+        """
         if not self.path.is_dir():
             raise HomeError(
-                f"{self.path} is gone: it was moved or deleted. Put it back, or use it where it is now with --home DIR."
+                f"{self.path} is gone: it was moved or deleted. Put it back, or use it where it is"
+                " now with --home DIR."
             )
 
     def run_dirs(self) -> list[RunDir]:
-        """Every run's folder, by name. Folders of other names are left out; `runs` and the Runs page tell of them."""
+        """Every run's folder, by name.
+
+        Folders of other names are left out; `runs` and the Runs page tell of them.
+        """
         if not self.runs.is_dir():
             return []
         return [
-            RunDir(path) for path in sorted(self.runs.iterdir()) if is_run_name(path.name) and path.is_dir()
+            RunDir(path)
+            for path in sorted(self.runs.iterdir())
+            if is_run_name(path.name) and path.is_dir()
         ]
 
     def run_dir(self, run_id: str) -> RunDir:
@@ -183,7 +216,8 @@ class Home:
             return RunDir(self.runs / run_id)
         if is_run_name(run_id) and (self.bin / run_id).is_dir():
             raise UnknownRunError(
-                f"run {run_id} is in the bin: bring it back on the Runs page, or with `{command_line()} restore {run_id}{self.flag}`."
+                f"run {run_id} is in the bin: bring it back on the Runs page, or with"
+                f" `{command_line()} restore {run_id}{self.flag}`."
             )
         names = [run.run_id for run in self.run_dirs()]
         there = "there are no runs yet" if self.path.is_dir() else "there is no such folder"
@@ -192,14 +226,18 @@ class Home:
 
 
 LAST_RANK = ".last-rank"
-# Numbers of our own stay below MOST, so that each run can be bundled. Imported runs have up to 8 digits; the count never goes on from those
-# of more than 6.
+# Numbers of our own stay below MOST, so that each run can be bundled. Imported runs have up to 8
+# digits; the count never goes on from those of more than 6.
 MOST, MOST_COUNTED = 10_000_000, 1_000_000
-MOST_DIGITS = 15  # of a remembered number: a rank, which counts on from the seconds since 1970, has ten
+MOST_DIGITS = (
+    15  # of a remembered number: a rank, which counts on from the seconds since 1970, has ten
+)
 
 
 def next_number(folder: Path) -> int:
-    """No number is given twice, also when what it named is deleted: whoever still holds rows of the old run would mix up the two."""
+    """No number is given twice, also when what it named is deleted: whoever still holds rows
+    of the old run would mix up the two.
+    """
     remembered = folder / LAST_NUMBER
     with FileLock(remembered.with_suffix(".lock")):
         given = _given(folder)
@@ -211,7 +249,8 @@ def next_number(folder: Path) -> int:
 def next_rank(home: Home, clock: Callable[[], float] = time.time) -> float:
     """A place in the queue behind all that were given before in this home, whatever the clocks say.
 
-    The first one is the time of day, in seconds: runs that wait since before ranks were counted have theirs from there.
+    The first one is the time of day, in seconds: runs that wait since before ranks were counted
+    have theirs from there.
     """
     remembered = home.runs / LAST_RANK
     with FileLock(remembered.with_suffix(".lock")):
@@ -222,14 +261,18 @@ def next_rank(home: Home, clock: Callable[[], float] = time.time) -> float:
 
 
 def keep_count(folder: Path) -> None:
-    """Before runs of others are placed: what is numbered here goes on from its own last number, not from theirs."""
+    """Before runs of others are placed: what is numbered here goes on from its own last
+    number, not from theirs.
+    """
     remembered = folder / LAST_NUMBER
     with FileLock(remembered.with_suffix(".lock")):
         write_whole(remembered, f"{_last(_given(folder), remembered)}\n")
 
 
 def _last(given: set[int], remembered: Path) -> int:
-    """The last number of our own; that of the folders where its file is missing, as in a home that was copied or written by hand."""
+    """The last number of our own; that of the folders where its file is missing, as in a home
+    that was copied or written by hand.
+    """
     last = _number_in(remembered)
     if last is not None and last < MOST:
         return last

@@ -1,7 +1,8 @@
-"""The journal: append-only JSON lines, one record a line, the truth from which results.duckdb is made.
+"""The journal: append-only JSON lines, one record a line, the truth from which results.duckdb is
+made.
 
-A trainer appends to its own journal and fsyncs at each flush. Whoever reads takes whole lines only: a line that a crash
-tore stays invisible until it is ended, and is then skipped and counted.
+A trainer appends to its own journal and fsyncs at each flush. Whoever reads takes whole lines only:
+a line that a crash tore stays invisible until it is ended, and is then skipped and counted.
 """
 
 from __future__ import annotations
@@ -137,12 +138,17 @@ class JournalWriter:
         self._writing = threading.Lock()
 
     def write(self, *records: Record) -> None:
-        """Appends the records and waits until the disk has them. What an earlier write left half done is ended first.
+        """Appends the records and waits until the disk has them.
+
+        What an earlier write left half done is ended first.
 
         Raises:
             HomeError: the disk is full or broken; perhaps only a part was written.
         """
-        texts = [record.model_copy(update={"attempt": self.attempt}).model_dump_json() for record in records]
+        texts = [
+            record.model_copy(update={"attempt": self.attempt}).model_dump_json()
+            for record in records
+        ]
         with self._writing:
             text = ("\n" if self._torn else "") + "\n".join(texts) + "\n"
             self._torn = True  # until everything is written
@@ -154,7 +160,9 @@ class JournalWriter:
             self._torn = False
 
     def _write_all(self, data: bytes) -> None:
-        """A disk that is nearly full takes the beginning only and says so by its number of bytes, not by an error."""
+        """A disk that is nearly full takes the beginning only and says so by its number of
+        bytes, not by an error.
+        """
         while data:
             data = data[self._file.write(data) :]
 
@@ -170,7 +178,9 @@ class JournalWriter:
 
 
 class SideJournalWriter(JournalWriter):
-    """The journal of a worker other than the first: its times and its failure; everything else the first one writes."""
+    """The journal of a worker other than the first: its times and its failure; everything
+    else the first one writes.
+    """
 
     def write(self, *records: Record) -> None:
         """Appends those of the records that are this worker's own."""
@@ -193,7 +203,10 @@ def append(path: Path, attempt: int, *records: Record) -> None:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A line that is no record. `place`: its first byte; `reason`: what is wrong with a whole one, empty for a torn one."""
+    """A line that is no record.
+
+    `place`: its first byte; `reason`: what is wrong with a whole one, empty for a torn one.
+    """
 
     line: bytes
     place: int
@@ -202,7 +215,9 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Records read from a journal, the first byte of each one's line, the offset to go on from, and the lines that are none."""
+    """Records read from a journal, the first byte of each one's line, the offset to go on
+    from, and the lines that are none.
+    """
 
     records: list[Record]
     places: list[int]
@@ -213,10 +228,13 @@ class Chunk:
 def chunks(
     path: Path, offset: int = 0, max_bytes: int = run_files.PIECE_BYTES, reader: Reader = READER
 ) -> Iterator[Chunk]:
-    """The whole records after byte `offset`, piece by piece. A last line without its newline is left for the next time.
+    """The whole records after byte `offset`, piece by piece.
+
+    A last line without its newline is left for the next time.
 
     Raises:
-        JournalError: a line is longer than any record, or too many lines are none, such as in a file of something else.
+        JournalError: a line is longer than any record, or too many lines are none, such as in a
+            file of something else.
     """
     bad = run_files.BadLines(path)
     for piece in run_files.pieces(path, offset, max_bytes):
@@ -249,13 +267,19 @@ def read_all(path: Path) -> list[Record]:
 
 
 def first(path: Path) -> Record | Skipped | None:
-    """The record of the first line, or what is wrong with it; None as long as it is not whole. Raises as `chunks`."""
+    """The record of the first line, or what is wrong with it; None as long as it is not whole.
+
+    Raises as `chunks`.
+    """
     piece = next(run_files.pieces(path, size=1), b"")
     return _record(piece) if piece else None
 
 
 def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
-    """The records whose lines hold `word`, each with the place of its line. Other lines, which may be many, are not looked at. Raises as `chunks`."""
+    """The records whose lines hold `word`, each with the place of its line.
+
+    Other lines, which may be many, are not looked at. Raises as `chunks`.
+    """
     place, bad = 0, run_files.BadLines(path)
     for piece in run_files.pieces(path):
         for line in io.BytesIO(piece) if word in piece else ():
@@ -270,7 +294,10 @@ def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
 
 
 def statuses(path: Path) -> list[tuple[int, StatusChange]]:
-    """The changes of state in a journal, each with the place of its line. Other lines are not looked at. Raises as `chunks`."""
+    """The changes of state in a journal, each with the place of its line.
+
+    Other lines are not looked at. Raises as `chunks`.
+    """
     named = naming(path, b'"status"')
     return [(place, record) for place, record in named if isinstance(record, StatusChange)]
 
@@ -285,7 +312,9 @@ def _record(line: bytes, reader: Reader = READER) -> Record | Skipped:
 
 
 def _reason(error: ValidationError) -> str:
-    """The first thing that is wrong with a line, without what the line says; empty for one that was torn."""
+    """The first thing that is wrong with a line, without what the line says; empty for one
+    that was torn.
+    """
     wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if wrong["type"] == "json_invalid":
         return ""

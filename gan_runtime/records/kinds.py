@@ -1,7 +1,8 @@
-"""The kinds of records: RECORDS lists them all. Here is what is decided about a run and its attempts, in
-DECIDED; what its trainer measures is in measured.py.
+"""The kinds of records: RECORDS lists them all. Here is what is decided about a run and its
+attempts, in DECIDED; what its trainer measures is in measured.py.
 
-A record checks itself when it is made or read: what the store or a page could not take never gets past here. Times are UTC.
+A record checks itself when it is made or read: what the store or a page could not take never gets
+past here. Times are UTC.
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ _CODES = frozenset(Reason)
 
 
 class StudyPlace(BaseModel):
-    """A run's place in its study: which variant (in words, and as a number from 0), which repeat (from 1).
+    """A run's place in its study: which variant (in words, and as a number from 0), which repeat
+    (from 1).
 
-    `question`: a key of studies/questions.py. All runs of a study say the same of it, so that it lives as long as one of them.
+    `question`: a key of studies/questions.py. All runs of a study say the same of it, so that it
+    lives as long as one of them.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,10 +63,12 @@ class StudyPlace(BaseModel):
 
 
 class Created(Record):
-    """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty.
+    """A run was submitted.
 
-    `images_per_step`: real images of one step; None in a run from before it was written. `asker`: who asked for it, such as
-    "dashboard"; empty where nobody wrote it down, here and below.
+    `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty.
+
+    `images_per_step`: real images of one step; None in a run from before it was written. `asker`:
+    who asked for it, such as "dashboard"; empty where nobody wrote it down, here and below.
     """
 
     author = Author.SUBMISSION
@@ -97,12 +102,17 @@ class Created(Record):
 
 
 class StatusChange(Record):
-    """The run passed into another state. `code` with `details`: why, for decisions; `reason`: the same in words, for people. A journal of
-    0.2.0 has the words only, and a later version may have a code that is not in this one: then `code` is what the words mean, if anything.
+    """The run passed into another state.
 
-    `queue_rank` orders waiting runs; `waits_for`: the job that prepares the data set of a waiting run, empty when the data is at hand;
-    `after`: the run that must have ended before a waiting run starts, or finished, as `after_if` says; `asker`: of a resume or a change of
-    the queue."""
+    `code` with `details`: why, for decisions; `reason`: the same in words, for people. A journal of
+    0.2.0 has the words only, and a later version may have a code that is not in this one: then
+    `code` is what the words mean, if anything.
+
+    `queue_rank` orders waiting runs; `waits_for`: the job that prepares the data set of a waiting
+    run, empty when the data is at hand;
+    `after`: the run that must have ended before a waiting run starts, or finished, as `after_if`
+    says; `asker`: of a resume or a change of the queue.
+    """
 
     tables = (
         RowTable(
@@ -149,7 +159,9 @@ class StatusChange(Record):
     @classmethod
     def of(cls, status: Status, why: Cause, **fields: Any) -> StatusChange:
         """`fields`: the others."""
-        return cls(status=status, code=why.code, details=dict(why.details), reason=why.sentence, **fields)
+        return cls(
+            status=status, code=why.code, details=dict(why.details), reason=why.sentence, **fields
+        )
 
     @property
     def cause(self) -> Cause | None:
@@ -163,10 +175,14 @@ class StatusChange(Record):
 
 
 class Changed(Record):
-    """A person resumed the run with other values of some options: from this attempt on it has the options in `spec`."""
+    """A person resumed the run with other values of some options: from this attempt on it has
+    the options in `spec`.
+    """
 
     tables = (
-        RowTable("changes", ("attempt", Column("spec", lambda changed, _: _flat(changed.spec), "JSON"))),
+        RowTable(
+            "changes", ("attempt", Column("spec", lambda changed, _: _flat(changed.spec), "JSON"))
+        ),
     )
     kind: Literal["changed"] = "changed"
     spec: Options
@@ -182,8 +198,11 @@ class Renamed(Record):
 
 
 class Marked(Record):
-    """A person put the run in order: what is not None is so from now on. `remark`: a note of theirs, may be empty; `pinned`: first in
-    lists, and not to be deleted; `hidden`: not in lists."""
+    """A person put the run in order: what is not None is so from now on.
+
+    `remark`: a note of theirs, may be empty; `pinned`: first in lists, and not to be deleted;
+    `hidden`: not in lists.
+    """
 
     author = Author.SUPERVISOR
     tables = (RowTable("marks", ("tags", "remark", "pinned", "hidden", "place")),)
@@ -214,7 +233,8 @@ class AttemptStart(Record):
 class Plan(Record):
     """What the attempt will do: images in the set, steps in an epoch, epochs.
 
-    `images_per_step`: real ones that a step takes; `updates`: how often it changes each network. Old journals do not say: 0, {}.
+    `images_per_step`: real ones that a step takes; `updates`: how often it changes each network.
+    Old journals do not say: 0, {}.
     """
 
     tables = (RowTable("plans", ("attempt", "images", "steps_per_epoch", "epochs")),)
@@ -231,7 +251,8 @@ class Event(Record):
 
     tables = (
         RowTable(
-            "events", ("attempt", Column("logged_at", "at"), "level", Column("kind", "topic"), "message")
+            "events",
+            ("attempt", Column("logged_at", "at"), "level", Column("kind", "topic"), "message"),
         ),
     )
     views = ("events",)

@@ -44,14 +44,21 @@ SCALARS = RowTable(
 
 
 class Scalars(Record):
-    """Per-step numbers of one host call. Step numbers start at 1; `wall_s`: training seconds at the end of each step."""
+    """Per-step numbers of one host call.
+
+    Step numbers start at 1; `wall_s`: training seconds at the end of each step.
+    """
 
     author = Author.FIRST_WORKER
     tables = (
         replace(SCALARS, parts=lambda call, origin: _parts_of_call(call, origin)),
         RowTable(
             "arrivals",
-            ("attempt", Column("step", lambda call, _: call.last_step, "BIGINT"), Column("written_at", "at")),
+            (
+                "attempt",
+                Column("step", lambda call, _: call.last_step, "BIGINT"),
+                Column("written_at", "at"),
+            ),
             series=Series(),
         ),
     )
@@ -75,7 +82,10 @@ class Scalars(Record):
 
 def _parts_of_call(call: Scalars, origin: Origin) -> Iterable[Part]:
     """One a metric."""
-    return [(metric, call.last_step, partial(_steps, call, origin.run_id, metric)) for metric in call.values]
+    return [
+        (metric, call.last_step, partial(_steps, call, origin.run_id, metric))
+        for metric in call.values
+    ]
 
 
 def _steps(call: Scalars, run_id: str, metric: str, newest: int) -> list[Row]:
@@ -91,7 +101,8 @@ def _steps(call: Scalars, run_id: str, metric: str, newest: int) -> list[Row]:
 
 
 class WorkerTimes(Record):
-    """How one of several workers spent a host call, in seconds per step: own work, and time inside collectives.
+    """How one of several workers spent a host call, in seconds per step: own work, and time inside
+    collectives.
 
     The first call of an attempt, which holds the compiling, is left out.
     """
@@ -122,7 +133,10 @@ class WorkerTimes(Record):
 
 
 class EpochDone(Record):
-    """One pass over the data. `seconds`: its training calls alone, without probes and checkpoints."""
+    """One pass over the data.
+
+    `seconds`: its training calls alone, without probes and checkpoints.
+    """
 
     author = Author.FIRST_WORKER
     tables = (RowTable("epochs", series=Series(), is_public=True, is_exported=True),)
@@ -135,7 +149,9 @@ class EpochDone(Record):
 
 
 class EpochScores(Record):
-    """Numbers that are measured once an epoch (docs/metrics.md); they are stored beside the per-step ones."""
+    """Numbers that are measured once an epoch (docs/metrics.md); they are stored beside the
+    per-step ones.
+    """
 
     author = Author.FIRST_WORKER
     tables = (replace(SCALARS, parts=lambda scores, origin: _parts_of_scores(scores, origin)),)
@@ -160,7 +176,9 @@ def _kept(rows: list[Row], _newest: int) -> list[Row]:
 
 
 class Histogram(Record):
-    """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge of the last bin."""
+    """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge
+    of the last bin.
+    """
 
     author = Author.FIRST_WORKER
     tables = (RowTable("histograms", series=Series("name"), is_public=True, is_exported=True),)
@@ -180,8 +198,11 @@ class Histogram(Record):
 
 
 class Sample(Record):
-    """A picture after an epoch. `sample_kind`: the name of its catalog entry, or fixed_latents in older runs; `file` is relative to
-    the run's folder."""
+    """A picture after an epoch.
+
+    `sample_kind`: the name of its catalog entry, or fixed_latents in older runs; `file` is relative
+    to the run's folder.
+    """
 
     author = Author.FIRST_WORKER
     tables = (
@@ -209,7 +230,10 @@ class Sample(Record):
 
 
 class TimeShare(BaseModel):
-    """What one kind of work took of the profiled steps. `share`: 0 to 1; `network` and `phase` (of the program): "" where none is known."""
+    """What one kind of work took of the profiled steps.
+
+    `share`: 0 to 1; `network` and `phase` (of the program): "" where none is known.
+    """
 
     model_config = ConfigDict(frozen=True)
     network: Name
@@ -220,7 +244,9 @@ class TimeShare(BaseModel):
 
 
 class Profile(Record):
-    """Where the time of `steps` steps went that ran under the profiler, up to and with `step`; the shares add up to 1."""
+    """Where the time of `steps` steps went that ran under the profiler, up to and with
+    `step`; the shares add up to 1.
+    """
 
     author = Author.FIRST_WORKER
     tables = (
@@ -241,7 +267,9 @@ class Profile(Record):
 
 
 class Memory(Record):
-    """Resident bytes of the trainer's process, and bytes on its fullest device (None where unknown): now, and at most so far."""
+    """Resident bytes of the trainer's process, and bytes on its fullest device (None where
+    unknown): now, and at most so far.
+    """
 
     author = Author.FIRST_WORKER
     tables = (RowTable("memory", series=Series(), is_public=True, is_exported=True),)
@@ -255,7 +283,9 @@ class Memory(Record):
 
 
 class Phase(Record):
-    """Seconds that one part of the attempt took: build, trace, first_call, compile, steady_step, …"""
+    """Seconds that one part of the attempt took: build, trace, first_call, compile,
+    steady_step, …
+    """
 
     tables = (RowTable("phases", is_public=True, is_exported=True),)
     kind: Literal["phase"] = "phase"
@@ -266,8 +296,9 @@ class Phase(Record):
 class Kernels(Record):
     """What one training step is made of, counted once an attempt (docs/metrics.md).
 
-    `operations`: of the traced graph. The other three are None where XLA compiles nothing: HLO instructions that do work
-    before and after XLA's optimizing, and how many of the latter are fusions.
+    `operations`: of the traced graph. The other three are None where XLA compiles nothing: HLO
+    instructions that do work before and after XLA's optimizing, and how many of the latter are
+    fusions.
     """
 
     tables = (RowTable("kernels", is_public=True, is_exported=True),)

@@ -112,7 +112,9 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.RESUMED: "resumed[ with {changes}]: waiting for the accelerator",
     Reason.RESUMED_WAITS_FOR_DATA: f"resumed[ with {{changes}}]: {_DATA}",
-    Reason.REQUEUED: "queued again: the owner ended before it had started the trainer, and nothing of it has run",
+    Reason.REQUEUED: (
+        "queued again: the owner ended before it had started the trainer, and nothing of it has run"
+    ),
     Reason.STARTING: "starting a trainer on {devices}",
     Reason.STARTED_ON_CLUSTER: "started on a cluster of {workers} workers",
     Reason.BUILDING: "building the networks and tracing the training step",
@@ -126,13 +128,14 @@ SENTENCES: dict[Reason, str] = {
     Reason.STOP_ON_REQUEST: f"stopped on request {_SAVED}",
     Reason.STOP_WITH_OTHER_WORKER: f"stopped as another worker had to end {_SAVED}",
     Reason.LOW_DISK: (
-        f"stopped because the disk of {{folder}} has {{free_mb:,}} MB left, less than {{least_mb:,}} MB, {_SAVED} "
-        "once there is space on it"
+        "stopped because the disk of {folder} has {free_mb:,} MB left, less than"
+        f" {{least_mb:,}} MB, {_SAVED} once there is space on it"
     ),
     Reason.ALARM: "stopped by an alarm and saved, can be resumed. {message}",
     Reason.ENDED_UNSAVED: f"the trainer ended without saving[ ({{how}})]; {_RESUME}",
     Reason.STOP_TOOK_TOO_LONG: (
-        f"the trainer ended without saving (it did not end within {{seconds}} s and was killed[, {{how}}]); {_RESUME}"
+        "the trainer ended without saving (it did not end within {seconds} s and was killed[,"
+        f" {{how}}]); {_RESUME}"
     ),
     Reason.DATA_NOT_PREPARED: "data set {data_set} was not prepared ({state}): {message}",
     Reason.NOT_FINITE: "{message}",
@@ -140,15 +143,19 @@ SENTENCES: dict[Reason, str] = {
     Reason.REFUSED: "{message}",
     Reason.CRASHED: "[{worker}: ]{error}: {message} (the log has the details)",
     Reason.WORKERS_DISCONNECTED: (
-        "[{worker}: ]the exchange with {others} broke off ({error}): it has ended, cannot be reached, or stood "
-        f"still for longer than {_SILENCE}; resume goes on from the last checkpoint"
+        "[{worker}: ]the exchange with {others} broke off ({error}): it has ended, cannot be"
+        f" reached, or stood still for longer than {_SILENCE}; resume goes on from the last"
+        " checkpoint"
     ),
     Reason.WORKER_EXITED: "{worker} exited unexpectedly with code {exit_code}; the log may say why",
-    Reason.NOT_STARTED: "its trainer could not be started ({message}): resume it once that is fixed",
+    Reason.NOT_STARTED: (
+        "its trainer could not be started ({message}): resume it once that is fixed"
+    ),
     Reason.STALLED: f"the trainer was killed because it stalled[ ({{how}})]; {_RESUME}",
     Reason.TRAINER_EXITED: f"the trainer exited unexpectedly[ ({{how}})]; {_RESUME}",
     Reason.WORKER_KILLED: (
-        f"{{worker}} was killed by signal {{signal}} ({{name}}), and the others were ended with it; {_RESUME}"
+        "{worker} was killed by signal {signal} ({name}), and the others were ended with it;"
+        f" {_RESUME}"
     ),
 }
 
@@ -156,11 +163,17 @@ SENTENCES: dict[Reason, str] = {
 _EARLIER: tuple[tuple[Reason, str], ...] = (
     (
         Reason.REQUEUED,
-        "queued again: whoever was to start its trainer was ended before that, and nothing of it has run",
+        (
+            "queued again: whoever was to start its trainer was ended before that, and nothing of"
+            " it has run"
+        ),
     ),
     (Reason.STALLED, f"the trainer was killed (it stood still[, {{how}}]); {_RESUME}"),
     (Reason.TRAINER_EXITED, f"the trainer process is gone without a word[ ({{how}})]; {_RESUME}"),
-    (Reason.NOT_STARTED, "its trainer could not be started ({message}): resume it once that is mended"),
+    (
+        Reason.NOT_STARTED,
+        "its trainer could not be started ({message}): resume it once that is mended",
+    ),
 )
 
 
@@ -181,7 +194,9 @@ class Cause:
         try:
             return _template(self).format_map(self.details)
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"the details of {self.code.value} are not complete ({error})") from None
+            raise ValueError(
+                f"the details of {self.code.value} are not complete ({error})"
+            ) from None
 
 
 def cause(code: Reason, **details: Detail) -> Cause:
@@ -193,7 +208,9 @@ def cause_of(sentence: str) -> Cause | None:
     """What a sentence of a journal without codes means; None for one that comes from an error."""
     for beginning, code, pattern in _patterns():
         if sentence.startswith(beginning) and (match := pattern.fullmatch(sentence)):
-            return Cause(code, {name: _detail(text or "") for name, text in match.groupdict().items()})
+            return Cause(
+                code, {name: _detail(text or "") for name, text in match.groupdict().items()}
+            )
     return None
 
 
@@ -202,7 +219,9 @@ _DETAIL = re.compile(r"\{(\w+)[^}]*\}")
 
 
 def _template(of: Cause) -> str:
-    return _OPTIONAL.sub(lambda part: part[1] if of.details.get(part[2]) else "", SENTENCES[of.code])
+    return _OPTIONAL.sub(
+        lambda part: part[1] if of.details.get(part[2]) else "", SENTENCES[of.code]
+    )
 
 
 def _detail(text: str) -> Detail:
@@ -219,21 +238,26 @@ def _patterns() -> list[tuple[str, Reason, re.Pattern[str]]]:
     Those with the most text of their own come first.
     """
     templates = [
-        (code, text) for code, text in (*SENTENCES.items(), *_EARLIER) if not text.startswith(("{", "["))
+        (code, text)
+        for code, text in (*SENTENCES.items(), *_EARLIER)
+        if not text.startswith(("{", "["))
     ]
     templates.sort(key=lambda entry: -len(_DETAIL.sub("", entry[1])))
     return [
-        (re.split(r"[\[{]", text)[0], code, re.compile(_pattern(text), re.DOTALL)) for code, text in templates
+        (re.split(r"[\[{]", text)[0], code, re.compile(_pattern(text), re.DOTALL))
+        for code, text in templates
     ]
 
 
 def _pattern(template: str) -> str:
     parts = re.split(r"(\[[^\]]*\]|\{[^}]*\})", template)
     return "".join(
-        f"(?:{_pattern(part[1:-1])})?"
-        if part.startswith("[")
-        else _DETAIL.sub(r"(?P<\1>.+)", part)
-        if part.startswith("{")
-        else re.escape(part)
+        (
+            f"(?:{_pattern(part[1:-1])})?"
+            if part.startswith("[")
+            else _DETAIL.sub(r"(?P<\1>.+)", part)
+            if part.startswith("{")
+            else re.escape(part)
+        )
         for part in parts
     )

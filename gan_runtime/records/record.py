@@ -1,12 +1,15 @@
 """What a record is: one line of a journal, declared once. Times are UTC.
 
-Its fields, with their types and limits, give the line. The class says besides whose journal may hold it, the tables of its
-rows with the columns that follow from the fields, whether they are void beyond the step that a later attempt resumes from, and
-whether they are a public view and exported. Marks on types of fields say what a bundle leaves out. Reader, tables, intake,
-export and bundles follow these declarations (store/record_tables.py, bundles/privacy.py). Other views are in store/schema.sql.
+Its fields, with their types and limits, give the line. The class says besides whose journal may
+hold it, the tables of its rows with the columns that follow from the fields, whether they are void
+beyond the step that a later attempt resumes from, and whether they are a public view and exported.
+Marks on types of fields say what a bundle leaves out. Reader, tables, intake, export and bundles
+follow these declarations (store/record_tables.py, bundles/privacy.py). Other views are in
+store/schema.sql.
 
-The types of fields come first: what the columns of the store take, so that a record is checked where it enters. Bounds leave room for
-sums and products in SQL: a count of images stays within BIGINT also when it is multiplied by a batch.
+The types of fields come first: what the columns of the store take, so that a record is checked
+where it enters. Bounds leave room for sums and products in SQL: a count of images stays within
+BIGINT also when it is multiplied by a batch.
 """
 
 from __future__ import annotations
@@ -24,8 +27,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gan_runtime.spec import RunSpec, nesting
 
-# All controls but the end of a line, marks of writing direction, halves of characters: what no note of a person needs.
-_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# All controls but the end of a line, marks of writing direction, halves of characters: what no note
+# of a person needs.
+_UNSEEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 MAX_TAGS, MAX_REMARK = 20, 2_000
 MAX_NAME, MAX_TEXT, MAX_DOCUMENT = 200, 10_000, 100_000  # characters
 MAX_METRICS = 1_000  # of one record
@@ -52,7 +58,9 @@ def _document(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(values: dict[str, Any]) -> dict[str, Any]:
-    """The options of a run as the views and pages need them; those that this version does not know may be anything."""
+    """The options of a run as the views and pages need them; those that this version does not
+    know may be anything.
+    """
     absent = [name for name in NEEDED if name not in values]
     if absent:
         raise ValueError(f"{absent[0]} is missing")
@@ -82,7 +90,9 @@ def _remark(text: str) -> str:
 
 
 def _cut_at(most: int) -> AfterValidator:
-    """What the program writes itself, such as the reason of a failure, must not be refused for its length."""
+    """What the program writes itself, such as the reason of a failure, must not be refused
+    for its length.
+    """
     return AfterValidator(lambda text: text if len(text) <= most else f"{text[: most - 1]}…")
 
 
@@ -92,7 +102,10 @@ def _tags(tags: list[str]) -> list[str]:
 
 
 class Sharing(Enum):
-    """Marks of fields: what a bundle, which goes to others, leaves out of them. Names of folders go from every text."""
+    """Marks of fields: what a bundle, which goes to others, leaves out of them.
+
+    Names of folders go from every text.
+    """
 
     PROSE = "texts without names of hosts and addresses"
     OPTIONS = "options without the address of a TPU"
@@ -115,7 +128,9 @@ Bytes = Annotated[int, Field(ge=0, le=2**60)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]  # of a metric, a network, a phase
 Label = Annotated[str, _cut_at(MAX_NAME)]  # in words
 Text = Annotated[str, _cut_at(MAX_TEXT), Sharing.PROSE]  # sentences
-Details = Annotated[dict[Name, Text | int | float], Field(max_length=20), Sharing.PROSE]  # of a reason
+Details = Annotated[
+    dict[Name, Text | int | float], Field(max_length=20), Sharing.PROSE
+]  # of a reason
 PictureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]  # files are called by it
 Kind = Annotated[str, Field(pattern=r"^(cpu|gpu|tpu)$")]
 Tag = Annotated[str, Field(pattern=TAG)]
@@ -140,7 +155,11 @@ class Author(StrEnum):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a record was read. `place`: the first byte of its line; `picture`: reads the PNG that a record names, None without it."""
+    """Where a record was read.
+
+    `place`: the first byte of its line; `picture`: reads the PNG that a record names, None without
+    it.
+    """
 
     run_id: str
     journal: str
@@ -150,7 +169,8 @@ class Origin:
 
 @dataclass(frozen=True)
 class Column:
-    """A column with another name or value than a field: `value` is a field, or a function of the record and its origin.
+    """A column with another name or value than a field: `value` is a field, or a function of the
+    record and its origin.
 
     `type`: of SQL; that of a field follows from its type.
     """
@@ -162,12 +182,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Series:
-    """Rows that come in order of their step. `name`: the column that names the series that a row belongs to; "": there is one."""
+    """Rows that come in order of their step.
+
+    `name`: the column that names the series that a row belongs to; "": there is one.
+    """
 
     name: str = ""
-    is_of_worker: bool = (
-        False  # each worker has its own rows, with its rank; they are not looked through for repeats
-    )
+    # each worker has its own rows, with its rank; they are not looked through for repeats
+    is_of_worker: bool = False
 
 
 # Of one series: its name, its last step, and the rows of it that come after a step.
@@ -176,13 +198,17 @@ Part = tuple[str, int, Callable[[int], list[Row]]]
 
 @dataclass(frozen=True)
 class RowTable:
-    """A table `ingest.<name>` with a row for each record, or for each item of the list field `each`.
+    """A table `ingest.<name>` with a row for each record, or for each item of the list field
+    `each`.
 
-    `columns`: after run_id, which comes first; names of fields (of the item, else of the record), `place` (of the line) and
-    `number` (of the item, from 0) stand for themselves. None: all fields of the record.
-    `series`: its column `step` orders the rows, a repeated line is left out, and rows beyond the step that a later attempt
-    resumes from are void. `parts`: splits a record into rows of several series; each record is one part otherwise.
-    `is_public`: there is a view of its name with its columns. `is_exported`: `export` writes that view.
+    `columns`: after run_id, which comes first; names of fields (of the item, else of the record),
+    `place` (of the line) and `number` (of the item, from 0) stand for themselves. None: all fields
+    of the record.
+    `series`: its column `step` orders the rows, a repeated line is left out, and rows beyond the
+    step that a later attempt resumes from are void. `parts`: splits a record into rows of several
+    series; each record is one part otherwise.
+    `is_public`: there is a view of its name with its columns. `is_exported`: `export` writes that
+    view.
     """
 
     name: str
@@ -202,8 +228,9 @@ def now() -> datetime:
 class Record(BaseModel):
     """`attempt`: the one that it belongs to, from 1. `at`: when it was written.
 
-    `tables`: of its rows. `views`: those of schema.sql that show them and are exported. `is_numbers_only`: nothing in it could
-    tell of a host or a person, so that a bundle takes its lines as they are.
+    `tables`: of its rows. `views`: those of schema.sql that show them and are exported.
+    `is_numbers_only`: nothing in it could tell of a host or a person, so that a bundle takes its
+    lines as they are.
     """
 
     author: ClassVar[Author] = Author.ANYONE

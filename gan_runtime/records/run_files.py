@@ -1,7 +1,9 @@
-"""Files of the folders of runs and jobs. These come from other people too: nothing but a plain file is opened, and nothing is waited for.
+"""Files of the folders of runs and jobs.
 
-Every reader of journals takes whole lines through here, in pieces of a few megabytes: a pipe, a line of gigabytes, or a file of something
-else takes neither the memory nor the time of its reader.
+These come from other people too: nothing but a plain file is opened, and nothing is waited for.
+
+Every reader of journals takes whole lines through here, in pieces of a few megabytes: a pipe, a
+line of gigabytes, or a file of something else takes neither the memory nor the time of its reader.
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ class NotPlainError(OSError):
 
 
 def plain(path: Path) -> int:
-    """The number of the open file, which the caller closes. A link to a plain file is one: archives of data keep files so.
+    """The number of the open file, which the caller closes.
+
+    A link to a plain file is one: archives of data keep files so.
 
     Raises:
-        NotPlainError: it is something else. Opening a pipe would wait for its other end; a device may do something when it is opened.
+        NotPlainError: it is something else. Opening a pipe would wait for its other end; a device
+            may do something when it is opened.
         OSError: it is missing, or cannot be read.
     """
     if not stat.S_ISREG(path.stat().st_mode):
@@ -57,7 +62,9 @@ def content(path: Path) -> bytes:
 
 
 def read(file: BinaryIO, most_bytes: int) -> bytes:
-    """The rest of a plain file, `most_bytes` at most; Python would make room for so many, however small the file is."""
+    """The rest of a plain file, `most_bytes` at most; Python would make room for so many,
+    however small the file is.
+    """
     return file.read(min(most_bytes, os.fstat(file.fileno()).st_size + 1))
 
 
@@ -73,8 +80,10 @@ def _not_plain(path: Path) -> NotPlainError:
 
 
 def opened(folder: Path, name: str) -> int:
-    """A file that a record names: the number of the open file, which the caller closes. `name`: without a "/". Neither the folder nor the file may be a link, nor a pipe:
-    opening one would wait for ever.
+    """A file that a record names: the number of the open file, which the caller closes.
+
+    `name`: without a "/". Neither the folder nor the file may be a link, nor a pipe: opening one
+    would wait for ever.
 
     Raises:
         PictureError: there is no such file; the message says why, as the end of a sentence.
@@ -107,17 +116,25 @@ class BadLines:
         self._name, self._count = path.name, 0
 
     def count(self) -> None:
-        """One more. Raises JournalError where they are too many, such as in a file of something else."""
+        """One more.
+
+        Raises JournalError where they are too many, such as in a file of something else.
+        """
         self._count += 1
         if self._count > MAX_BAD_LINES:
-            raise JournalError(f"{self._name} has more than {MAX_BAD_LINES:,} lines that are no records")
+            raise JournalError(
+                f"{self._name} has more than {MAX_BAD_LINES:,} lines that are no records"
+            )
 
 
 def pieces(path: Path, offset: int = 0, size: int = PIECE_BYTES) -> Iterator[bytes]:
-    """What comes after byte `offset`: about `size` bytes at a time, each piece ending with a line. A last line without its newline is left out.
+    """What comes after byte `offset`: about `size` bytes at a time, each piece ending with a line.
+
+    A last line without its newline is left out.
 
     Raises:
-        JournalError: a line is longer than any record, or the file is no plain one. OSError: it cannot be read.
+        JournalError: a line is longer than any record, or the file is no plain one. OSError: it
+            cannot be read.
     """
     with os.fdopen(_plain(path), "rb") as file:
         file.seek(offset)

@@ -2,11 +2,14 @@
 
 spec.json                  the options, written once
 journal-supervisor.jsonl   what was decided about the run (queued, starting, lost, renamed, …)
-journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other workers their own times and failures
+journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other workers their own
+times and failures
 journal-launcher.jsonl     which of several workers ended, and how
-process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
+process.json               pid and start time of the trainer, or of the launcher and all its
+workers, written by themselves
 STOP                       a request to stop, and whose it is; anyone may write it
-journal-evaluations.jsonl  the answers of evaluations of its checkpoints, measured by jobs; their files lie in folders next to it;
+journal-evaluations.jsonl  the answers of evaluations of its checkpoints, measured by jobs; their
+files lie in folders next to it;
                            earlier versions had a journal for each kind (records/earlier_answers.py)
 samples/ checkpoints/ snapshots/ log.txt
 """
@@ -30,7 +33,9 @@ from gan_runtime.records.earlier_kinds import FILMS_FOLDER
 from gan_runtime.records.record import Attempt, Rank
 from gan_runtime.spec import RunSpec
 
-Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers would name groups of processes
+Pid = Annotated[
+    int, Field(ge=1, le=2**31 - 1)
+]  # 0 and negative numbers would name groups of processes
 _TAIL_BYTES = 64_000
 Stamp = tuple[int, int, int]  # inode, bytes, time of the last change in nanoseconds
 
@@ -62,7 +67,9 @@ class TaskFolder:
             self.stop_file.write_text(asker, encoding="utf-8")
 
     def log_tail(self, lines: int = 200) -> str:
-        """The last lines of the log; empty before anything is printed, and where it cannot be read."""
+        """The last lines of the log; empty before anything is printed, and where it cannot be
+        read.
+        """
         try:
             text = run_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
         except OSError:
@@ -100,7 +107,9 @@ class RunDir(TaskFolder):
 
     @property
     def start_lock(self) -> Path:
-        """Held from before the newest start until its last process is gone (records/processes.py)."""
+        """Held from before the newest start until its last process is gone
+        (records/processes.py).
+        """
         return self.path / ".start.lock"
 
     @property
@@ -109,7 +118,10 @@ class RunDir(TaskFolder):
         return self.path / "samples"
 
     def sample_file(self, kind: str, epoch: int) -> Path:
-        """The picture of one kind after an epoch. Runs from before there were kinds have epoch-00001.png."""
+        """The picture of one kind after an epoch.
+
+        Runs from before there were kinds have epoch-00001.png.
+        """
         return self.samples / f"{kind}-{epoch:05d}.png"
 
     @property
@@ -133,7 +145,9 @@ class RunDir(TaskFolder):
         return self.path / states.EVALUATIONS
 
     def earlier_journal(self, kind: str) -> Path:
-        """Where earlier versions wrote the answers of a kind of evaluation (earlier_kinds.JOURNALS)."""
+        """Where earlier versions wrote the answers of a kind of evaluation
+        (earlier_kinds.JOURNALS).
+        """
         return self.path / f"journal-{kind}.jsonl"
 
     @property
@@ -152,10 +166,14 @@ class RunDir(TaskFolder):
     def in_order(self, names: Iterable[str]) -> list[Path]:
         """Some journals, the supervisor's first: it says how the run was submitted."""
         supervisor = self.supervisor_journal.name
-        return [self.path / name for name in sorted(names, key=lambda name: (name != supervisor, name))]
+        return [
+            self.path / name for name in sorted(names, key=lambda name: (name != supervisor, name))
+        ]
 
     def journal_stats(self) -> dict[str, Stamp]:
-        """What tells by name whether a journal has changed since an earlier look. A folder that is gone has none.
+        """What tells by name whether a journal has changed since an earlier look.
+
+        A folder that is gone has none.
 
         Raises:
             JournalError: what has the name of a journal is a folder, a pipe or the like.
@@ -168,7 +186,9 @@ class RunDir(TaskFolder):
         return stamps
 
     def announce(self) -> None:
-        """Lets the owner of the home look at this run at once; at ended runs it looks about once a minute by itself."""
+        """Lets the owner of the home look at this run at once; at ended runs it looks about
+        once a minute by itself.
+        """
         for folder in (self.path, self.path.parent):
             with contextlib.suppress(OSError):  # a home that may only be read has no owner
                 os.utime(folder)
@@ -183,10 +203,11 @@ class RunDir(TaskFolder):
 
     def process(self) -> dict[str, Any] | None:
         """pid, start time and attempt of the trainer; None before it has introduced itself, and
-        when the file says nothing that could be a process: torn by a power loss, or written by hand.
+        when the file says nothing that could be a process: torn by a power loss, or written by
+        hand.
 
-        Several workers: the launcher's, and under `workers` rank, pid and start time of each. On a cluster: those of
-        rank 0, with `cluster_host`, the machine that it runs on.
+        Several workers: the launcher's, and under `workers` rank, pid and start time of each. On a
+        cluster: those of rank 0, with `cluster_host`, the machine that it runs on.
         """
         try:
             return _introduction(run_files.content(self.process_file))
@@ -200,7 +221,10 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes aside and renames, so that the file is old or new, never torn. Raises HomeError when the disk is full."""
+    """Writes aside and renames, so that the file is old or new, never torn.
+
+    Raises HomeError when the disk is full.
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with aside.open("w", encoding="utf-8") as file:
@@ -243,6 +267,8 @@ class _Introduction(_Process):
 def _introduction(content: bytes) -> dict[str, Any] | None:
     """The keys that RunDir.process describes; None when the file holds anything else."""
     try:
-        return _Introduction.model_validate_json(content, strict=True).model_dump(exclude_unset=True)
+        return _Introduction.model_validate_json(content, strict=True).model_dump(
+            exclude_unset=True
+        )
     except ValidationError:
         return None

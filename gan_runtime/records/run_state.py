@@ -1,7 +1,8 @@
-"""What the journals of a run say, read without any store: its state, its marks, the content of its data set, its answers.
+"""What the journals of a run say, read without any store: its state, its marks, the content of its
+data set, its answers.
 
-A name of a data set can be given again: a set is removed and another one prepared under its name. A run that went on with that one
-would draw one curve over two trainings.
+A name of a data set can be given again: a set is removed and another one prepared under its name. A
+run that went on with that one would draw one curve over two trainings.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def latest_status(run: RunDir) -> StatusChange:
 
 
 def _changes(run: RunDir) -> Iterator[tuple[Standing, StatusChange]]:
-    """Of a journal that cannot be read to its end, what is before that: a run that is set aside for it can be stopped all the same."""
+    """Of a journal that cannot be read to its end, what is before that: a run that is set
+    aside for it can be stopped all the same.
+    """
     for path in run.journals():
         with contextlib.suppress(JournalError):
             for place, record in journal.naming(path, b'"status"'):
@@ -80,13 +83,17 @@ DATA_FACT = "data_content"  # of the host's facts; missing where the data set co
 
 
 def data_content(run: RunDir) -> str:
-    """What the newest attempt that read its data has read; empty where none did, or the set is none that is prepared."""
+    """What the newest attempt that read its data has read; empty where none did, or the set
+    is none that is prepared.
+    """
     told = [str(record.facts.get(DATA_FACT, "")) for record in _facts(run.trainer_journal())]
     return told[-1] if told else ""
 
 
 def data_refusal(run: RunDir, dataset: str, content_now: str) -> str:
-    """Why a run cannot go on with what its data set holds now; empty when it can. A run without checkpoints begins anew.
+    """Why a run cannot go on with what its data set holds now; empty when it can.
+
+    A run without checkpoints begins anew.
 
     `content_now`: empty where it is not known.
     """
@@ -96,13 +103,16 @@ def data_refusal(run: RunDir, dataset: str, content_now: str) -> str:
     if before in ("", content_now):
         return ""
     return (
-        f"run {run.run_id} was trained on another data set {dataset} (content {before[:16]}) than the one prepared under "
-        f"this name now (content {content_now[:16]}): prepare the earlier one under this name again, or start a new run."
+        f"run {run.run_id} was trained on another data set {dataset} (content {before[:16]}) than"
+        f" the one prepared under this name now (content {content_now[:16]}): prepare the earlier"
+        " one under this name again, or start a new run."
     )
 
 
 def _facts(path: Path) -> Iterator[HostFacts]:
-    """What each attempt in a journal says of its host; the other lines, which may be many, are not looked at."""
+    """What each attempt in a journal says of its host; the other lines, which may be many,
+    are not looked at.
+    """
     if not path.exists():
         return
     for _, record in journal.naming(path, b'"host"'):
@@ -116,4 +126,8 @@ def answers_of(run: RunDir, evaluation: str) -> list[Answer]:
     measured.sort(key=lambda path: path.name == states.EVALUATIONS)  # it is newer than the others
     records = [record for path in measured for record in journal.read_all(path)]
     answers = (answer_of(record) if isinstance(record, Earlier) else record for record in records)
-    return [answer for answer in answers if isinstance(answer, Answer) and answer.evaluation == evaluation]
+    return [
+        answer
+        for answer in answers
+        if isinstance(answer, Answer) and answer.evaluation == evaluation
+    ]

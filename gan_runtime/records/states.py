@@ -1,4 +1,6 @@
-"""The states of a run, how far each one is, and whose journal counts where several wrote down the same stage of an attempt."""
+"""The states of a run, how far each one is, and whose journal counts where several wrote down
+the same stage of an attempt.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,18 @@ if TYPE_CHECKING:
     from gan_runtime.records.kinds import StatusChange
 
 
-Status = Literal["queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"]
+Status = Literal[
+    "queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"
+]
 ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
-CUT_SHORT: tuple[Status, ...] = ("stopped", "failed", "lost")  # ended before their time, and may be resumed
+CUT_SHORT: tuple[Status, ...] = (
+    "stopped",
+    "failed",
+    "lost",
+)  # ended before their time, and may be resumed
 ENDED: tuple[Status, ...] = ("finished", *CUT_SHORT)
-# How far an attempt is. Clocks of several processes may disagree, but an attempt only ever goes on to a later stage.
+# How far an attempt is. Clocks of several processes may disagree, but an attempt only ever goes on
+# to a later stage.
 STAGES: dict[Status, int] = {
     "queued": 0,
     "starting": 1,
@@ -25,13 +34,15 @@ STAGES: dict[Status, int] = {
 }
 
 
-# The owner, who only sees that a process is gone, comes after every worker, those after the first one, and all after the launcher,
-# which has heard them out.
+# The owner, who only sees that a process is gone, comes after every worker, those after the first
+# one, and all after the launcher, which has heard them out.
 _LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
 EVALUATIONS = "journal-evaluations.jsonl"
 ANSWERS_AFTER = 10**15  # beyond every place in another journal
 _FIRST_WORKER = 10_000_000
-_NAME = re.compile(rf"journal-(supervisor|launcher|evaluations|{'|'.join(JOURNALS)}|[0-9]{{1,6}})\.jsonl")
+_NAME = re.compile(
+    rf"journal-(supervisor|launcher|evaluations|{'|'.join(JOURNALS)}|[0-9]{{1,6}})\.jsonl"
+)
 
 
 def is_journal(name: str) -> bool:
@@ -40,7 +51,9 @@ def is_journal(name: str) -> bool:
 
 
 def is_of_evaluations(name: str) -> bool:
-    """Whether a journal holds answers of evaluations, or what earlier versions had in their place."""
+    """Whether a journal holds answers of evaluations, or what earlier versions had in their
+    place.
+    """
     return is_journal(name) and rank(name) is None and name not in (_LAUNCHER, _SUPERVISOR)
 
 
@@ -59,7 +72,10 @@ def source(name: str) -> int:
 
 
 def answer_place(name: str, place: int) -> int:
-    """The order of a run's answers, in which no clock has a part. Since there is a journal of all evaluations, what it says is newer."""
+    """The order of a run's answers, in which no clock has a part.
+
+    Since there is a journal of all evaluations, what it says is newer.
+    """
     return place + (ANSWERS_AFTER if name == EVALUATIONS else 0)
 
 
@@ -67,5 +83,7 @@ Standing = tuple[int, int, int, int]
 
 
 def standing(change: StatusChange, journal_name: str, place: int) -> Standing:
-    """The order of a run's states, in which no clock has a part: attempt, stage, whose word, place in the journal."""
+    """The order of a run's states, in which no clock has a part: attempt, stage, whose word,
+    place in the journal.
+    """
     return (change.attempt, STAGES[change.status], source(journal_name), place)

@@ -4,8 +4,8 @@ Nested, as in spec.json and the journals:
     {"workload": "dcgan_mnist", "epochs": 30, "dcgan_mnist": {"label_smoothing": 0.1}}
 Flat, as in the store, in forms and in files from before the nesting:
     {"workload": "dcgan_mnist", "epochs": 30, "label_smoothing": 0.1}
-A person may mix both, and write "dcgan_mnist.label_smoothing". No option of a workload has the name of a shared
-one, so that a flat form says the same as a nested one.
+A person may mix both, and write "dcgan_mnist.label_smoothing". No option of a workload has the name
+of a shared one, so that a flat form says the same as a nested one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def own_options(workload: str) -> Mapping[str, Option]:
 
 
 def own_defaults(workload: str) -> Mapping[str, Any]:
-    """The shared options of which a workload has a default of its own; none for one that is not in the catalog."""
+    """The shared options of which a workload has a default of its own; none for one that is
+    not in the catalog.
+    """
     return catalog.WORKLOADS[workload].defaults if workload in catalog.WORKLOADS else {}
 
 
@@ -61,8 +63,8 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `changes` on top, flat.
 
-    Where they choose another workload, the options of the earlier one stay as far as the other has options of
-    that name; shared ones of which either has a default of its own begin anew.
+    Where they choose another workload, the options of the earlier one stay as far as the other has
+    options of that name; shared ones of which either has a default of its own begin anew.
     """
     before = flat(base)
     workload = workload_of({**before, **changes})
@@ -76,7 +78,9 @@ def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def sort_out(values: Mapping[str, Any], shared: Mapping[str, Option]) -> NestedOptions:
-    """Which of `values` are options of all runs, which are the workload's own, and which are neither."""
+    """Which of `values` are options of all runs, which are the workload's own, and which are
+    neither.
+    """
     workload = workload_of(values)
     own = own_options(workload)
     given = NestedOptions()
@@ -91,8 +95,12 @@ def sort_out(values: Mapping[str, Any], shared: Mapping[str, Option]) -> NestedO
     return given
 
 
-def _why_wrong(name: str, value: Any, workload: str, shared: Mapping[str, Option]) -> FieldError | None:
-    """What is wrong with a key that is no option; None where the sentence about an unknown workload is enough."""
+def _why_wrong(
+    name: str, value: Any, workload: str, shared: Mapping[str, Option]
+) -> FieldError | None:
+    """What is wrong with a key that is no option; None where the sentence about an unknown
+    workload is enough.
+    """
     own, owners = own_options(workload), _owners(name)
     if workload not in catalog.WORKLOADS and (owners or name.partition(".")[0] == workload):
         return None
@@ -105,7 +113,9 @@ def _why_wrong(name: str, value: Any, workload: str, shared: Mapping[str, Option
 
 
 def _spread(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, Any]]:
-    """Options of the workload's record by plain name; a key of it that is no own option keeps the workload."""
+    """Options of the workload's record by plain name; a key of it that is no own option keeps
+    the workload.
+    """
     own, known = own_options(workload), workload in catalog.WORKLOADS
     for name, value in values.items():
         place, _, plain = name.partition(".")
@@ -117,7 +127,9 @@ def _spread(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, Any
 
 
 def _owners(name: str) -> list[str]:
-    """The workloads that have an option of this name, with or without theirs before it, or are called so."""
+    """The workloads that have an option of this name, with or without theirs before it, or
+    are called so.
+    """
     place, _, plain = name.partition(".")
     if place in catalog.WORKLOADS:
         return [place] if not plain or plain in own_options(place) else []
@@ -145,7 +157,8 @@ def _no_record(workload: str, own: Mapping[str, Option], value: Any) -> FieldErr
 def images_per_step(values: Mapping[str, Any]) -> int:
     """Real images of one step of a stored run: a batch for each that its workload's program takes.
 
-    A workload that the catalog does not know takes one. Options that the run lacks are at their default.
+    A workload that the catalog does not know takes one. Options that the run lacks are at their
+    default.
     """
     entry, given = entry_of(values), flat(values)
     if entry is None:

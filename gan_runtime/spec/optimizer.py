@@ -25,7 +25,10 @@ class OptimizerOptions(BaseModel):
         label="Optimizer",
         group="Optimizer",
         choices=get_args(Optimizer),
-        help="Adam as in Table 1, plain or momentum SGD as in the paper's text, RMSprop as in CERN's 3DGAN.",
+        help=(
+            "Adam as in Table 1, plain or momentum SGD as in the paper's text, RMSprop as in CERN's"
+            " 3DGAN."
+        ),
         source="paper, Table 1 and section 3; 3DGAN: RMSprop(1e-3)",
         error="pick one of the listed optimizers.",
     )
@@ -35,7 +38,9 @@ class OptimizerOptions(BaseModel):
         group="Optimizer",
         ge=0,
         lt=1,
-        help="How long Adam remembers earlier gradients. Radford et al. found 0.5 steadier for GANs.",
+        help=(
+            "How long Adam remembers earlier gradients. Radford et al. found 0.5 steadier for GANs."
+        ),
         source="Keras default 0.9 (Table 1 names none); Radford et al. 2016: 0.5",
         error="use 0.9, or 0.5 for steadier training.",
     )
@@ -45,7 +50,10 @@ class OptimizerOptions(BaseModel):
         group="Optimizer",
         ge=0,
         lt=1,
-        help="How long Adam remembers the size of earlier gradients. Gulrajani et al. take 0.9 for WGAN-GP, with a beta 1 of 0.",
+        help=(
+            "How long Adam remembers the size of earlier gradients. Gulrajani et al. take 0.9 for"
+            " WGAN-GP, with a beta 1 of 0."
+        ),
         source="Kingma and Ba 2015, algorithm 1: 0.999; Gulrajani et al. 2017, algorithm 1: 0.9",
         error="use 0.999, or 0.9 as WGAN-GP does.",
     )
@@ -54,9 +62,14 @@ class OptimizerOptions(BaseModel):
         label="RMSprop's epsilon",
         group="Optimizer",
         choices=get_args(RMSpropEpsilon),
-        help="Where the 1e-7 stands that keeps RMSprop from dividing by 0: 'inside' the square root as in Keras 3, "
-        "'outside' as in TensorFlow 2. Inside it holds back weights whose gradients are below about 3e-4.",
-        source="Keras 3: g / √(v + ε); TensorFlow 2, with which CERN's 3DGAN was trained: g / (√v + ε)",
+        help=(
+            "Where the 1e-7 stands that keeps RMSprop from dividing by 0: 'inside' the square root"
+            " as in Keras 3, 'outside' as in TensorFlow 2. Inside it holds back weights whose"
+            " gradients are below about 3e-4."
+        ),
+        source=(
+            "Keras 3: g / √(v + ε); TensorFlow 2, with which CERN's 3DGAN was trained: g / (√v + ε)"
+        ),
         error="use inside, or outside as TensorFlow 2 does.",
     )
     momentum: float = option(
@@ -74,7 +87,10 @@ class OptimizerOptions(BaseModel):
         label="Rate schedule",
         group="Optimizer",
         choices=get_args(RateSchedule),
-        help="'cosine_restarts' lowers the rates along a cosine and lifts them again at the start of each cycle.",
+        help=(
+            "'cosine_restarts' lowers the rates along a cosine and lifts them again at the start of"
+            " each cycle."
+        ),
         source="paper, Fig. 9; Loshchilov and Hutter 2017",
         error="pick one of the listed schedules.",
     )
@@ -96,7 +112,10 @@ class OptimizerOptions(BaseModel):
         unit="epochs",
         ge=0,
         le=10_000,
-        help="The rates grow in a straight line from zero during these first epochs. 0 starts at the full rates.",
+        help=(
+            "The rates grow in a straight line from zero during these first epochs. 0 starts at the"
+            " full rates."
+        ),
         source="Goyal et al. 2017, section 2.2",
         error="use a whole number of epochs, or 0.",
     )
@@ -116,7 +135,10 @@ class OptimizerOptions(BaseModel):
         unit="images",
         ge=1,
         le=65_536,
-        help="The global batch at which the rates hold as given; read only when the rates are scaled by the batch.",
+        help=(
+            "The global batch at which the rates hold as given; read only when the rates are scaled"
+            " by the batch."
+        ),
         source="paper: 64, its smallest batch",
         error="use the batch for which the rates were tuned.",
     )
@@ -137,7 +159,10 @@ class OptimizerOptions(BaseModel):
         group="Optimizer",
         ge=0,
         le=2**31 - 1,
-        help="Start of every random draw: weights, order of the images, noise. The same seed gives the same run on the same device.",
+        help=(
+            "Start of every random draw: weights, order of the images, noise. The same seed gives"
+            " the same run on the same device."
+        ),
         source="",
         error="use a whole number from 0.",
     )
@@ -156,7 +181,10 @@ class AveragingOptions(BaseModel):
         unit="decay per step",
         ge=0,
         lt=1,
-        help="Keeps a moving average of the weights that make the images, for steadier ones. 0 keeps none.",
+        help=(
+            "Keeps a moving average of the weights that make the images, for steadier ones. 0 keeps"
+            " none."
+        ),
         source="Yazici et al. 2019: 0.999",
         error="use 0, or about 0.99 to 0.9999.",
     )

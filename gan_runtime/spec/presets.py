@@ -11,7 +11,11 @@ from gan_runtime.catalog.entries import Caution, Preset
 PRESETS: dict[str, Preset] = {
     "quick": Preset(
         title="Quick: digits in about a minute",
-        summary="The paper's DCGAN on the embedded digits: small batches, higher rates, Adam with beta 1 = 0.5, and the images of the generator's moving average show digits in about a minute.",
+        summary=(
+            "The paper's DCGAN on the embedded digits: small batches, higher rates, Adam with beta"
+            " 1 = 0.5, and the images of the generator's moving average show digits in about a"
+            " minute."
+        ),
         values={
             "workload": "dcgan_mnist",
             "dataset": "digits",
@@ -28,7 +32,9 @@ PRESETS: dict[str, Preset] = {
     ),
     "paper": Preset(
         title="Paper: Table 1 on MNIST, 30 epochs, 8 cores",
-        summary="The study's setting: eight cores, bfloat16, Adam(1e-4). Batch 64, 128, 256 or 512.",
+        summary=(
+            "The study's setting: eight cores, bfloat16, Adam(1e-4). Batch 64, 128, 256 or 512."
+        ),
         values={
             "workload": "dcgan_mnist",
             "dataset": "mnist",
@@ -50,9 +56,12 @@ PRESETS: dict[str, Preset] = {
                 "learning_rate_discriminator",
                 "ema_decay",
             ),
-            text="With the rate and momentum of Table 1, batches of 256 and 512 showed strokes and no digits after 30 epochs on "
-            "10,000 images (docs/dcgan.md); on all 60,000 this was not tried. A rate that grows with the batch and Adam's beta 1 = "
-            "0.5 showed digits.",
+            text=(
+                "With the rate and momentum of Table 1, batches of 256 and 512 showed strokes and"
+                " no digits after 30 epochs on 10,000 images (docs/dcgan.md); on all 60,000 this"
+                " was not tried. A rate that grows with the batch and Adam's beta 1 = 0.5 showed"
+                " digits."
+            ),
             repair={
                 "learning_rate_scaling": "linear",
                 "adam_beta_1": 0.5,
@@ -69,13 +78,21 @@ def preset(name: str) -> Preset:
         near = difflib.get_close_matches(name[:QUOTED_CHARACTERS], PRESETS, n=1)
         hint = f"did you mean {near[0]}?" if near else "pick one of them."
         raise SpecError(
-            [FieldError("preset", f"preset is {quoted(name)}, but allowed is {', '.join(PRESETS)}: {hint}")]
+            [
+                FieldError(
+                    "preset",
+                    f"preset is {quoted(name)}, but allowed is {', '.join(PRESETS)}: {hint}",
+                )
+            ]
         )
     return PRESETS[name]
 
 
 def parse_assignments(assignments: list[str]) -> dict[str, str]:
-    """`["epochs=3", "seed=7"]` as values for `RunSpec.parse`. Raises SpecError when an item has no '='."""
+    """`["epochs=3", "seed=7"]` as values for `RunSpec.parse`.
+
+    Raises SpecError when an item has no '='.
+    """
     values: dict[str, str] = {}
     for text in assignments:
         name, equals, value = text.partition("=")
@@ -83,7 +100,9 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
             raise SpecError(
                 [
                     FieldError(
-                        "set", f"--set {quoted(text)} has no '=': write it as key=value, such as epochs=3."
+                        "set",
+                        f"--set {quoted(text)} has no '=': write it as key=value, such as"
+                        " epochs=3.",
                     )
                 ]
             )

@@ -1,7 +1,8 @@
 """RunSpec: every option of a run with its unit, range, default, source and error text.
 
-The Launch form, the command line (`--set key=value`) and spec.json are all made from this one table. A spec checks
-itself when it is built, before any process starts; below that line the code trusts it.
+The Launch form, the command line (`--set key=value`) and spec.json are all made from this one
+table. A spec checks itself when it is built, before any process starts; below that line the code
+trusts it.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from gan_runtime.spec.run_options import RunOptions
 from gan_runtime.spec.watching import MeasuringOptions, WatchingOptions
 
 # ----------------------------------------------------------------------
-# A JSON file of options, such as a run's spec.json, read with care: it may come from anyone and may be no
-# file at all.
+# A JSON file of options, such as a run's spec.json, read with care: it may come from anyone and may
+# be no file at all.
 
 MAX_BYTES = 100_000  # all options together take 1,500
 MAX_KEYS = 200
@@ -46,24 +47,33 @@ ADVICE = "correct it, or start from the spec.json of a run."
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """The options that a JSON file gives, unchecked. Raises SpecError when it is missing, too large or no JSON object."""
+    """The options that a JSON file gives, unchecked.
+
+    Raises SpecError when it is missing, too large or no JSON object.
+    """
     try:
         values = json.loads(_content(path))
     except OSError as error:
-        raise _refused(path, f"cannot be read ({error.strerror}): give the path of a JSON file.") from None
+        raise _refused(
+            path, f"cannot be read ({error.strerror}): give the path of a JSON file."
+        ) from None
     except RecursionError:
         raise _refused(path, f"holds brackets within brackets without end: {ADVICE}") from None
     except ValueError as error:
         raise _refused(path, f"is not JSON ({error}): {ADVICE}") from None
     if not isinstance(values, dict):
-        raise _refused(path, f"holds a {type(values).__name__}: it must hold one JSON object of options.")
+        raise _refused(
+            path, f"holds a {type(values).__name__}: it must hold one JSON object of options."
+        )
     if len(values) > MAX_KEYS:
         raise _refused(path, f"holds {len(values):,} keys, more than there are options: {ADVICE}")
     return values
 
 
 def _content(path: Path) -> bytes:
-    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for its other end, a device may never end
+    if not stat.S_ISREG(
+        path.stat().st_mode
+    ):  # a pipe would wait for its other end, a device may never end
         raise _refused(path, "is not a plain file: give the path of a JSON file.")
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
@@ -87,7 +97,8 @@ class RunSpec(
 ):
     """What one training run is. Immutable; a wrong value never gets past `RunSpec.parse`.
 
-    `of_workload`: the record of the workload's own options, which stands under the workload's name in JSON.
+    `of_workload`: the record of the workload's own options, which stands under the workload's name
+    in JSON.
     """
 
     of_workload: Any = None
@@ -95,7 +106,9 @@ class RunSpec(
     @model_validator(mode="wrap")
     @classmethod
     def _check_all(cls, given: Any, check_options: ModelWrapValidatorHandler[RunSpec]) -> RunSpec:
-        """Everything that is wrong is told at once: the rules are tried on whatever options are right by themselves."""
+        """Everything that is wrong is told at once: the rules are tried on whatever options
+        are right by themselves.
+        """
         if isinstance(given, RunSpec):
             return given
         sorted_out = nesting.sort_out(dict(given), cls.options())
@@ -112,7 +125,9 @@ class RunSpec(
         )
         wrong += shared_wrong
         right = {name: value for name, value in spec.flat().items() if name not in _names(wrong)}
-        if wrong_of_rules := spec_rules.broken(right, (*spec_rules.RULES, *(entry.rules if entry else ()))):
+        if wrong_of_rules := spec_rules.broken(
+            right, (*spec_rules.RULES, *(entry.rules if entry else ()))
+        ):
             known = cls.options(spec.workload)
             wrong += [
                 FieldError(error.field, options.labelled(error.message, known[error.field]))
@@ -138,7 +153,9 @@ class RunSpec(
 
     @classmethod
     def options(cls, workload: str = "") -> dict[str, Option]:
-        """The options that all runs share, and those of a workload (none for an unknown one), as in the form."""
+        """The options that all runs share, and those of a workload (none for an unknown one),
+        as in the form.
+        """
         return _options(workload, tuple(catalog.WORKLOADS))
 
     @classmethod
@@ -148,7 +165,8 @@ class RunSpec(
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> RunSpec:
-        """A spec from plain values, nested or flat (see `nesting`); numbers may be text, as a form gives them.
+        """A spec from plain values, nested or flat (see `nesting`); numbers may be text, as a form
+        gives them.
 
         Raises:
             SpecError: one message per wrong option: what was given, what is allowed, what to do.
@@ -162,7 +180,10 @@ class RunSpec(
 
     @classmethod
     def read(cls, path: Path) -> RunSpec:
-        """The spec in a JSON file. Raises SpecError when the file is missing, no JSON, or holds a wrong value."""
+        """The spec in a JSON file.
+
+        Raises SpecError when the file is missing, no JSON, or holds a wrong value.
+        """
         return cls.parse(read_values(path))
 
     def flat(self) -> dict[str, Any]:
@@ -207,11 +228,15 @@ class RunSpec(
         return self.batch_size_global * self.batches_per_step
 
     def steps_per_epoch(self, images: int) -> int:
-        """Steps in one epoch, which is one pass over `images` images; 0 when a step takes more than the set has."""
+        """Steps in one epoch, which is one pass over `images` images; 0 when a step takes
+        more than the set has.
+        """
         return images // self.images_per_step
 
     def check_set(self, images: int) -> None:
-        """Raises DatasetError when a set of `images` images does not fill one step: there would be none to train."""
+        """Raises DatasetError when a set of `images` images does not fill one step: there
+        would be none to train.
+        """
         if self.steps_per_epoch(images):
             return
         batch = f"{self.named('batch_size_global')} is {self.batch_size_global}"
@@ -219,8 +244,8 @@ class RunSpec(
         if self.batch_size_global > images:
             raise DatasetError(f"{batch}, but {has}: use a smaller batch.")
         raise DatasetError(
-            f"{batch} and a step takes {self.batches_per_step} batches, {self.images_per_step} images in all, "
-            f"but {has}: use a smaller batch, or fewer batches in a step."
+            f"{batch} and a step takes {self.batches_per_step} batches, {self.images_per_step}"
+            f" images in all, but {has}: use a smaller batch, or fewer batches in a step."
         )
 
     def changed_from_default(self) -> dict[str, Any]:

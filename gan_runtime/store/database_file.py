@@ -1,7 +1,9 @@
-"""Opening results.duckdb: a connection with the tables of this version, or in which way the file is not one to be used.
+"""Opening results.duckdb: a connection with the tables of this version, or in which way the file is
+not one to be used.
 
-The file is derived from the journals. One that cannot be used is told by a StoreDamagedError, and its owner makes another
-(supervision/store_recovery.py); one of a newer version of this program is left to that version.
+The file is derived from the journals. One that cannot be used is told by a StoreDamagedError, and
+its owner makes another (supervision/store_recovery.py); one of a newer version of this program is
+left to that version.
 """
 
 from __future__ import annotations
@@ -35,13 +37,16 @@ MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _DOMAINS = Path(__file__).parent.with_name("domains")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "allocator_background_threads": "true",  # what a question needed goes back to the system when nobody asks
+    "allocator_background_threads": (
+        "true"
+    ),  # what a question needed goes back to the system when nobody asks
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "max_vacuum_tasks": 0,  # see `merge_when_closed`
     "threads": max(1, min(4, (os.cpu_count() or 1) // 2)),  # a training beside it wants all cores
 }
-# What DuckDB says of a file that it cannot read, and not of a disk or a system that refuses for now.
+# What DuckDB says of a file that it cannot read, and not of a disk or a system that refuses for
+# now.
 _UNREADABLE = (
     *("not a valid DuckDB", "Corrupt database", "Could not read", "Is a directory", "Extension"),
     *("storage version number", "while replaying", "WAL file", "Input/output error"),
@@ -52,7 +57,9 @@ _INVALID = "database has been invalidated"
 
 
 def is_unreadable(error: BaseException) -> bool:
-    """Whether a statement has met a part of the file that is damaged: another one would meet it again."""
+    """Whether a statement has met a part of the file that is damaged: another one would meet
+    it again.
+    """
     return isinstance(error, duckdb.Error) and any(words in str(error) for words in _OF_A_PAGE)
 
 
@@ -85,7 +92,8 @@ def connected(path: Path | None, tables: RecordTables = TABLES) -> duckdb.DuckDB
 
 
 def read_through(path: Path) -> None:
-    """Opens the file and reads every value of every table: for a file of which it is not known whether it is damaged.
+    """Opens the file and reads every value of every table: for a file of which it is not known
+    whether it is damaged.
 
     Raises as `connected`; StoreDamagedError also where only a table cannot be read.
     """
@@ -101,10 +109,12 @@ def read_through(path: Path) -> None:
 
 
 def merge_when_closed(connection: duckdb.DuckDBPyConnection) -> None:
-    """The checkpoint that closes the file merges what the checkpoints since it was opened have added to each table.
+    """The checkpoint that closes the file merges what the checkpoints since it was opened have
+    added to each table.
 
-    Those leave the rows before them as they are. With merging, which DuckDB does otherwise, each one writes the last pictures anew, up
-    to 2,048 of them and sometimes all, beside a training and with that much memory (decision 69).
+    Those leave the rows before them as they are. With merging, which DuckDB does otherwise, each
+    one writes the last pictures anew, up to 2,048 of them and sometimes all, beside a training and
+    with that much memory (decision 69).
     """
     connection.execute("RESET GLOBAL max_vacuum_tasks")
 
@@ -116,8 +126,9 @@ def spill_folder(path: Path) -> Path:
 
 def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
     try:
-        # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the
-        # current one. A person's SQL may read in it, so nothing else lies there.
+        # What does not fit into memory goes beside the file, or into a folder of its own in the
+        # system's: never into the current one. A person's SQL may read in it, so nothing else lies
+        # there.
         spill = (
             f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}"
             if path is None
@@ -141,7 +152,8 @@ def _refused(path: Path | None, error: duckdb.Error) -> StoreError | HomeError:
         )
     if "ermission" in text or "Read-only" in text:
         return HomeError(
-            f"{path} cannot be written: change its rights, or choose another folder with --home DIR."
+            f"{path} cannot be written: change its rights, or choose another folder with --home"
+            " DIR."
         )
     return _for_now(path, error) or _damaged(path, error)
 
@@ -161,7 +173,9 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path | None, tables: Re
     if layout:
         _check_version(connection, path)
     elif _others(connection):
-        raise _unusable(path, "is a database of another program (it has other tables)", StoreKind.FOREIGN)
+        raise _unusable(
+            path, "is a database of another program (it has other tables)", StoreKind.FOREIGN
+        )
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     if layout and _is_as_left(connection, layout, tables):
         return
@@ -171,7 +185,8 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path | None, tables: Re
     if not layout:
         connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
     connection.execute(
-        f"COMMENT ON TABLE ingest.version IS '{_fingerprint(connection, _layout(connection), tables)}'"
+        "COMMENT ON TABLE ingest.version IS"
+        f" '{_fingerprint(connection, _layout(connection), tables)}'"
     )
     connection.execute("CHECKPOINT")
 
@@ -179,9 +194,12 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path | None, tables: Re
 def _is_as_left(
     connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]], tables: RecordTables
 ) -> bool:
-    """Whether the file has the tables and views that this version gave it: else they are compared and made anew, which takes 0.2 s."""
+    """Whether the file has the tables and views that this version gave it: else they are
+    compared and made anew, which takes 0.2 s.
+    """
     left = connection.execute(
-        "SELECT comment FROM duckdb_tables() WHERE schema_name = 'ingest' AND table_name = 'version'"
+        "SELECT comment FROM duckdb_tables() WHERE schema_name = 'ingest' AND table_name ="
+        " 'version'"
     ).fetchall()
     return left == [(_fingerprint(connection, layout, tables),)]
 
@@ -189,7 +207,9 @@ def _is_as_left(
 def _fingerprint(
     connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]], tables: RecordTables
 ) -> str:
-    """Of the tables and views that are there, and of the statements that make those of this version."""
+    """Of the tables and views that are there, and of the statements that make those of this
+    version.
+    """
     made = [sorted(layout.items()), sorted(_views(connection).items()), *statements(tables)]
     return hashlib.sha256(json.dumps(made).encode()).hexdigest()
 
@@ -204,17 +224,21 @@ def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> 
         raise _changed(path, "it does not say of which version it is")
     if version > SCHEMA_VERSION:
         raise StoreNewerError(
-            f"{path} was written by a newer version of this program (schema version {version}, this one writes "
-            f"{SCHEMA_VERSION}): use that version, or run `{command_line()} rebuild`, which keeps the file aside and makes "
-            "one of this version from the journals."
+            f"{path} was written by a newer version of this program (schema version {version}, this"
+            f" one writes {SCHEMA_VERSION}): use that version, or run `{command_line()} rebuild`,"
+            " which keeps the file aside and makes one of this version from the journals."
         )
     if version < SCHEMA_VERSION:
         raise _unusable(
-            path, f"has schema version {version}, this program writes {SCHEMA_VERSION}", StoreKind.OLDER
+            path,
+            f"has schema version {version}, this program writes {SCHEMA_VERSION}",
+            StoreKind.OLDER,
         )
 
 
-def _check_layout(found: dict[str, list[str]], wanted: dict[str, list[str]], path: Path | None) -> None:
+def _check_layout(
+    found: dict[str, list[str]], wanted: dict[str, list[str]], path: Path | None
+) -> None:
     for table, columns in wanted.items():
         if found.get(table) != columns:
             raise _changed(path, f"the table ingest.{table} is missing or has other columns")
@@ -223,9 +247,10 @@ def _check_layout(found: dict[str, list[str]], wanted: dict[str, list[str]], pat
 def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     """Names and types of the columns of each table in the schema `ingest`; empty for a new file."""
     rows = connection.execute(
-        "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM duckdb_columns() "
-        "WHERE database_name = current_database() AND schema_name = 'ingest' AND table_name IN "
-        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()) GROUP BY table_name"
+        "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM"
+        " duckdb_columns() WHERE database_name = current_database() AND schema_name = 'ingest' AND"
+        " table_name IN (SELECT table_name FROM duckdb_tables() WHERE database_name ="
+        " current_database()) GROUP BY table_name"
     ).fetchall()
     return dict(rows)
 
@@ -236,7 +261,11 @@ def tables_and_views(connection: duckdb.DuckDBPyConnection) -> tuple[list[str], 
 
 
 def _views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    return dict(connection.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal").fetchall())
+    return dict(
+        connection.execute(
+            "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
+        ).fetchall()
+    )
 
 
 def _others(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -244,8 +273,12 @@ def _others(connection: duckdb.DuckDBPyConnection) -> bool:
     return connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]
 
 
-def _wanted_layout(connection: duckdb.DuckDBPyConnection, tables: RecordTables) -> dict[str, list[str]]:
-    """Of a new file, made beside this one within the same DuckDB, which takes less time than another one."""
+def _wanted_layout(
+    connection: duckdb.DuckDBPyConnection, tables: RecordTables
+) -> dict[str, list[str]]:
+    """Of a new file, made beside this one within the same DuckDB, which takes less time than
+    another one.
+    """
     connection.execute(f"ATTACH '{MEMORY}' AS {_ASIDE}")
     try:
         with connection.cursor() as cursor:
@@ -265,14 +298,21 @@ def make(connection: duckdb.DuckDBPyConnection, tables: RecordTables = TABLES) -
 def statements(tables: RecordTables = TABLES) -> list[str]:
     """They make the tables and views of this version."""
     files = (path.read_text(encoding="utf-8") for path in (_SCHEMA, *_domain_views()))
-    return ["CREATE SCHEMA IF NOT EXISTS ingest", record_tables.metrics_view(), *tables.statements(), *files]
+    return [
+        "CREATE SCHEMA IF NOT EXISTS ingest",
+        record_tables.metrics_view(),
+        *tables.statements(),
+        *files,
+    ]
 
 
 def domain_views() -> list[str]:
     """Names of the public views that domains build on the tables of evaluations."""
     texts = (path.read_text(encoding="utf-8") for path in _domain_views())
     return [
-        name for text in texts for name in re.findall(r"^CREATE OR REPLACE VIEW (\w+) AS", text, re.MULTILINE)
+        name
+        for text in texts
+        for name in re.findall(r"^CREATE OR REPLACE VIEW (\w+) AS", text, re.MULTILINE)
     ]
 
 
@@ -290,5 +330,8 @@ def _damaged(path: Path | None, error: Exception) -> StoreDamagedError:
 
 
 def _unusable(path: Path | None, found: str, kind: StoreKind) -> StoreDamagedError:
-    message = f"{path} {found}: run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
+    message = (
+        f"{path} {found}: run `{command_line()} rebuild`, which keeps it aside and makes a new one"
+        " from the journals."
+    )
     return StoreDamagedError(message, found, kind)

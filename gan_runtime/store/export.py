@@ -1,7 +1,9 @@
 """Some runs as plain files, for use without this project.
 
-FOLDER/runs.parquet, scalars, epochs, …   the public views (docs/schema.md) but samples, or the same as .csv
-FOLDER/samples/RUN/samples-00001.png      the pictures, called as in the run's folder: KIND-EPOCH.png
+FOLDER/runs.parquet, scalars, epochs, …   the public views (docs/schema.md) but samples, or the same
+as .csv
+FOLDER/samples/RUN/samples-00001.png      the pictures, called as in the run's folder:
+KIND-EPOCH.png
 FOLDER/specs/RUN/spec.json                the options; `train --spec` takes this file
 """
 
@@ -36,7 +38,8 @@ def export(
 
     Raises:
         UnknownRunError: one of the runs is not stored, or cannot be read; nothing is written.
-        TargetError: a file is there already and `overwrite` is not given, or it is no plain file; nothing is written.
+        TargetError: a file is there already and `overwrite` is not given, or it is no plain file;
+            nothing is written.
         ExportError: the folder cannot be made or written.
     """
     for run_id in run_ids:
@@ -71,13 +74,16 @@ def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Write
     rows = store.rows(
         """
         SELECT run_id, kind, epoch FROM samples
-        WHERE list_contains(?, run_id) AND png IS NOT NULL AND regexp_full_match(kind, '[a-z][a-z0-9_]*')
+        WHERE list_contains(?, run_id) AND png IS NOT NULL AND regexp_full_match(kind,
+            '[a-z][a-z0-9_]*')
         ORDER BY run_id, epoch, kind
         """,
         [run_ids],
     )
     return {
-        folder / "samples" / run_id / _file(kind, epoch): partial(_write_png, store, run_id, kind, epoch)
+        folder / "samples" / run_id / _file(kind, epoch): partial(
+            _write_png, store, run_id, kind, epoch
+        )
         for run_id, kind, epoch in rows
     }
 
@@ -96,7 +102,9 @@ def _write_png(store: Store, run_id: str, kind: str, epoch: int, path: Path) -> 
 
 def _specs(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:
     rows = store.rows("SELECT run_id, spec FROM runs WHERE list_contains(?, run_id)", [run_ids])
-    return {folder / "specs" / run_id / "spec.json": partial(_write_spec, spec) for run_id, spec in rows}
+    return {
+        folder / "specs" / run_id / "spec.json": partial(_write_spec, spec) for run_id, spec in rows
+    }
 
 
 def _write_spec(spec: str, path: Path) -> None:

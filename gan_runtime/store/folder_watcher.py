@@ -1,11 +1,13 @@
-"""Which folders of runs and jobs an owner looks at now, and the rows of jobs. Runs that wait or train are looked at each time, ended
-ones when something tells of a change.
+"""Which folders of runs and jobs an owner looks at now, and the rows of jobs.
 
-An ended run has nothing new but for a person's wish (resume, rename, delete) or a change made by hand. The former announce
-themselves by the times of two folders (RunDir.announce); for the latter every ended run is looked at once in a while.
+Runs that wait or train are looked at each time, ended ones when something tells of a change.
 
-A job's folder is small and says everything (jobs/folder.py), so its row is read as a whole: while it waits or works at
-each look, and no more once its end is written. A row goes with its folder.
+An ended run has nothing new but for a person's wish (resume, rename, delete) or a change made by
+hand. The former announce themselves by the times of two folders (RunDir.announce); for the latter
+every ended run is looked at once in a while.
+
+A job's folder is small and says everything (jobs/folder.py), so its row is read as a whole: while
+it waits or works at each look, and no more once its end is written. A row goes with its folder.
 """
 
 from __future__ import annotations
@@ -26,8 +28,11 @@ from gan_runtime.store import ingest_batch
 from gan_runtime.store.store import Store, is_trouble_of_the_store
 
 ROUND_SECONDS = 60.0  # in which every ended run is looked at once
-RESTLESS_SECONDS = 60.0  # after its last news: what a launcher adds, or a trainer that was taken for lost
-# Times of folders come in steps, of 2 s in the coarsest file systems: two changes within one step look like one.
+RESTLESS_SECONDS = (
+    60.0  # after its last news: what a launcher adds, or a trainer that was taken for lost
+)
+# Times of folders come in steps, of 2 s in the coarsest file systems: two changes within one step
+# look like one.
 SETTLING_SECONDS = 2.5
 ALWAYS = float("inf")
 
@@ -44,7 +49,9 @@ class Watch:
         self.listings = 0  # how often all folders were listed
         self._folders: dict[str, int] = {}  # name → time of its last change
         self._restless: dict[str, float] = {}  # run id → until when it is looked at each time
-        self._round: list[str] = []  # those of this round, its beginning, and how many of them were looked at
+        self._round: list[
+            str
+        ] = []  # those of this round, its beginning, and how many of them were looked at
         self._round_begin, self._round_done = -ALWAYS, 0
 
     def note(self, run_id: str, is_live: bool) -> None:
@@ -72,7 +79,9 @@ class Watch:
         if now - self._round_begin >= ROUND_SECONDS:
             left = set(self._round[self._round_done :])
             touched |= {
-                name for name in self.everything() if name in left or before.get(name) != self._folders[name]
+                name
+                for name in self.everything()
+                if name in left or before.get(name) != self._folders[name]
             }
         self._restless = {name: until for name, until in self._restless.items() if until > now}
         return touched | (self._restless.keys() & self._folders.keys()) | self._turn(now)
@@ -128,18 +137,24 @@ class JobIntake:
 
     def __init__(self, home: Home, store: Store, clock: Clock) -> None:
         self._home, self._store, self._patience = home, store, Patience(clock)
-        self._rows: dict[str, Row] = {row[0]: row for row in store.rows("SELECT * FROM ingest.jobs")}
+        self._rows: dict[str, Row] = {
+            row[0]: row for row in store.rows("SELECT * FROM ingest.jobs")
+        }
         self._open: list[JobDir] = []  # whose end is not known for good
 
     def catch_up(self) -> int:
-        """Takes in how the jobs are now, and lets go of those whose folder is gone; returns how many rows changed."""
+        """Takes in how the jobs are now, and lets go of those whose folder is gone; returns
+        how many rows changed.
+        """
         gone: set[str] = set()
         if self._may_be_new():
             jobs = job_queue.job_dirs(self._home)
             gone = self._rows.keys() - {job.job_id for job in jobs}
             self._open = [job for job in jobs if self._is_open(job)]
         looks = [look for job in self._open if (look := job.look()) is not None]
-        news = [found for look in looks if (found := job_row(look)) != self._rows.get(look.job.job_id)]
+        news = [
+            found for look in looks if (found := job_row(look)) != self._rows.get(look.job.job_id)
+        ]
         self._write(news, gone)
         self._open = [job for job in self._open if job.path.is_dir() and self._is_open(job)]
         return len(news) + len(gone)
@@ -150,7 +165,9 @@ class JobIntake:
         return self._patience.seconds("jobs", "", changed_ns) < SETTLING_SECONDS
 
     def _is_open(self, job: JobDir) -> bool:
-        """Until the row tells the end that is written: a look at a dead job tells of one before its owner has written it."""
+        """Until the row tells the end that is written: a look at a dead job tells of one
+        before its owner has written it.
+        """
         known, end = self._rows.get(job.job_id), job.end()
         return known is None or end is None or known[_ENDED_AT] != end.at
 
@@ -173,7 +190,9 @@ class JobIntake:
             writer.append("jobs", news)
 
     def _without_the_bad_one(self, news: list[Row], gone: set[str]) -> None:
-        """Each job in a transaction of its own; the one that the table does not take is left out until it changes."""
+        """Each job in a transaction of its own; the one that the table does not take is left
+        out until it changes.
+        """
         self._replace([], gone)
         for row in news:
             try:
@@ -185,7 +204,10 @@ class JobIntake:
 
 
 def job_row(look: JobLook) -> Row:
-    """Of jobs. The run is the one that a job is about; the message that of its end, empty before."""
+    """Of jobs.
+
+    The run is the one that a job is about; the message that of its end, empty before.
+    """
     asked, end = look.asked, look.end
     about = asked.options.get("run_id")
     ended = (end.at, end.reason) if end is not None else (None, "")

@@ -1,7 +1,8 @@
 """From journals to tables: reads what is new in each journal and commits rows and offset together.
 
-Killed at any moment, it goes on without losing or doubling a row. A rebuild is the same with all offsets at zero. A run that
-cannot be read is set aside by name, with the reason, and all others go on.
+Killed at any moment, it goes on without losing or doubling a row. A rebuild is the same with all
+offsets at zero. A run that cannot be read is set aside by name, with the reason, and all others go
+on.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from gan_runtime.store.folder_watcher import Clock, JobIntake, Watch
 from gan_runtime.store.ingest_batch import OTHER_TABLES, Intake, NewestSteps, write_rows
 from gan_runtime.store.store import Store, is_trouble_of_the_store, may_be_of_one_run
 
-BATCH_ROWS = (
-    200_000  # of small runs that are committed together: a transaction takes longer than reading one of them
-)
+# of small runs that are committed together: a transaction takes longer than reading one of them
+BATCH_ROWS = 200_000
 BATCH_RUNS = 500
 log = logging.getLogger("gan_runtime")
 
@@ -40,16 +40,24 @@ class Ingestor:
         self.recall()
 
     def recall(self) -> None:
-        """Begins with what the tables say: at first, and again when the database was opened anew."""
+        """Begins with what the tables say: at first, and again when the database was opened
+        anew.
+        """
         self._watch, self._jobs = (
             Watch(self._home, self._clock),
             JobIntake(self._home, self._store, self._clock),
         )
-        self._offsets: dict[str, dict[str, int]] = {}  # run id → journal → first byte not yet in the tables
+        self._offsets: dict[
+            str, dict[str, int]
+        ] = {}  # run id → journal → first byte not yet in the tables
         rows = self._store.rows
-        for run_id, name, next_byte in rows("SELECT run_id, journal, next_byte FROM ingest.offsets"):
+        for run_id, name, next_byte in rows(
+            "SELECT run_id, journal, next_byte FROM ingest.offsets"
+        ):
             self._offsets.setdefault(run_id, {})[name] = next_byte
-        self._created: dict[str, datetime] = dict(rows("SELECT run_id, created_at FROM ingest.created"))  # type: ignore[arg-type]
+        self._created: dict[str, datetime] = dict(
+            rows("SELECT run_id, created_at FROM ingest.created")
+        )  # type: ignore[arg-type]
         self._newest: dict[str, tuple[journal.Standing, journal.Status]] = {}
         for run_id, status, *standing in rows(
             "SELECT run_id, status, attempt, stage, source, place FROM ingest.newest"
@@ -66,15 +74,17 @@ class Ingestor:
                 self._watch.note(run_id, is_live=True)
 
     def catch_up(self) -> int:
-        """Takes in everything that the journals and jobs say by now, and removes the rows of runs whose folder is gone.
+        """Takes in everything that the journals and jobs say by now, and removes the rows of runs
+        whose folder is gone.
 
         Returns the number of records, jobs and removed runs; 0 means that there is no news.
         """
         return self._look(self._watch.everything()) + self.catch_up_jobs()
 
     def catch_up_news(self) -> int:
-        """As `catch_up`, for an owner that asks several times a second: ended runs are looked at when they announce a change,
-        and otherwise about once a minute."""
+        """As `catch_up`, for an owner that asks several times a second: ended runs are looked at
+        when they announce a change, and otherwise about once a minute.
+        """
         return self._look(self._watch.due()) + self.catch_up_jobs()
 
     def catch_up_jobs(self) -> int:
@@ -82,7 +92,10 @@ class Ingestor:
         return self._jobs.catch_up()
 
     def catch_up_run(self, run: RunDir) -> int:
-        """As `catch_up`, for one run that has a folder. What vanishes meanwhile is left to the next look."""
+        """As `catch_up`, for one run that has a folder.
+
+        What vanishes meanwhile is left to the next look.
+        """
         return self._look_at(run) + self._commit()
 
     def forget(self, run_id: str) -> None:
@@ -119,7 +132,9 @@ class Ingestor:
         )
 
     def _look_at(self, run: RunDir) -> int:
-        """Reads what is new of one run, or sets it aside; returns how much was changed in the tables already."""
+        """Reads what is new of one run, or sets it aside; returns how much was changed in the
+        tables already.
+        """
         try:
             if not is_run_name(run.run_id):
                 return self._set_aside(run.run_id, "its folder has a name that no run can have", {})
@@ -154,7 +169,11 @@ class Ingestor:
 
     def _read_journals(self, run: RunDir, stamps: dict[str, Stamp]) -> int:
         offsets = self._offsets.get(run.run_id, {})
-        longer = [path for path in run.in_order(stamps) if stamps[path.name][1] > offsets.get(path.name, 0)]
+        longer = [
+            path
+            for path in run.in_order(stamps)
+            if stamps[path.name][1] > offsets.get(path.name, 0)
+        ]
         if not longer:  # as each ended run is when an owner begins
             self._stamps[run.run_id] = stamps
             return 0
@@ -167,7 +186,9 @@ class Ingestor:
                     self._waiting.append(intake)
                     news += self._commit()
                     if not self._offsets.get(run.run_id):
-                        return news  # set aside: what follows would be stored without what was before
+                        return (
+                            news  # set aside: what follows would be stored without what was before
+                        )
                     intake = self._intake(run)
         intake.stamps = stamps
         self._waiting.append(intake)
@@ -183,7 +204,9 @@ class Ingestor:
         return Intake(run, self._store.tables, steps, is_new, created_at)
 
     def _is_replaced(self, run: RunDir, stamps: dict[str, Stamp]) -> bool:
-        """Whether the rows come from other journals than those: the folder was made anew, or put back from a copy."""
+        """Whether the rows come from other journals than those: the folder was made anew, or
+        put back from a copy.
+        """
         offsets, supervisor = self._offsets.get(run.run_id, {}), run.supervisor_journal.name
         if any(name not in stamps or stamps[name][1] < offset for name, offset in offsets.items()):
             return True
@@ -195,7 +218,10 @@ class Ingestor:
         return not isinstance(first, journal.Created) or first.at != self._created.get(run.run_id)
 
     def _commit(self) -> int:
-        """Writes what was read; returns the number of records. A run that the tables do not take is set aside."""
+        """Writes what was read; returns the number of records.
+
+        A run that the tables do not take is set aside.
+        """
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return 0
@@ -210,7 +236,9 @@ class Ingestor:
         return sum(self._done(intake) for intake in waiting)
 
     def _without_the_bad_one(self, waiting: list[Intake]) -> int:
-        """Each run in a transaction of its own, so that only the one is set aside that the tables do not take."""
+        """Each run in a transaction of its own, so that only the one is set aside that the
+        tables do not take.
+        """
         news = 0
         for intake in waiting:
             try:
@@ -233,7 +261,8 @@ class Ingestor:
     def _write(self, intakes: list[Intake]) -> None:
         if intakes:
             with self._store.transaction() as writer:
-                # An attempt that starts again voids earlier rows, so these go before the new ones come.
+                # An attempt that starts again voids earlier rows, so these go before the new ones
+                # come.
                 for intake in intakes:
                     intake.write(writer)
                 write_rows(writer, intakes)
@@ -305,8 +334,12 @@ class Ingestor:
 
 
 def store_of(home: Home, runs: list[RunDir] | None = None) -> Store:
-    """A store in memory, for a process that does not own results.duckdb, with everything that the journals hold by now, or only those of `runs`. Touches no file of the home."""
-    with disk.told_when_full(Path(tempfile.gettempdir())):  # where DuckDB puts what does not fit into memory
+    """A store in memory, for a process that does not own results.duckdb, with everything that
+    the journals hold by now, or only those of `runs`. Touches no file of the home.
+    """
+    with disk.told_when_full(
+        Path(tempfile.gettempdir())
+    ):  # where DuckDB puts what does not fit into memory
         store = Store()
         ingestor = Ingestor(home, store)
         if runs is None:

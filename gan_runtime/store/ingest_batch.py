@@ -1,4 +1,5 @@
-"""What was read of one run's journals and waits to be committed: rows, offsets, and which stored rows became void.
+"""What was read of one run's journals and waits to be committed: rows, offsets, and which stored
+rows became void.
 
 And in words: why nothing of a run can be stored.
 """
@@ -34,15 +35,21 @@ def unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:
         case journal.Created():
             return ""
         case journal.Skipped(reason=reason):
-            return f"the first line of {supervisor.name} must say what was submitted, but cannot be read" + (
-                f" ({reason.rstrip('.')})" if reason else ""
+            return (
+                f"the first line of {supervisor.name} must say what was submitted, but cannot be"
+                " read" + (f" ({reason.rstrip('.')})" if reason else "")
             )
         case _:
-            return f"the first line of {supervisor.name} must say what was submitted, but says something else"
+            return (
+                f"the first line of {supervisor.name} must say what was submitted, but says"
+                " something else"
+            )
 
 
 def printable(name: str) -> str:
-    """A folder's name as text for lists and terminals: bytes that are no UTF-8, and control characters, as \\xff."""
+    """A folder's name as text for lists and terminals: bytes that are no UTF-8, and control
+    characters, as \\xff.
+    """
     text = os.fsencode(name).decode("utf-8", errors="backslashreplace")
     return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)
 
@@ -55,7 +62,10 @@ def reason_of(error: Exception) -> str:
         return f"it cannot be read ({error.strerror or type(error).__name__})"
     first = (str(error).splitlines() or [""])[0][:200]
     if may_be_of_one_run(error):
-        return f"it cannot be stored ({type(error).__name__}: {first}): it is tried again each minute, so end what needs memory, or delete it"
+        return (
+            f"it cannot be stored ({type(error).__name__}: {first}): it is tried again each minute,"
+            " so end what needs memory, or delete it"
+        )
     return f"it cannot be stored ({type(error).__name__}: {first})"
 
 
@@ -69,7 +79,9 @@ _METRIC = 4  # column of scalars
 
 
 class NewestSteps:
-    """The newest step of each series of a run, so that a line which stands in its journal twice is taken in once."""
+    """The newest step of each series of a run, so that a line which stands in its journal
+    twice is taken in once.
+    """
 
     def __init__(self, newest: dict[tuple[str, str], int]) -> None:
         self._newest = newest
@@ -79,8 +91,8 @@ class NewestSteps:
         """As the tables have them."""
         shorter = {"scalars": "last_scalars"}
         selects = (
-            f"SELECT '{table.name}', {series.name or chr(39) * 2}, max(step) FROM ingest.{shorter.get(table.name, table.name)} "
-            "WHERE run_id = $run GROUP BY ALL"
+            f"SELECT '{table.name}', {series.name or chr(39) * 2}, max(step) FROM"
+            f" ingest.{shorter.get(table.name, table.name)} WHERE run_id = $run GROUP BY ALL"
             for table in store.tables.in_steps
             if (series := table.series) and not series.is_of_worker
         )
@@ -88,7 +100,10 @@ class NewestSteps:
         return cls({(table, name): step for table, name, step in found if step is not None})
 
     def advance(self, table: str, name: str, step: int) -> int | None:
-        """Notes a step; returns the one before, -1 before the first. None: the series has come as far already."""
+        """Notes a step; returns the one before, -1 before the first.
+
+        None: the series has come as far already.
+        """
         series = (table, name)
         before = self._newest.get(series, -1)
         if step <= before:
@@ -102,7 +117,10 @@ class NewestSteps:
 
 
 class Intake:
-    """Of one run. `is_new`: the tables hold nothing of it yet; `created_at`: of its submission, if that is stored."""
+    """Of one run.
+
+    `is_new`: the tables hold nothing of it yet; `created_at`: of its submission, if that is stored.
+    """
 
     def __init__(
         self,
@@ -113,13 +131,20 @@ class Intake:
         created_at: datetime | None,
     ) -> None:
         self._tables = tables
-        self.run, self.newest_steps, self.is_new, self.created_at = run, newest_steps, is_new, created_at
+        self.run, self.newest_steps, self.is_new, self.created_at = (
+            run,
+            newest_steps,
+            is_new,
+            created_at,
+        )
         self.rows: dict[str, list[Row]] = {}
         self.offsets: dict[str, int] = {}
         self.count = 0  # records
         self.stamps: dict[str, Stamp] | None = None  # once all journals were read to their ends
         self.newest: tuple[journal.Standing, journal.Status] | None = None
-        self._kept_steps: dict[int, int] = {}  # rank → the step beyond which its stored rows are void
+        self._kept_steps: dict[
+            int, int
+        ] = {}  # rank → the step beyond which its stored rows are void
         self._told = 0
 
     @property
@@ -145,7 +170,9 @@ class Intake:
         self.count += len(chunk.records)
 
     def write(self, writer: Writer) -> None:
-        """Removes what became void, and notes the offsets; the rows themselves are added by `write_rows`."""
+        """Removes what became void, and notes the offsets; the rows themselves are added by
+        `write_rows`.
+        """
         run_id = self.run.run_id
         for rank, step in self._kept_steps.items():
             for table in self._void_by(rank):
@@ -162,7 +189,9 @@ class Intake:
             )
 
     def _write_last_scalars(self, writer: Writer) -> None:
-        """Removes those that have newer ones now, which are added with the rows; after a void the earlier ones are the last again."""
+        """Removes those that have newer ones now, which are added with the rows; after a void
+        the earlier ones are the last again.
+        """
         run_id = self.run.run_id
         if 0 in self._kept_steps:
             writer.execute("DELETE FROM ingest.last_scalars WHERE run_id = ?", [run_id])
@@ -188,7 +217,9 @@ class Intake:
                 self._void(journal.rank(name) or 0, record.resume_step)
             case journal.StatusChange():
                 standing = journal.standing(record, name, place)
-                self.newest = max(self.newest or (standing, record.status), (standing, record.status))
+                self.newest = max(
+                    self.newest or (standing, record.status), (standing, record.status)
+                )
             case _ if isinstance(record, Earlier):
                 record = answer_of(record)
         origin = Origin(self.run.run_id, name, place, self._png)
@@ -208,7 +239,9 @@ class Intake:
         return f"step {last} is stored already" if repeats and not added else ""
 
     def _authors(self, name: str) -> tuple[Author, ...]:
-        """Whose records the journal of this name may hold, but for the submission in its first line."""
+        """Whose records the journal of this name may hold, but for the submission in its
+        first line.
+        """
         worker = journal.rank(name)
         held = {
             Author.ANYONE: True,
@@ -226,8 +259,11 @@ class Intake:
             return None
 
     def _void(self, rank: int, resume_step: int) -> None:
-        """What the worker has measured beyond the step is measured again. Journals are read one after the other, so
-        one worker's new attempt must not touch rows of another, which may be older or newer than it."""
+        """What the worker has measured beyond the step is measured again.
+
+        Journals are read one after the other, so one worker's new attempt must not touch rows of
+        another, which may be older or newer than it.
+        """
         if not self.is_new:
             self._kept_steps[rank] = min(resume_step, self._kept_steps.get(rank, resume_step))
         if rank == 0:
@@ -241,14 +277,19 @@ class Intake:
             ]
 
     def _void_by(self, rank: int) -> list[RecordTable]:
-        """The tables of rows that a new attempt of a worker makes void: those of a run follow its first one."""
+        """The tables of rows that a new attempt of a worker makes void: those of a run follow
+        its first one.
+        """
         return [table for table in self._tables.in_steps if rank == 0 or table.rank_place]
 
     def _add(self, table: str, rows: list[Row]) -> None:
         self.rows.setdefault(table, []).extend(rows)
 
     def _tell(self, at: datetime | None, message: str) -> None:
-        """As an event of the run. A file of something else has too many bad lines to tell of each."""
+        """As an event of the run.
+
+        A file of something else has too many bad lines to tell of each.
+        """
         self._told += 1
         if self._told <= MAX_TOLD:
             self._add("events", [(self.run.run_id, 1, at, "warning", "journal", message)])
@@ -256,11 +297,14 @@ class Intake:
 
 def write_rows(writer: Writer, intakes: list[Intake]) -> None:
     """Adds the rows of several runs, one table after the other."""
-    tables = dict.fromkeys(table for intake in intakes for table, found in intake.rows.items() if found)
+    tables = dict.fromkeys(
+        table for intake in intakes for table, found in intake.rows.items() if found
+    )
     for table in tables:
         writer.append(table, [row for intake in intakes for row in intake.rows.get(table, ())])
     writer.append(
-        "offsets", [(intake.run.run_id, *item) for intake in intakes for item in intake.offsets.items()]
+        "offsets",
+        [(intake.run.run_id, *item) for intake in intakes for item in intake.offsets.items()],
     )
 
 

@@ -1,7 +1,9 @@
-"""Answers that several readers want at the same time: each is made once, and forgotten as soon as a table that it was read from changes.
+"""Answers that several readers want at the same time: each is made once, and forgotten as soon as a
+table that it was read from changes.
 
-Thirty browsers that look at one run ask the same questions within one second, and most of what they ask changes once an epoch.
-Nothing is older here than what they would be told, but where whoever asks says that it may be.
+Thirty browsers that look at one run ask the same questions within one second, and most of what they
+ask changes once an epoch. Nothing is older here than what they would be told, but where whoever
+asks says that it may be.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ Made = TypeVar("Made")
 
 
 class _Slot:
-    """The place of one answer. `lock`: whoever comes while it is made waits for it instead of making it again."""
+    """The place of one answer.
+
+    `lock`: whoever comes while it is made waits for it instead of making it again.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -29,10 +34,17 @@ class _Slot:
 
 
 class Memo:
-    """Of one store. `views`: name → definition; they are read as what they are made of. Every method may be called from any thread."""
+    """Of one store.
+
+    `views`: name → definition; they are read as what they are made of. Every method may be called
+    from any thread.
+    """
 
     def __init__(
-        self, tables: Iterable[str], views: Mapping[str, str], clock: Callable[[], float] = time.monotonic
+        self,
+        tables: Iterable[str],
+        views: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._lock = threading.Lock()
@@ -40,7 +52,9 @@ class Memo:
         self._versions = dict.fromkeys(tables, 0)
         self._reads = {name: frozenset([name]) for name in self._versions}
         self._follow(views)
-        self._asking = threading.local()  # of this thread: the tables read by each answer that is being made
+        self._asking = (
+            threading.local()
+        )  # of this thread: the tables read by each answer that is being made
 
     def changed(self, tables: Iterable[str] | None = None) -> None:
         """These tables hold something else, or any of them."""
@@ -56,10 +70,13 @@ class Memo:
         is_kept: Callable[[Any], bool] = lambda _: True,
         age_s: float = 0.0,
     ) -> Made:
-        """What `make` gives, made by the first who asks. The answer is shared: whoever gets it leaves it as it is.
+        """What `make` gives, made by the first who asks.
 
-        It depends on the tables that `sql` names, and on those of all answers asked for while it is made. `is_kept`: False for an
-        answer that is too large to stay in memory. `age_s`: how old the answer may be though a table has changed.
+        The answer is shared: whoever gets it leaves it as it is.
+
+        It depends on the tables that `sql` names, and on those of all answers asked for while it is
+        made. `is_kept`: False for an answer that is too large to stay in memory. `age_s`: how old
+        the answer may be though a table has changed.
         """
         slot = self._slot(key)
         with slot.lock:
@@ -71,7 +88,9 @@ class Memo:
             kept: Made = slot.answer
             return kept
 
-    def _made(self, slot: _Slot, make: Callable[[], Made], sql: str, is_kept: Callable[[Any], bool]) -> Made:
+    def _made(
+        self, slot: _Slot, make: Callable[[], Made], sql: str, is_kept: Callable[[Any], bool]
+    ) -> Made:
         asking: list[set[str]] = self._asking.__dict__.setdefault("stack", [])
         asked_s = self._clock()
         before = dict(self._versions)  # what changes meanwhile may be in the answer, or not
@@ -97,7 +116,9 @@ class Memo:
 
     def _tables(self, sql: str) -> frozenset[str]:
         """All that the names in it can mean: too many rather than too few."""
-        return frozenset().union(*(self._reads.get(name, frozenset()) for name in _NAME.findall(sql)))
+        return frozenset().union(
+            *(self._reads.get(name, frozenset()) for name in _NAME.findall(sql))
+        )
 
     def _follow(self, views: Mapping[str, str]) -> None:
         before: dict[str, frozenset[str]] = {}

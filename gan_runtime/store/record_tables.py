@@ -1,7 +1,9 @@
-"""Tables and rows of records, as their classes declare them (records/record.py), and the public view `metrics`.
+"""Tables and rows of records, as their classes declare them (records/record.py), and the public
+view `metrics`.
 
-The view holds what the catalog of this program declares of each workload's numbers (docs/schema.md). It is no table: a file that
-an older or a newer version has written shows what this version knows, and needs no rebuild.
+The view holds what the catalog of this program declares of each workload's numbers
+(docs/schema.md). It is no table: a file that an older or a newer version has written shows what
+this version knows, and needs no rebuild.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from gan_runtime.records.record import Column, Origin, Part, Record, Row, RowTab
 
 
 class Given(NamedTuple):
-    """What a row is made of. `item`: of the list that the table has a row for each item of, with its number; else None and 0."""
+    """What a row is made of.
+
+    `item`: of the list that the table has a row for each item of, with its number; else None and 0.
+    """
 
     record: Record
     item: Any
@@ -85,12 +90,17 @@ class RecordTable:
         made = [f"CREATE TABLE IF NOT EXISTS ingest.{self.name} ({columns})"]
         if self.declared.is_public:
             names = ", ".join(f'"{name}"' for name in self.columns)
-            made.append(f"CREATE OR REPLACE VIEW {self.name} AS SELECT {names} FROM ingest.{self.name}")
+            made.append(
+                f"CREATE OR REPLACE VIEW {self.name} AS SELECT {names} FROM ingest.{self.name}"
+            )
         return made
 
 
 class RecordTables:
-    """The tables of some kinds of records. Of several kinds with one table the first declares its columns."""
+    """The tables of some kinds of records.
+
+    Of several kinds with one table the first declares its columns.
+    """
 
     def __init__(self, kinds: Iterable[type[Record]]) -> None:
         self.kinds = tuple(kinds)
@@ -204,7 +214,9 @@ def _spelled(value: Any) -> Any:
         return str(value)
     if isinstance(value, list | tuple):
         return [_spelled(item) for item in value]
-    return {name: _spelled(item) for name, item in value.items()} if isinstance(value, dict) else value
+    return (
+        {name: _spelled(item) for name, item in value.items()} if isinstance(value, dict) else value
+    )
 
 
 TABLES = RecordTables(RECORDS)
@@ -214,7 +226,10 @@ METRICS_COLUMNS = "workload, metric, title, axis, panel, role, better, network, 
 
 
 def metrics_view() -> str:
-    """The statement that makes it. `place`: the order in which the workload declares them, from 0."""
+    """The statement that makes it.
+
+    `place`: the order in which the workload declares them, from 0.
+    """
     rows = ",\n".join(
         f"({', '.join(map(_quoted, texts))}, {metric.per_epoch}, {place})"
         for workload in catalog.WORKLOADS
@@ -233,7 +248,8 @@ def metrics_view() -> str:
         ]
     )
     return (
-        f"CREATE OR REPLACE VIEW metrics AS SELECT * FROM (VALUES\n{rows}\n) AS declared({METRICS_COLUMNS})"
+        f"CREATE OR REPLACE VIEW metrics AS SELECT * FROM (VALUES\n{rows}\n) AS"
+        f" declared({METRICS_COLUMNS})"
     )
 
 

@@ -1,4 +1,6 @@
-"""What statements pass on their way to the database, so that its owner can open it anew while none of them is under way."""
+"""What statements pass on their way to the database, so that its owner can open it anew while
+none of them is under way.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,20 @@ from contextlib import contextmanager
 
 from gan_runtime.base.errors import StoreError
 
-PATIENCE_SECONDS = 5.0  # with statements under way; the owner then looks after its runs and tries again
-FIRST_SECONDS = 15.0  # that a new database is the owner's alone, so that nobody sees half of one; pages say so of those that take longer
+PATIENCE_SECONDS = (
+    5.0  # with statements under way; the owner then looks after its runs and tries again
+)
+# that a new database is the owner's alone, so that nobody sees half of one; pages say so of those
+# that take longer
+FIRST_SECONDS = 15.0
 
 
 class Gate:
-    """One for each store. The owner's thread neither waits before a closed gate nor for an answer that it would have to give."""
+    """One for each store.
+
+    The owner's thread neither waits before a closed gate nor for an answer that it would have to
+    give.
+    """
 
     def __init__(self) -> None:
         self.is_kept = False  # by an owner that opens the database anew where it is damaged
@@ -45,8 +55,9 @@ class Gate:
 
     @contextmanager
     def rest(self, seconds: float) -> Iterator[bool]:
-        """Whether somebody has asked since the last rest, and nobody for so many seconds; nobody comes in meanwhile. The owner's own
-        statements do not count, as there is always one."""
+        """Whether somebody has asked since the last rest, and nobody for so many seconds; nobody
+        comes in meanwhile. The owner's own statements do not count, as there is always one.
+        """
         with self._changed:
             asked_s = self._asked_s
             is_at_rest = asked_s is not None and time.monotonic() - asked_s >= seconds
@@ -62,13 +73,18 @@ class Gate:
 
     @contextmanager
     def shut(self) -> Iterator[None]:
-        """Nobody is within, and nobody comes in. Raises StoreError when a statement does not end."""
+        """Nobody is within, and nobody comes in.
+
+        Raises StoreError when a statement does not end.
+        """
         with self._changed:
             self._is_shut = True
             is_empty = self._changed.wait_for(lambda: self._within == 0, PATIENCE_SECONDS)
         try:
             if not is_empty:
-                raise StoreError("the database cannot be opened anew yet: a statement is under way.")
+                raise StoreError(
+                    "the database cannot be opened anew yet: a statement is under way."
+                )
             yield
         finally:
             with self._changed:
@@ -83,7 +99,9 @@ class Gate:
 
     @contextmanager
     def by_owner(self) -> Iterator[None]:
-        """Whatever this thread asks within is answered or refused at once, as nobody else could help it."""
+        """Whatever this thread asks within is answered or refused at once, as nobody else
+        could help it.
+        """
         self._owner.is_here = True
         try:
             yield

@@ -1,8 +1,10 @@
-"""The results store: one DuckDB connection for the process that owns results.duckdb, one cursor per question.
+"""The results store: one DuckDB connection for the process that owns results.duckdb, one cursor per
+question.
 
-DuckDB lets one process write a file and then no other read it, so the owner answers for everyone; a process that is not
-the owner builds the same store from the journals. Where a statement meets damage, the owner opens the database anew
-(supervision/store_recovery.py) and whoever asked is answered from that one.
+DuckDB lets one process write a file and then no other read it, so the owner answers for everyone; a
+process that is not the owner builds the same store from the journals. Where a statement meets
+damage, the owner opens the database anew (supervision/store_recovery.py) and whoever asked is
+answered from that one.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def is_trouble_of_the_store(error: BaseException) -> bool:
 
 
 def may_be_of_one_run(error: BaseException) -> bool:
-    """Whether it may be one run's rows that DuckDB cannot take, such as for their size, though it takes others."""
+    """Whether it may be one run's rows that DuckDB cannot take, such as for their size,
+    though it takes others.
+    """
     return isinstance(error, duckdb.OutOfMemoryException | duckdb.InternalException | MemoryError)
 
 
@@ -67,12 +71,16 @@ class Store:
     """Opened once per process and handed to whoever asks; safe to use from several threads."""
 
     def __init__(self, path: Path | None = None, tables: RecordTables = TABLES) -> None:
-        """Opens or creates the file; without a path, a store in memory. `tables`: of the records that it takes in.
+        """Opens or creates the file; without a path, a store in memory.
+
+        `tables`: of the records that it takes in.
 
         Raises as `opening.connected`.
         """
         self.path, self.tables, self.gate = path, tables, Gate()
-        self.damage: duckdb.Error | None = None  # that a statement has met, and the next one would meet again
+        self.damage: duckdb.Error | None = (
+            None  # that a statement has met, and the next one would meet again
+        )
         self._renewals, self._left_bytes = 0, 0
         self._connection = database_file.connected(path, tables)
         self._memo = Memo(*database_file.tables_and_views(self._connection))
@@ -85,9 +93,11 @@ class Store:
         self._let_go()
 
     def renew(self, between: Callable[[], None]) -> None:
-        """Lets the statements under way end, closes the file, does what is to be done `between`, and opens it again.
+        """Lets the statements under way end, closes the file, does what is to be done `between`,
+        and opens it again.
 
-        Raises as `opening.connected` and `between`; the damage then stands as before, for another try.
+        Raises as `opening.connected` and `between`; the damage then stands as before, for another
+        try.
         """
         with self.gate.shut():
             self._let_go()
@@ -96,7 +106,9 @@ class Store:
             self._memo.changed()
             self.damage, self._renewals = None, self._renewals + 1
 
-    def frame(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> pd.DataFrame:
+    def frame(
+        self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None
+    ) -> pd.DataFrame:
         """The rows of a SELECT. Times come in UTC."""
 
         def make() -> pd.DataFrame:
@@ -121,19 +133,31 @@ class Store:
         return list(self._memo.once(("rows", sql, repr(parameters)), make, sql, _is_short))
 
     def once(self, make: Callable[..., Made], *what: Hashable) -> Made:
-        """`make(store, *what)`, made once for all who ask before a table changes that it reads. Whoever gets it leaves it as it is."""
+        """`make(store, *what)`, made once for all who ask before a table changes that it reads.
+
+        Whoever gets it leaves it as it is.
+        """
         return self._memo.once((make, what), lambda: make(self, *what))
 
-    def lately(self, make: Callable[..., Made], *what: Hashable, age_s: float = LATELY_SECONDS) -> Made:
-        """As `once`, but the answer may be `age_s` old though a table has changed: for what changes seldom, or is asked by many."""
+    def lately(
+        self, make: Callable[..., Made], *what: Hashable, age_s: float = LATELY_SECONDS
+    ) -> Made:
+        """As `once`, but the answer may be `age_s` old though a table has changed: for what
+        changes seldom, or is asked by many.
+        """
         return self._memo.once((make, what), lambda: make(self, *what), age_s=age_s)
 
-    def rest(self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT, most: int = MOST_BYTES) -> bool:
-        """Gives back what DuckDB keeps of the file, once nobody has asked for so long; whether it did. It is called again and again.
+    def rest(
+        self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT, most: int = MOST_BYTES
+    ) -> bool:
+        """Gives back what DuckDB keeps of the file, once nobody has asked for so long; whether it
+        did. It is called again and again.
 
-        DuckDB keeps all that it has read, up to four fifths of the machine's memory, and gives it back only where its limit falls below.
-        `kept`: so many bytes are not worth reading them anew; `most`: beyond so many all is given back as soon as no statement is under way,
-        however often pages ask. A limit of DuckDB's own would refuse a statement that needs more.
+        DuckDB keeps all that it has read, up to four fifths of the machine's memory, and gives it
+        back only where its limit falls below.
+        `kept`: so many bytes are not worth reading them anew; `most`: beyond so many all is given
+        back as soon as no statement is under way, however often pages ask. A limit of DuckDB's own
+        would refuse a statement that needs more.
         """
         if self.path is None:
             return False
@@ -165,7 +189,9 @@ class Store:
         self._memo.changed()
 
     def person_answer(self, sql: str, limits: Limits = Limits()) -> Answer:  # noqa: B008  (frozen)
-        """One statement that a person typed. Afterwards this store reads and writes no file any more.
+        """One statement that a person typed.
+
+        Afterwards this store reads and writes no file any more.
 
         Raises as `person.answer`.
         """
@@ -174,36 +200,47 @@ class Store:
     def copy_view(self, view: str, run_ids: list[str], target: Path) -> None:
         """Writes the rows of some runs of a view into a .parquet or .csv file; the ending decides.
 
-        In CSV a text that a spreadsheet would compute (it begins with = + - @ or a tab) gets an apostrophe before it.
+        In CSV a text that a spreadsheet would compute (it begins with = + - @ or a tab) gets an
+        apostrophe before it.
         """
         if target.suffix == ".csv" and view == "samples":
-            raise QueryError("samples hold pictures, which do not fit into CSV: export them as Parquet.")
+            raise QueryError(
+                "samples hold pictures, which do not fit into CSV: export them as Parquet."
+            )
         marks = ", ".join("?" for _ in run_ids)
         with self._cursor() as cursor:
             columns = "*" if target.suffix == ".parquet" else _harmless_columns(cursor, view)
             form = "PARQUET" if target.suffix == ".parquet" else "CSV, HEADER"
             cursor.execute(
-                f"COPY (SELECT {columns} FROM {view} WHERE run_id IN ({marks})) TO '{_quoted(target)}' (FORMAT {form})",
+                f"COPY (SELECT {columns} FROM {view} WHERE run_id IN ({marks})) TO"
+                f" '{_quoted(target)}' (FORMAT {form})",
                 run_ids,
             )
 
     @contextmanager
     def transaction(self) -> Iterator[Writer]:
-        """All or nothing: rows and the journal offset that they came from are committed together."""
+        """All or nothing: rows and the journal offset that they came from are committed
+        together.
+        """
         with self._writing, self._cursor() as cursor:
             cursor.execute("BEGIN")
             writer = Writer(cursor)
             try:
                 yield writer
             except BaseException:
-                with suppress(duckdb.Error):  # nothing is left to be taken back where the database is gone
+                with suppress(
+                    duckdb.Error
+                ):  # nothing is left to be taken back where the database is gone
                     cursor.execute("ROLLBACK")
                 raise
             cursor.execute("COMMIT")
             self._memo.changed(writer.changed)
 
     def _asked(self, ask: Callable[[duckdb.DuckDBPyConnection], Found]) -> Found:
-        """The answer to a question. One that meets damage is asked again once the owner has opened the database anew."""
+        """The answer to a question.
+
+        One that meets damage is asked again once the owner has opened the database anew.
+        """
         before = self._renewals
         try:
             with self._cursor() as cursor:
@@ -212,7 +249,9 @@ class Store:
             if self.damage is None and self._renewals == before:
                 raise
             if not self.gate.wait_until(lambda: self._renewals > before, RENEWAL_SECONDS):
-                raise StoreDamagedError(f"{self.path} is damaged: {str(error).splitlines()[0]}") from error
+                raise StoreDamagedError(
+                    f"{self.path} is damaged: {str(error).splitlines()[0]}"
+                ) from error
         with self._cursor() as cursor:
             return ask(cursor)
 
@@ -233,7 +272,9 @@ class Store:
                 raise
 
     def _answers(self) -> bool:
-        """Whether the database goes on after an error that may have ended it: else only the one statement was at fault."""
+        """Whether the database goes on after an error that may have ended it: else only the
+        one statement was at fault.
+        """
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute("SELECT 1").fetchall()
@@ -241,7 +282,9 @@ class Store:
             return False
         return True
 
-    def _answer_now(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> Answer:
+    def _answer_now(
+        self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None
+    ) -> Answer:
         def ask(cursor: duckdb.DuckDBPyConnection) -> Answer:
             cursor.execute(sql, parameters)
             return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
@@ -269,7 +312,9 @@ class Writer:
 
 
 def _held_bytes(cursor: duckdb.DuckDBPyConnection) -> int:
-    return int(cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0][0])
+    return int(
+        cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0][0]
+    )
 
 
 def _is_short(rows: list[tuple[Any, ...]]) -> bool:
@@ -288,7 +333,9 @@ def _bytes(cell: Any) -> int:
 def _harmless_columns(cursor: duckdb.DuckDBPyConnection, view: str) -> str:
     """The columns of a view, so that a spreadsheet takes no text for a formula."""
     texts = [row[0] for row in cursor.execute(f"DESCRIBE {view}").fetchall() if row[1] == "VARCHAR"]
-    harmless = [rf"regexp_replace({name}, '^([{FORMULA_BEGINNINGS}])', '''\1') AS {name}" for name in texts]
+    harmless = [
+        rf"regexp_replace({name}, '^([{FORMULA_BEGINNINGS}])', '''\1') AS {name}" for name in texts
+    ]
     return f"* REPLACE ({', '.join(harmless)})" if harmless else "*"
 
 

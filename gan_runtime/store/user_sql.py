@@ -1,4 +1,6 @@
-"""A person's SQL: one statement that reads, within a time and a number of rows, and nothing outside of the store."""
+"""A person's SQL: one statement that reads, within a time and a number of rows, and nothing
+outside of the store.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ from gan_runtime.base.errors import QueryError
 READING = {
     duckdb.StatementType.SELECT
 }  # not EXPLAIN: with ANALYZE it carries out the DELETE or COPY that it explains
-_READS = 'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
+_READS = (
+    'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself'
+    " is written by training only."
+)
 # A thread that is within DuckDB while Python ends aborts the process, after the answer was printed.
 ENDING_SECONDS = 5.0
 MOST_COLUMNS, MOST_MEMORY = 1_000, 2_000_000_000
-# Of the whole store and for good: no file, no other database, no Python variable, and no way to change that.
+# Of the whole store and for good: no file, no other database, no Python variable, and no way to
+# change that.
 _SHUT = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 
@@ -36,7 +42,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a statement gave, unchanged: a frame would turn NULL into NaN, and whole numbers beside it into fractions.
+    """What a statement gave, unchanged: a frame would turn NULL into NaN, and whole numbers beside
+    it into fractions.
 
     `cut`: there were more rows than asked for.
     """
@@ -55,12 +62,15 @@ class Answer:
         """Of the columns; those of equal name keep apart: a, a_2, a_3."""
         names: list[str] = []
         for column in self.columns:
-            names.append(_free_name(column, {*names, *(other for other in self.columns if other != column)}))
+            names.append(
+                _free_name(column, {*names, *(other for other in self.columns if other != column)})
+            )
         return names
 
 
 def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answer:
-    """The rows of one statement; closes the cursor and shuts its store off from the rest of the host.
+    """The rows of one statement; closes the cursor and shuts its store off from the rest of the
+    host.
 
     Raises:
         QueryError: DuckDB's own complaint, the statement would write, or it takes too long.
@@ -76,24 +86,29 @@ def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answe
     except TimeoutError:
         cursor.interrupt()
         raise QueryError(
-            f"the statement has no answer after {limits.seconds:g} s: ask for less, or give --seconds."
+            f"the statement has no answer after {limits.seconds:g} s: ask for less, or give"
+            " --seconds."
         ) from None
     except KeyboardInterrupt:
         cursor.interrupt()
         raise
     except (duckdb.OutOfMemoryException, MemoryError):
         raise QueryError(
-            f"the statement needs more than {MOST_MEMORY / 1e9:.0f} GB of memory: ask for fewer rows, or for less of each."
+            f"the statement needs more than {MOST_MEMORY / 1e9:.0f} GB of memory: ask for fewer"
+            " rows, or for less of each."
         ) from None
     except duckdb.Error as error:
         raise QueryError(
-            f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md."
+            f"the statement does not run: {str(error).strip()} The views are listed in"
+            " docs/schema.md."
         ) from None
     finally:
         worker.join(ENDING_SECONDS)
 
 
-def _work(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int, found: Future[Answer]) -> None:
+def _work(
+    cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int, found: Future[Answer]
+) -> None:
     try:
         found.set_result(_rows(cursor, sql, most_rows))
     except BaseException as error:  # whoever waits for it raises it
@@ -107,14 +122,16 @@ def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int) -> Answer
     if len(kinds) != 1 or kinds[0] not in READING:
         raise QueryError(_READS)
     _shut(cursor)
-    # A SELECT may hold a DELETE in its WITH; DuckDB refuses that within a transaction that reads only.
+    # A SELECT may hold a DELETE in its WITH; DuckDB refuses that within a transaction that reads
+    # only.
     cursor.execute("BEGIN TRANSACTION READ ONLY")
     try:
         cursor.execute(sql)
         columns = [column[0] for column in cursor.description or []]
         if len(columns) > MOST_COLUMNS:
             raise QueryError(
-                f"the statement gives {len(columns):,} columns, but at most {MOST_COLUMNS:,} are given: name those that you need."
+                f"the statement gives {len(columns):,} columns, but at most {MOST_COLUMNS:,} are"
+                " given: name those that you need."
             )
         rows = cursor.fetchmany(most_rows + 1)
     except duckdb.TransactionException as error:
@@ -123,7 +140,9 @@ def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int) -> Answer
 
 
 def _kinds(sql: str) -> list[duckdb.StatementType]:
-    """Of its statements; none for what DuckDB's Python module does not know, such as UPDATE EXTENSIONS."""
+    """Of its statements; none for what DuckDB's Python module does not know, such as UPDATE
+    EXTENSIONS.
+    """
     try:
         return [statement.type for statement in duckdb.extract_statements(sql)]
     except ValueError:
@@ -132,7 +151,9 @@ def _kinds(sql: str) -> list[duckdb.StatementType]:
 
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
-    """What this process may take more than it has: DuckDB's own limit does not count the texts and lists of an answer."""
+    """What this process may take more than it has: DuckDB's own limit does not count the
+    texts and lists of an answer.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = psutil.Process().memory_info().vms + MOST_MEMORY
     resource.setrlimit(

@@ -1,7 +1,9 @@
-"""A study before it runs: one question, a base of options, the values to try, and how often to repeat them.
+"""A study before it runs: one question, a base of options, the values to try, and how often to
+repeat them.
 
-The runs of a study are ordinary runs. Their order is interleaved, A B A B, so that a machine that slows down in the
-meantime slows all variants alike; each repeat has a seed of its own, the same for all variants.
+The runs of a study are ordinary runs. Their order is interleaved, A B A B, so that a machine that
+slows down in the meantime slows all variants alike; each repeat has a seed of its own, the same for
+all variants.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from gan_runtime.studies.questions import QUESTIONS, Question
 
 MAX_RUNS = 200
 MAX_REPEATS = 20
-REPEATS_HELP = "2 give an interval, and more make it narrower; the report says how many a difference needs."
+REPEATS_HELP = (
+    "2 give an interval, and more make it narrower; the report says how many a difference needs."
+)
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a study. `variant`: its value in words; `index`: the variant's place, from 0; `repeat` from 1."""
+    """One run of a study.
+
+    `variant`: its value in words; `index`: the variant's place, from 0; `repeat` from 1.
+    """
 
     spec: RunSpec
     variant: str
@@ -45,10 +52,12 @@ class StudyDesign:
         repeats: int = 1,
         title: str = "",
     ) -> StudyDesign:
-        """The study of `question` over `values` (None: the question's own) around the options `base`.
+        """The study of `question` over `values` (None: the question's own) around the options
+        `base`.
 
         Raises:
-            SpecError: an unknown question, fewer than two values, one twice, too many runs, variants that an engine does not
+            SpecError: an unknown question, fewer than two values, one twice, too many runs,
+                variants that an engine does not
                 tell apart, or a run that cannot be: the message names the value.
         """
         asked = _question(question)
@@ -60,7 +69,11 @@ class StudyDesign:
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
             raise SpecError(
-                [FieldError("values", f"values has {', '.join(twice)} twice: give each value once.")]
+                [
+                    FieldError(
+                        "values", f"values has {', '.join(twice)} twice: give each value once."
+                    )
+                ]
             )
         planned = [
             PlannedRun(spec, labels[index], index, repeat)
@@ -77,7 +90,8 @@ def _question(name: str) -> Question:
             [
                 FieldError(
                     "question",
-                    f"question is {quoted(name)}, but allowed is {', '.join(QUESTIONS)}: pick one of them.",
+                    f"question is {quoted(name)}, but allowed is {', '.join(QUESTIONS)}: pick one"
+                    " of them.",
                 )
             ]
         )
@@ -91,22 +105,30 @@ def _check_size(values: list[str], repeats: int, question: Question) -> None:
         problems.append(
             FieldError(
                 "values",
-                f"values has {len(values)} value(s), but a study compares at least 2: try {example}.",
+                f"values has {len(values)} value(s), but a study compares at least 2: try"
+                f" {example}.",
             )
         )
     if not 1 <= repeats <= MAX_REPEATS:
         problems.append(
-            FieldError("repeats", f"repeats is {repeats}, but allowed is 1 to {MAX_REPEATS}: {REPEATS_HELP}")
+            FieldError(
+                "repeats",
+                f"repeats is {repeats}, but allowed is 1 to {MAX_REPEATS}: {REPEATS_HELP}",
+            )
         )
     elif repeats > 1 and "seed" in question.options:
         problems.append(
-            FieldError("repeats", f"repeats is {repeats}, but each seed is a repeat already: use repeats=1.")
+            FieldError(
+                "repeats",
+                f"repeats is {repeats}, but each seed is a repeat already: use repeats=1.",
+            )
         )
     elif len(values) * repeats > MAX_RUNS:
         problems.append(
             FieldError(
                 "values",
-                f"that makes {len(values) * repeats} runs, but allowed are {MAX_RUNS}: leave some out.",
+                f"that makes {len(values) * repeats} runs, but allowed are {MAX_RUNS}: leave some"
+                " out.",
             )
         )
     if problems:
@@ -115,12 +137,19 @@ def _check_size(values: list[str], repeats: int, question: Question) -> None:
 
 def _check_difference(question: Question, specs: list[list[RunSpec]]) -> None:
     """JAX compiles each step whatever `xla` says."""
-    if question.options == ("xla",) and all(spec.engine == "jax" for repeats in specs for spec in repeats):
-        message = "question is xla, but with engine=jax every step is compiled, so that all variants are the same program"
+    if question.options == ("xla",) and all(
+        spec.engine == "jax" for repeats in specs for spec in repeats
+    ):
+        message = (
+            "question is xla, but with engine=jax every step is compiled, so that all variants are"
+            " the same program"
+        )
         raise SpecError([FieldError("question", f"{message}: use engine=tensorflow.")])
 
 
-def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats: int) -> list[RunSpec]:
+def _variant_specs(
+    question: Question, base: dict[str, Any], value: str, repeats: int
+) -> list[RunSpec]:
     """The spec of each repeat of one variant."""
     changed = question.changes(value, nesting.entry_of(base))
     try:
@@ -131,7 +160,10 @@ def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats
         ]
     except SpecError as error:
         raise SpecError(
-            [FieldError("values" if one.field in changed else one.field, one.message) for one in error.errors]
+            [
+                FieldError("values" if one.field in changed else one.field, one.message)
+                for one in error.errors
+            ]
         ) from None
     name = _label(question, first)
     return [
@@ -143,5 +175,8 @@ def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats
 def _label(question: Question, spec: RunSpec) -> str:
     values = [spec.value(name) for name in question.varied(spec.entry)]
     return question.label.format(
-        *(f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ") for value in values)
+        *(
+            f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
+            for value in values
+        )
     )

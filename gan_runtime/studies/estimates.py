@@ -1,6 +1,8 @@
-"""What the compiler's cycles say of a published GAN at full size, next to what its authors measured.
+"""What the compiler's cycles say of a published GAN at full size, next to what its authors
+measured.
 
-Read from the newest results of `make bench ONLY=cycles` (benchmarks/rows/cycles.py); nothing of it is typed here.
+Read from the newest results of `make bench ONLY=cycles` (benchmarks/rows/cycles.py); nothing of it
+is typed here.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from gan_runtime.records.home import SHARE
 RESULTS = SHARE / "benchmarks" / "results" / "latest.jsonl"
 ROW, KIND = "cycles", "epoch"
 COMMAND = "make bench ONLY=cycles"
-EPOCH = next(domain.compiled_epoch for domain in DOMAINS if domain.compiled_epoch)  # the one that is compiled
+EPOCH = next(
+    domain.compiled_epoch for domain in DOMAINS if domain.compiled_epoch
+)  # the one that is compiled
 PLAIN, OWN = "keras", "ours"
 PROGRAMS = {PLAIN: EPOCH.plain, OWN: EPOCH.own}
 MACHINES = {machine.topology: machine for machine in EPOCH.machines}
@@ -26,7 +30,10 @@ MACHINES = {machine.topology: machine for machine in EPOCH.machines}
 
 @dataclass(frozen=True)
 class Estimated:
-    """Seconds per epoch from the compiler's cycles. `measured`: what the authors say of a program of plain layers; None for another."""
+    """Seconds per epoch from the compiler's cycles.
+
+    `measured`: what the authors say of a program of plain layers; None for another.
+    """
 
     program: str
     machine: str
@@ -41,8 +48,9 @@ class Estimated:
 
 @dataclass(frozen=True)
 class OnMachine:
-    """Seconds per epoch on one machine: what the authors measured, and what is estimated of plain layers, their way, and of this
-    project's step; None for what was not compiled."""
+    """Seconds per epoch on one machine: what the authors measured, and what is estimated of plain
+    layers, their way, and of this project's step; None for what was not compiled.
+    """
 
     machine: str
     measured_s: float
@@ -82,7 +90,9 @@ def stored(results: Path = RESULTS) -> tuple[Estimated, ...]:
     except OSError:
         return ()
     return estimated(
-        record for record in map(json.loads, lines) if (record.get("row"), record.get("kind")) == (ROW, KIND)
+        record
+        for record in map(json.loads, lines)
+        if (record.get("row"), record.get("kind")) == (ROW, KIND)
     )
 
 
@@ -93,7 +103,11 @@ def estimated(records: Iterable[Mapping[str, Any]]) -> tuple[Estimated, ...]:
             PROGRAMS[record["side"]],
             MACHINES[record["topology"]].title,
             record["epoch_s"],
-            EPOCH.measured(MACHINES[record["topology"]].system) if record["side"] == PLAIN else None,
+            (
+                EPOCH.measured(MACHINES[record["topology"]].system)
+                if record["side"] == PLAIN
+                else None
+            ),
         )
         for record in records
     )

@@ -1,4 +1,5 @@
-"""Reproducing the paper: which studies answer its figures on a host, and everything in which they differ from the paper.
+"""Reproducing the paper: which studies answer its figures on a host, and everything in which they
+differ from the paper.
 
 Source: Ravikumar and Sriraman 2023, sections 5.1 to 5.4, Figs. 5 to 13.
 """
@@ -33,8 +34,11 @@ UNSAID = {
 
 @dataclass(frozen=True)
 class Size:
-    """How much of the paper a reproduction affords. `compared_epochs`: of the studies about speed, which is steady after the
-    first epoch. `replicas`: as many as the host has, up to so many; on a CPU they are simulated."""
+    """How much of the paper a reproduction affords.
+
+    `compared_epochs`: of the studies about speed, which is steady after the first epoch.
+    `replicas`: as many as the host has, up to so many; on a CPU they are simulated.
+    """
 
     title: str
     epochs: int
@@ -61,7 +65,9 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Plan:
-    """The studies of one reproduction, all in which they differ from the paper, and what else is to be known before the start."""
+    """The studies of one reproduction, all in which they differ from the paper, and what else
+    is to be known before the start.
+    """
 
     studies: tuple[StudyDesign, ...]
     deviations: tuple[Deviation, ...]
@@ -79,7 +85,10 @@ def usual_size(host: Host) -> str:
 
 
 def plan(host: Host, dataset: str, images: int, size: str) -> Plan:
-    """The studies for Figs. 5 to 13 on this host, with `dataset`, of which `images` are at hand. `size`: a key of SIZES."""
+    """The studies for Figs.
+
+    5 to 13 on this host, with `dataset`, of which `images` are at hand. `size`: a key of SIZES.
+    """
     accelerator, chosen = _best(host), SIZES[size]
     count = host.devices[accelerator].count if accelerator != "cpu" else chosen.replicas
     base = {
@@ -105,11 +114,13 @@ def plan(host: Host, dataset: str, images: int, size: str) -> Plan:
     notes = []
     if accelerator == "tpu" or host.devices[accelerator].engines[0] == "jax":
         notes.append(
-            "Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step whatever the option says, so both "
-            "variants would be the same program."
+            "Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step"
+            " whatever the option says, so both variants would be the same program."
         )
     else:
-        studies.append(StudyDesign.parse("xla", short, ["off", "jit"], chosen.repeats, "Paper - XLA"))
+        studies.append(
+            StudyDesign.parse("xla", short, ["off", "jit"], chosen.repeats, "Paper - XLA")
+        )
     devices, missing = _devices(host, short, chosen)
     found = (*studies, *([devices] if devices else []))
     return Plan(found, tuple(deviations(found, host, images)), (*notes, *missing))
@@ -129,7 +140,9 @@ def _restarts(base: dict[str, Any], size: Size) -> StudyDesign:
 
 
 def _devices(host: Host, base: dict[str, Any], size: Size) -> tuple[StudyDesign | None, list[str]]:
-    """Each kind of device that this host has, once alone and once with as many as the paper has, and what is missing then."""
+    """Each kind of device that this host has, once alone and once with as many as the paper
+    has, and what is missing then.
+    """
     kinds = [name for name in ("cpu", "gpu", "tpu") if host.devices[name].available]
     values = [f"{name}:1" for name in kinds]
     best = kinds[-1]
@@ -143,15 +156,17 @@ def _devices(host: Host, base: dict[str, Any], size: Size) -> tuple[StudyDesign 
     absent = " and ".join(name.upper() for name in ("gpu", "tpu") if name not in kinds)
     missing = (
         [
-            f"Fig. 13 (CPU, GPU, TPU): this host has no {absent.replace(' and ', ' and no ')}, so it compares less."
+            f"Fig. 13 (CPU, GPU, TPU): this host has no {absent.replace(' and ', ' and no ')}, so"
+            " it compares less."
         ]
         if absent
         else []
     )
     if len(kinds) > 1:
         missing.append(
-            "Fig. 13: each accelerator has a queue of its own, so runs of the CPU and of the accelerator train at the same time and "
-            "slow each other where they share the processor."
+            "Fig. 13: each accelerator has a queue of its own, so runs of the CPU and of the"
+            " accelerator train at the same time and slow each other where they share the"
+            " processor."
         )
     if len(values) < 2:
         return None, missing
@@ -160,8 +175,10 @@ def _devices(host: Host, base: dict[str, Any], size: Size) -> tuple[StudyDesign 
 
 
 def deviations(studies: tuple[StudyDesign, ...], host: Host, images: int) -> list[Deviation]:
-    """Everything in which a run of these studies differs from the paper, read from the runs themselves; what several studies
-    share stands there once. What a study varies on purpose is none."""
+    """Everything in which a run of these studies differs from the paper, read from the runs
+    themselves; what several studies share stands there once. What a study varies on purpose is
+    none.
+    """
     titles: dict[tuple[str, str, str], dict[str, None]] = {}
     for study in studies:
         for planned in study.runs:
@@ -177,12 +194,17 @@ def _differences(
     varied = set(QUESTIONS[study.question].varied(spec.entry))
     if (spec.dataset, images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
         theirs = (
-            f"{catalog.DATASETS[references.PAPER_DATASET].title}, {_count(references.PAPER_IMAGES)} images"
+            f"{catalog.DATASETS[references.PAPER_DATASET].title}, {_count(references.PAPER_IMAGES)}"
+            " images"
         )
         yield "Data", f"{catalog.DATASETS[spec.dataset].title}, {_count(images)} images", theirs
     if "accelerator" not in varied:
         kind, device = spec.accelerator.upper(), host.devices[spec.accelerator].name
-        yield "Device", kind if device in ("", kind) else f"{kind} ({device})", references.PAPER_MACHINE
+        yield (
+            "Device",
+            kind if device in ("", kind) else f"{kind} ({device})",
+            references.PAPER_MACHINE,
+        )
     if spec.accelerator == "cpu" and spec.replicas > 1:
         yield (
             "Replicas",
@@ -209,7 +231,11 @@ def _differences(
         _steps(spec, references.PAPER_IMAGES, references.PAPER_EPOCHS),
     )
     if steps != paper_steps and not varied & {"xla", "precision", "accelerator"}:
-        yield f"Training steps at batch {spec.batch_size_global}", _count(steps), _count(paper_steps)
+        yield (
+            f"Training steps at batch {spec.batch_size_global}",
+            _count(steps),
+            _count(paper_steps),
+        )
 
 
 def _steps(spec: RunSpec, images: int, epochs: int) -> int:

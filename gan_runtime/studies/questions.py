@@ -1,4 +1,6 @@
-"""The questions a study can ask: which options it varies, and over which values unless a person says otherwise."""
+"""The questions a study can ask: which options it varies, and over which values unless a
+person says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ RATES = ("learning_rates",)
 
 @dataclass(frozen=True)
 class Question:
-    """`options`: all of them take the value of the variant, or with `parts` each its own part of it, which a colon parts from the
-    next; RATES are the learning rates of all networks, whatever the workload calls them. `label`: a variant in words, each `{}` being the value of an option.
-    `is_about_speed`: variants are to learn the same, so their report begins with how much faster one is than the other.
+    """`options`: all of them take the value of the variant, or with `parts` each its own part of
+    it, which a colon parts from the next; RATES are the learning rates of all networks, whatever
+    the workload calls them. `label`: a variant in words, each `{}` being the value of an option.
+    `is_about_speed`: variants are to learn the same, so their report begins with how much faster
+    one is than the other.
     """
 
     title: str
@@ -27,17 +31,24 @@ class Question:
     is_about_speed: bool = False
 
     def varied(self, entry: WorkloadEntry | None) -> tuple[str, ...]:
-        """The options that runs of a workload differ in; None, for a workload that is not known, has no rates."""
+        """The options that runs of a workload differ in; None, for a workload that is not
+        known, has no rates.
+        """
         if self.options != RATES:
             return self.options
         return entry.rates if entry else ()
 
     def changes(self, value: str, entry: WorkloadEntry | None) -> dict[str, str]:
-        """Option → its value in the variant `value`. A part that is missing is empty, which no option allows."""
+        """Option → its value in the variant `value`.
+
+        A part that is missing is empty, which no option allows.
+        """
         if not self.parts:
             return dict.fromkeys(self.varied(entry), value)
         given = value.split(":", len(self.options) - 1)
-        return dict(zip(self.options, [*given, *[""] * (len(self.options) - len(given))], strict=True))
+        return dict(
+            zip(self.options, [*given, *[""] * (len(self.options) - len(given))], strict=True)
+        )
 
 
 QUESTIONS: dict[str, Question] = {
@@ -111,7 +122,10 @@ QUESTIONS: dict[str, Question] = {
     ),
     "devices": Question(
         title="Devices",
-        asks="How much faster is another accelerator, or more of its devices, on the same global batch? (accelerator:replicas)",
+        asks=(
+            "How much faster is another accelerator, or more of its devices, on the same global"
+            " batch? (accelerator:replicas)"
+        ),
         options=("accelerator", "replicas"),
         values=("cpu:1", "cpu:8"),
         label="{} x{}",

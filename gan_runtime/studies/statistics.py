@@ -1,13 +1,15 @@
-"""How sure a study is: Student's t intervals, when a difference may be noise, and how many repeats would tell.
+"""How sure a study is: Student's t intervals, when a difference may be noise, and how many repeats
+would tell.
 
-Repeats of times, rates and bytes differ by factors. Their logarithms, and the logarithms of the ratios of two variants, are
-taken to be about normal; then the interval mean ± t(n − 1) · s / √n holds its level from two repeats on (Student 1908). An
-interval of logarithms is turned back by exp: its middle is a geometric mean.
-Source of the repeats that a difference needs: NIST/SEMATECH e-Handbook of Statistical Methods, section 7.2.2.2.
+Repeats of times, rates and bytes differ by factors. Their logarithms, and the logarithms of the
+ratios of two variants, are taken to be about normal; then the interval mean ± t(n − 1) · s / √n
+holds its level from two repeats on (Student 1908). An interval of logarithms is turned back by exp:
+its middle is a geometric mean. Source of the repeats that a difference needs: NIST/SEMATECH
+e-Handbook of Statistical Methods, section 7.2.2.2.
 
-The t distribution is computed here by its finite series: the dashboard needs one quantile of it, for which SciPy would load 27 MB
-and take 0.5 s (docs/decisions/0067-what-the-dashboard-keeps.md). The tests hold it to SciPy's.
-When a longer start is paid back by shorter steps: `break_even_steps`.
+The t distribution is computed here by its finite series: the dashboard needs one quantile of it,
+for which SciPy would load 27 MB and take 0.5 s (docs/decisions/0067-what-the-dashboard-keeps.md).
+The tests hold it to SciPy's. When a longer start is paid back by shorter steps: `break_even_steps`.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ HALVINGS = 60  # of an interval of angles that is π/2 wide: beyond the precisio
 def quantile(share: float, freedom: int) -> float:
     """The t below which `share` of the distribution with `freedom` degrees of freedom lies.
 
-    With t = √ν tan θ the share within ±t grows with the angle θ from 0 to 1, so θ is found by halving. 0.975 and ν = 4: 2.776.
-    Exact to 10⁻⁹ of its value for shares up to 1 − 10⁻⁵ and up to 1,000 degrees of freedom.
+    With t = √ν tan θ the share within ±t grows with the angle θ from 0 to 1, so θ is found by
+    halving. 0.975 and ν = 4: 2.776. Exact to 10⁻⁹ of its value for shares up to 1 − 10⁻⁵ and up to
+    1,000 degrees of freedom.
 
     Raises:
         ValueError: `share` is below 0.5 or not below 1, or `freedom` below 1.
@@ -41,14 +44,19 @@ def quantile(share: float, freedom: int) -> float:
     low, high = 0.0, math.pi / 2
     for _ in range(HALVINGS):
         angle = (low + high) / 2
-        low, high = (angle, high) if _share_within(angle, freedom) < 2.0 * share - 1.0 else (low, angle)
+        low, high = (
+            (angle, high) if _share_within(angle, freedom) < 2.0 * share - 1.0 else (low, angle)
+        )
     return math.sqrt(freedom) * math.tan(low)
 
 
 def _share_within(angle: float, freedom: int) -> float:
-    """A(t | ν), the share between −t and t. Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    """A(t | ν), the share between −t and t.
 
-    Odd ν:  2/π · (θ + sin θ · (cos θ + 2/3 cos³θ + (2·4)/(3·5) cos⁵θ + … to cos^(ν−2) θ)), without the series for ν = 1
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+
+    Odd ν:  2/π · (θ + sin θ · (cos θ + 2/3 cos³θ + (2·4)/(3·5) cos⁵θ + … to cos^(ν−2) θ)), without
+    the series for ν = 1
     Even ν: sin θ · (1 + 1/2 cos²θ + (1·3)/(2·4) cos⁴θ + … to cos^(ν−2) θ)
     """
     is_odd, cosine = freedom % 2 == 1, math.cos(angle)
@@ -62,15 +70,18 @@ def _share_within(angle: float, freedom: int) -> float:
 
 LEVEL = 0.95
 POWER = 0.8  # how often a study of the suggested size finds a difference that is there
-# How often a study of two variants without any effect is "clear" at some look, if one looks after each repeat from the 3rd to the 10th; at
-# a single look it is 1 - LEVEL. Simulated in tests/studies/test_statistics.py.
+# How often a study of two variants without any effect is "clear" at some look, if one looks after
+# each repeat from the 3rd to the 10th; at a single look it is 1 - LEVEL. Simulated in
+# tests/studies/test_statistics.py.
 CLEAR_AT_SOME_LOOK = 0.17
 MOST_REPEATS = 1_000  # further nobody looks
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean of `count` numbers, and from where to where the true one lies; the ends are NaN for a single number."""
+    """A mean of `count` numbers, and from where to where the true one lies; the ends are NaN
+    for a single number.
+    """
 
     mean: float
     low: float
@@ -85,9 +96,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference:
-    """One variant against the reference. `log_ratios`: ln of the ratio of their numbers, repeat by repeat.
+    """One variant against the reference.
 
-    `ratio` is their geometric mean with its interval at `level`. `is_clear`: the interval leaves 1 out.
+    `log_ratios`: ln of the ratio of their numbers, repeat by repeat.
+
+    `ratio` is their geometric mean with its interval at `level`. `is_clear`: the interval leaves 1
+    out.
     """
 
     log_ratios: tuple[float, ...]
@@ -98,7 +112,9 @@ class Difference:
         """See the class."""
         found = _interval(np.asarray(self.log_ratios), self.level)
         with np.errstate(over="ignore"):  # two repeats that are far apart allow any factor
-            mean, low, high = (float(np.exp(value)) for value in (found.mean, found.low, found.high))
+            mean, low, high = (
+                float(np.exp(value)) for value in (found.mean, found.low, found.high)
+            )
         return Interval(mean, low, high, found.count)
 
     @property
@@ -117,7 +133,9 @@ class Difference:
 def student_interval(
     numbers: NDArray[np.float64], level: float = LEVEL
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Mean, lower and upper end of the two-sided interval of the mean, over the last axis of `numbers` (…, n), n ≥ 2."""
+    """Mean, lower and upper end of the two-sided interval of the mean, over the last axis of
+    `numbers` (…, n), n ≥ 2.
+    """
     count = numbers.shape[-1]
     mean = numbers.mean(axis=-1)
     half = quantile(0.5 + level / 2, count - 1) * numbers.std(axis=-1, ddof=1) / math.sqrt(count)
@@ -125,28 +143,42 @@ def student_interval(
 
 
 def mean_interval(numbers: Iterable[float], level: float = LEVEL) -> Interval | None:
-    """The mean of finite numbers, for quantities of any sign such as losses; None when there are none."""
+    """The mean of finite numbers, for quantities of any sign such as losses; None when there
+    are none.
+    """
     finite = np.asarray([number for number in numbers if math.isfinite(number)], dtype=float)
     return _interval(finite, level) if finite.size else None
 
 
 def geometric_interval(numbers: Iterable[float], level: float = LEVEL) -> Interval | None:
-    """The geometric mean of finite positive numbers, for times, rates and bytes; None when there are none."""
+    """The geometric mean of finite positive numbers, for times, rates and bytes; None when
+    there are none.
+    """
     positive = [number for number in numbers if math.isfinite(number) and number > 0.0]
-    return Difference(tuple(math.log(number) for number in positive), level).ratio if positive else None
+    return (
+        Difference(tuple(math.log(number) for number in positive), level).ratio
+        if positive
+        else None
+    )
 
 
 def difference(
     variant: dict[int, float], reference: dict[int, float], comparisons: int = 1
 ) -> Difference | None:
-    """Repeat → positive number of the variant and of the reference. Only repeats that both have count, since neighbours in
-    time and equal in seed belong together; None when there are none.
+    """Repeat → positive number of the variant and of the reference.
 
-    `comparisons`: how many such differences are read side by side. Each has the interval at 1 − 0.05 / comparisons
-    (Bonferroni), so that all of them together are right in 95 of 100 studies.
+    Only repeats that both have count, since neighbours in time and equal in seed belong together;
+    None when there are none.
+
+    `comparisons`: how many such differences are read side by side. Each has the interval at 1 −
+    0.05 / comparisons (Bonferroni), so that all of them together are right in 95 of 100 studies.
     """
-    pairs = [(variant[repeat], reference[repeat]) for repeat in sorted(variant) if repeat in reference]
-    ratios = tuple(math.log(one / other) for one, other in pairs if _is_positive(one) and _is_positive(other))
+    pairs = [
+        (variant[repeat], reference[repeat]) for repeat in sorted(variant) if repeat in reference
+    ]
+    ratios = tuple(
+        math.log(one / other) for one, other in pairs if _is_positive(one) and _is_positive(other)
+    )
     return Difference(ratios, level_of_each(comparisons)) if ratios else None
 
 
@@ -156,7 +188,9 @@ def level_of_each(comparisons: int) -> float:
 
 
 def pooled_spread(differences: Sequence[Difference]) -> float | None:
-    """Standard deviation of log ratios within a difference, over all of them: 0.02 is about 2 %. None without two repeats."""
+    """Standard deviation of log ratios within a difference, over all of them: 0.02 is about 2
+    %. None without two repeats.
+    """
     scattered = [np.asarray(one.log_ratios) for one in differences if len(one.log_ratios) > 1]
     if not scattered:
         return None
@@ -165,9 +199,11 @@ def pooled_spread(differences: Sequence[Difference]) -> float | None:
 
 
 def repeats_needed(spread: float, share: float, comparisons: int = 1) -> int | None:
-    """Repeats with which a difference of `share` (0.05: 5 %) is clear in 8 of 10 studies; None beyond 1,000.
+    """Repeats with which a difference of `share` (0.05: 5 %) is clear in 8 of 10 studies; None
+    beyond 1,000.
 
-    The smallest n ≥ 2 with n ≥ ((t(1 − α/2, n − 1) + t(0.8, n − 1)) · spread / ln(1 + share))², α = 0.05 / comparisons.
+    The smallest n ≥ 2 with n ≥ ((t(1 − α/2, n − 1) + t(0.8, n − 1)) · spread / ln(1 + share))², α =
+    0.05 / comparisons.
     """
     level, per_unit = 0.5 + level_of_each(comparisons) / 2, spread / math.log1p(share)
 
@@ -192,7 +228,9 @@ def _is_positive(number: float) -> bool:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a way to train costs: seconds before its first step runs at speed, and seconds of each step."""
+    """What a way to train costs: seconds before its first step runs at speed, and seconds of
+    each step.
+    """
 
     compile_s: float
     step_s: float
@@ -203,7 +241,8 @@ class Cost:
 
 
 def break_even_steps(usual: Cost, other: Cost) -> float | None:
-    """The steps after which both have taken the same time: (compile of other − of usual) / (step of usual − of other).
+    """The steps after which both have taken the same time: (compile of other − of usual) / (step of
+    usual − of other).
 
     None when there is no such moment: one of them is ahead from the start and stays so.
     """

@@ -1,6 +1,8 @@
-"""Whether this host can train a run now, asked once for every door: form, command line, studies, queue.
+"""Whether this host can train a run now, asked once for every door: form, command line, studies,
+queue.
 
-Resolves the engine and the accelerator, looks at the data set, estimates memory and disk. Writes nothing, and fetches no data.
+Resolves the engine and the accelerator, looks at the data set, estimates memory and disk. Writes
+nothing, and fetches no data.
 """
 
 from __future__ import annotations
@@ -35,11 +37,13 @@ TOO_LITTLE_MEMORY = (
 
 @dataclass(frozen=True)
 class Admission:
-    """A run that this host can train. `spec`: with the engine that `auto` stands for, so that every attempt has the same one.
+    """A run that this host can train.
 
-    `accelerator`: cpu, gpu or tpu. `data`: what there is of its data set; None while that is in the making. `memory_bytes`: of
-    all its processes, an estimate; None then. `checkpoint_bytes`: of all that it keeps on the disk; 0 then. `warnings`: what
-    makes it slow or may end it, in sentences.
+    `spec`: with the engine that `auto` stands for, so that every attempt has the same one.
+
+    `accelerator`: cpu, gpu or tpu. `data`: what there is of its data set; None while that is in the
+    making. `memory_bytes`: of all its processes, an estimate; None then. `checkpoint_bytes`: of all
+    that it keeps on the disk; 0 then. `warnings`: what makes it slow or may end it, in sentences.
     """
 
     spec: RunSpec
@@ -56,8 +60,10 @@ class Admission:
 
 
 def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") -> Admission:
-    """`home`: where prepared data sets lie. One in the making cannot be looked at yet: then the trainer does it. `after`: the run
-    that this one waits for, if any, whose checkpoints may be still to come.
+    """`home`: where prepared data sets lie.
+
+    One in the making cannot be looked at yet: then the trainer does it. `after`: the run that this
+    one waits for, if any, whose checkpoints may be still to come.
 
     Raises:
         SpecError: this host cannot train that, with a sentence for each option that is in the way.
@@ -67,7 +73,9 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
     resolved = _resolved(spec, host, accelerator, wrong) if accelerator else None
     is_in_the_making = home is not None and data_jobs.preparing_job(home, spec.dataset) is not None
     data = fields = None
-    if not is_in_the_making and (fields := _tried(lambda: loading.check(spec, home), "dataset", wrong)):
+    if not is_in_the_making and (
+        fields := _tried(lambda: loading.check(spec, home), "dataset", wrong)
+    ):
         data = _tried(lambda: _enough(spec, home), "dataset", wrong)
     if home is not None:
         _tried(lambda: starting_point.check(home, spec, after), "start_from", wrong)
@@ -77,11 +85,14 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
         return Admission(resolved, accelerator, None, None, 0, _warnings(resolved, host, None))
     memory = memory_estimate.memory_bytes(spec, home)
     checkpoints = memory_estimate.checkpoints_bytes(spec, fields)
-    return Admission(resolved, accelerator, data, memory, checkpoints, _warnings(resolved, host, memory))
+    return Admission(
+        resolved, accelerator, data, memory, checkpoints, _warnings(resolved, host, memory)
+    )
 
 
 def require_space(home: Home, admissions: Sequence[Admission]) -> None:
-    """A run that nobody can start or follow, or that has no room for its checkpoints, must not wait unseen.
+    """A run that nobody can start or follow, or that has no room for its checkpoints, must not wait
+    unseen.
 
     Raises:
         HomeError: the disk has too little space for these runs together.
@@ -89,7 +100,9 @@ def require_space(home: Home, admissions: Sequence[Admission]) -> None:
     needed = sum(admission.checkpoint_bytes for admission in admissions)
     purpose = "starting a run" if len(admissions) < 2 else f"starting {len(admissions)} runs"
     disk.require(
-        home.path, disk.LEAST_BYTES + needed, f"{purpose} with its checkpoints" if needed else purpose
+        home.path,
+        disk.LEAST_BYTES + needed,
+        f"{purpose} with its checkpoints" if needed else purpose,
     )
 
 
@@ -99,7 +112,9 @@ def _enough(spec: RunSpec, home: Home | None) -> Availability:
     return data
 
 
-def _resolved(spec: RunSpec, host: Host, accelerator: str, wrong: list[FieldError]) -> RunSpec | None:
+def _resolved(
+    spec: RunSpec, host: Host, accelerator: str, wrong: list[FieldError]
+) -> RunSpec | None:
     """Rules that name an accelerator or an engine hold for what `auto` stands for here as well."""
     try:
         engine = host.engine(spec)

@@ -62,7 +62,9 @@ def listed(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
     seconds = bin_clock.read(home.bin, moment, _least(notes)) if notes else 0.0
     runs = [_binned(path.name, note, seconds) for path, note in notes.items()]
     return sorted(
-        runs, key=lambda run: (run.deleted_at is not None, run.deleted_at or 0, run.key), reverse=True
+        runs,
+        key=lambda run: (run.deleted_at is not None, run.deleted_at or 0, run.key),
+        reverse=True,
     )
 
 
@@ -112,7 +114,8 @@ def take_out(home: Home, key: str) -> RunDir:
     run = RunDir(home.runs / key.partition(TWICE)[0])
     if run.path.exists():
         raise RunStateError(
-            f"run {run.run_id} cannot be restored: another run is called {run.run_id} by now. Delete that one first."
+            f"run {run.run_id} cannot be restored: another run is called {run.run_id} by now."
+            " Delete that one first."
         )
     binned = RunDir(place)
     if latest_status(binned).status == "queued":
@@ -158,7 +161,9 @@ def remove_old(home: Home, moment: Moment | None = None) -> list[BinnedRun]:
         return []
     moment = moment or Moment.now()
     bin_clock.advance(home.bin, moment, _least(_notes(home)))
-    old = [run for run in listed(home, moment) if run.days_left == 0 and not _is_too_early(run, moment)]
+    old = [
+        run for run in listed(home, moment) if run.days_left == 0 and not _is_too_early(run, moment)
+    ]
     for run in old:
         with contextlib.suppress(UnknownRunError):  # somebody restored it just now
             remove(home, run.key)
@@ -216,7 +221,9 @@ def _notes(home: Home) -> dict[Path, dict[str, Any]]:
 def _least(notes: dict[Path, dict[str, Any]]) -> float:
     """Seconds that the clock had counted at least when the last of them was deleted."""
     counted = (note.get("counted_s") for note in notes.values())
-    return max((float(seconds) for seconds in counted if isinstance(seconds, int | float)), default=0.0)
+    return max(
+        (float(seconds) for seconds in counted if isinstance(seconds, int | float)), default=0.0
+    )
 
 
 def _binned(key: str, note: dict[str, Any], seconds: float) -> BinnedRun:

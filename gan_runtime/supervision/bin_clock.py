@@ -44,7 +44,9 @@ class Moment:
         with contextlib.suppress(OSError):
             boot = _BOOT.read_text(encoding="ascii").strip()
         up_s = (
-            time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+            time.clock_gettime(time.CLOCK_BOOTTIME)
+            if hasattr(time, "CLOCK_BOOTTIME")
+            else time.monotonic()
         )
         return cls(time.time(), boot, up_s)
 
@@ -76,7 +78,9 @@ def advance(folder: Path, moment: Moment, least: float = 0.0) -> float:
     """As `read`, and writes them down. Raises HomeError when the disk does not take it."""
     with FileLock(folder / _LOCK):
         seconds = read(folder, moment, least)
-        write_whole(folder / _STATE, json.dumps({"seconds": seconds, "moment": asdict(moment)}) + "\n")
+        write_whole(
+            folder / _STATE, json.dumps({"seconds": seconds, "moment": asdict(moment)}) + "\n"
+        )
     return seconds
 
 

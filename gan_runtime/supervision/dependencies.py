@@ -44,7 +44,9 @@ class After:
         must_finish, is_over = self.condition == "finished", status in (*ENDED, None)
         if status == UNREADABLE:
             waits = (
-                Reason.WAITS_FOR_FINISH_OF_UNREADABLE if must_finish else Reason.WAITS_FOR_END_OF_UNREADABLE
+                Reason.WAITS_FOR_FINISH_OF_UNREADABLE
+                if must_finish
+                else Reason.WAITS_FOR_END_OF_UNREADABLE
             )
         elif not is_over:
             waits = Reason.WAITS_FOR_FINISH if must_finish else Reason.WAITS_FOR_END
@@ -67,7 +69,8 @@ def check(home: Home, waiting: Collection[str], after: After) -> None:
     state = latest_status(home.run_dir(after.run_id))
     if after.condition == "finished" and state.status in CUT_SHORT:
         raise RunStateError(
-            f"run {after.run_id} is {state.status} and does not finish as it is: resume it first, or start after it however it ends."
+            f"run {after.run_id} is {state.status} and does not finish as it is: resume it first,"
+            " or start after it however it ends."
         )
     run_id, seen = after.run_id, set()
     while run_id not in waiting:
@@ -81,7 +84,10 @@ def check(home: Home, waiting: Collection[str], after: After) -> None:
     raise RunStateError(
         f"run {run_id} cannot wait for itself."
         if run_id == after.run_id
-        else f"run {after.run_id} waits for run {run_id} already: neither of the two would ever start."
+        else (
+            f"run {after.run_id} waits for run {run_id} already: neither of the two would ever"
+            " start."
+        )
     )
 
 
@@ -108,8 +114,12 @@ class DataDependencies:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._jobs: dict[tuple[str, int], str] = {}  # run and attempt → the job it waits for; empty: none
-        self._noted: dict[str, tuple[int, str]] = {}  # run → the newest tenth and data set in its journal
+        self._jobs: dict[
+            tuple[str, int], str
+        ] = {}  # run and attempt → the job it waits for; empty: none
+        self._noted: dict[
+            str, tuple[int, str]
+        ] = {}  # run → the newest tenth and data set in its journal
 
     def of(self, run: RunDir, attempt: int) -> Readiness:
         """Whether the data set is ready. Raises RunStateError as `latest_status`."""
@@ -123,7 +133,8 @@ class DataDependencies:
         except JobError:
             look = None
         if look is None or look.state == "finished":
-            return READY  # where the folder of the job is gone, the trainer says whether the data is there
+            # where the folder of the job is gone, the trainer says whether the data is there
+            return READY
         name = data_jobs.name_of(look.asked)
         if look.end is not None:
             end = {"state": look.end.state, "message": look.end.reason}
@@ -154,7 +165,9 @@ class RunDependencies:
     def __init__(self, home: Home, store: Store, goes_on: Callable[[str], bool]) -> None:
         """`goes_on`: whether a lost run will be resumed automatically, and so has not ended."""
         self._home, self._store, self._goes_on = home, store, goes_on
-        self._read: dict[str, tuple[Stamp, StatusChange]] = {}  # run → its journal, and its newest state
+        self._read: dict[
+            str, tuple[Stamp, StatusChange]
+        ] = {}  # run → its journal, and its newest state
         self._states: dict[str, str | None] = {}  # run before it → its state; None: deleted
         self._has_store = True
 

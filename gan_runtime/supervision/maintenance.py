@@ -103,7 +103,9 @@ class DiskUsage:
             data=sum(self._each(home.data, before).values()),
             jobs=sum(self._each(home.jobs, before).values()),
             database=sum(
-                _file_bytes(path) for path in home.path.glob(f"{home.database.name}*") if path != spill
+                _file_bytes(path)
+                for path in home.path.glob(f"{home.database.name}*")
+                if path != spill
             ),
             spill=disk.used_bytes(spill),
             keras_cache=self._keras_cache(before),

@@ -1,4 +1,6 @@
-"""The next attempt of an ended run: whether it can go on, with which other learning rates, and its place in the queue."""
+"""The next attempt of an ended run: whether it can go on, with which other learning rates,
+and its place in the queue.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class OtherRates:
 
 
 def changeable(workload: str) -> tuple[str, ...]:
-    """What a resume may change: it steers the updates to come, and no array of a checkpoint depends on it."""
+    """What a resume may change: it steers the updates to come, and no array of a checkpoint
+    depends on it.
+    """
     rates = catalog.WORKLOADS[workload].rates if workload in catalog.WORKLOADS else ()
     return (*rates, "clip_norm")
 
@@ -61,7 +65,8 @@ def other_rates(run: RunDir, changes: Mapping[str, Any]) -> OtherRates | None:
     )
     if words and _study(run):
         raise RunStateError(
-            f"run {run.run_id} belongs to a study, whose runs differ in one thing only: start a new run with {words}."
+            f"run {run.run_id} belongs to a study, whose runs differ in one thing only: start a new"
+            f" run with {words}."
         )
     return OtherRates(after.model_dump(), words) if words else None
 
@@ -69,10 +74,12 @@ def other_rates(run: RunDir, changes: Mapping[str, Any]) -> OtherRates | None:
 def queue(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> None:
     """Queues an ended run again: same run, next attempt, from its last checkpoint.
 
-    `changes`: other values of options that a resume may change (see `changeable`), from the next attempt on. `actor`: who asks.
+    `changes`: other values of options that a resume may change (see `changeable`), from the next
+    attempt on. `actor`: who asks.
 
     Raises:
-        RunStateError: it has not ended, all its epochs are done, it is to change though it belongs to a study, or `refusal` says
+        RunStateError: it has not ended, all its epochs are done, it is to change though it belongs
+            to a study, or `refusal` says
             why.
         SpecError: a value is wrong, or of an option that no resume changes.
         HomeError: the disk has no space left for it.
@@ -92,10 +99,16 @@ def queue(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> No
     changes_in_words = other.in_words if other else ""
     why = cause(Reason.RESUMED, changes=changes_in_words)
     if waits_for:
-        why = cause(Reason.RESUMED_WAITS_FOR_DATA, changes=changes_in_words, data_set=dataset, percent=0)
-    queued = StatusChange.of("queued", why, queue_rank=next_rank(home), waits_for=waits_for, asker=actor)
+        why = cause(
+            Reason.RESUMED_WAITS_FOR_DATA, changes=changes_in_words, data_set=dataset, percent=0
+        )
+    queued = StatusChange.of(
+        "queued", why, queue_rank=next_rank(home), waits_for=waits_for, asker=actor
+    )
     if other:
-        write_json(run.spec_path, other.spec)  # before the journal: the owner may start the trainer at once
+        write_json(
+            run.spec_path, other.spec
+        )  # before the journal: the owner may start the trainer at once
         journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=other.spec), queued)
     else:
         journal.append(run.supervisor_journal, last.attempt + 1, queued)
@@ -103,12 +116,18 @@ def queue(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> No
 
 
 def _newest_bytes(run: RunDir) -> int:
-    """What its next two checkpoints will take, as large as those that it has: the least that it needs to save and end again."""
-    return 2 * max((path.stat().st_size for path in run.checkpoints.glob("*.safetensors")), default=0)
+    """What its next two checkpoints will take, as large as those that it has: the least that
+    it needs to save and end again.
+    """
+    return 2 * max(
+        (path.stat().st_size for path in run.checkpoints.glob("*.safetensors")), default=0
+    )
 
 
 def _dataset_of(run: RunDir) -> str:
-    """What a run trains on; empty where its options cannot be read, which its trainer then tells."""
+    """What a run trains on; empty where its options cannot be read, which its trainer then
+    tells.
+    """
     try:
         return run.spec().dataset
     except SpecError:
@@ -116,20 +135,28 @@ def _dataset_of(run: RunDir) -> str:
 
 
 def refusal(run: RunDir) -> str:
-    """Why an ended run cannot go on; empty when it can. A run that has measured nothing yet may begin anew, and so may one that
-    was killed here before its first checkpoint: as after any kill, what it measured since the last checkpoint is measured again.
+    """Why an ended run cannot go on; empty when it can.
 
-    An imported run has numbers and no checkpoints: a trainer would begin at step 1, and every number beyond it be void. With
-    another data set of the same name, the numbers to come would belong to another training.
+    A run that has measured nothing yet may begin anew, and so may one that was killed here before
+    its first checkpoint: as after any kill, what it measured since the last checkpoint is measured
+    again.
+
+    An imported run has numbers and no checkpoints: a trainer would begin at step 1, and every
+    number beyond it be void. With another data set of the same name, the numbers to come would
+    belong to another training.
     """
     if run.has_checkpoint:
         return _of_other_data(run)
     if not _has_measured(run) or starting_point.is_cut_off_before_saving(run):
         return ""
     again = (
-        f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"
+        f"{command_line()} train --spec"
+        f" {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"
     )
-    return f"run {run.run_id} has no checkpoint, so there is nothing to resume from: train its settings again with `{again}`."
+    return (
+        f"run {run.run_id} has no checkpoint, so there is nothing to resume from: train its"
+        f" settings again with `{again}`."
+    )
 
 
 def _of_other_data(run: RunDir) -> str:
@@ -142,11 +169,18 @@ def _of_other_data(run: RunDir) -> str:
 
 def _has_measured(run: RunDir) -> bool:
     journals = [path for path in run.journals() if path != run.supervisor_journal]
-    return any(b'"kind":"scalars"' in piece for path in journals for piece in run_files.pieces(path))
+    return any(
+        b'"kind":"scalars"' in piece for path in journals for piece in run_files.pieces(path)
+    )
 
 
 def _study(run: RunDir) -> StudyPlace | None:
     created = next(
-        (record for record in journal.read_all(run.supervisor_journal) if isinstance(record, Created)), None
+        (
+            record
+            for record in journal.read_all(run.supervisor_journal)
+            if isinstance(record, Created)
+        ),
+        None,
     )
     return created.study if created else None

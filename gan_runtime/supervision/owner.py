@@ -27,7 +27,9 @@ from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import Pid
 
-PATIENCE_SECONDS = 0.5  # `is_owned` of another process holds a free lock for a moment; that is no owner
+PATIENCE_SECONDS = (
+    0.5  # `is_owned` of another process holds a free lock for a moment; that is no owner
+)
 BEAT_SECONDS = 5.0
 SILENCE_SECONDS = (
     4 * BEAT_SECONDS
@@ -62,7 +64,11 @@ class HomeOwner(BaseModel):
 
     def is_same(self, other: HomeOwner | None) -> bool:
         """Whether both are one process."""
-        return other is not None and (self.host, self.pid, self.since) == (other.host, other.pid, other.since)
+        return other is not None and (self.host, self.pid, self.since) == (
+            other.host,
+            other.pid,
+            other.since,
+        )
 
 
 class Ownership:
@@ -70,7 +76,9 @@ class Ownership:
 
     def __init__(self, home: Home, lock: FileLock, url: str) -> None:
         self._home, self._lock = home, lock
-        self._entry = HomeOwner(host=platform.node(), pid=os.getpid(), since=datetime.now(UTC), url=url)
+        self._entry = HomeOwner(
+            host=platform.node(), pid=os.getpid(), since=datetime.now(UTC), url=url
+        )
         self._write()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="gan-owner", daemon=True)
@@ -84,8 +92,8 @@ class Ownership:
         other = holder(self._home)
         if other is not None and not self._entry.is_same(other):
             raise HomeInUseError(
-                f"{self._home.path} was taken over by {other.who}, as this process was not heard of: "
-                "use that one, and end this one."
+                f"{self._home.path} was taken over by {other.who}, as this process was not heard"
+                " of: use that one, and end this one."
             )
 
     def release(self) -> None:
@@ -99,7 +107,9 @@ class Ownership:
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
-            with contextlib.suppress(OSError, HomeError, HomeInUseError):  # a full disk: the lock still holds
+            with contextlib.suppress(
+                OSError, HomeError, HomeInUseError
+            ):  # a full disk: the lock still holds
                 self.check()
                 self._entry = self._entry.model_copy(update={"beats": self._entry.beats + 1})
                 self._write()
@@ -176,4 +186,7 @@ def _path(home: Home) -> Path:
 
 def _in_use(home: Home, other: HomeOwner | None) -> str:
     who = other.who if other is not None else "another process"
-    return f"{home.path} is in use by {who} (a dashboard or a training): use that one, end it, or choose another folder with --home DIR."
+    return (
+        f"{home.path} is in use by {who} (a dashboard or a training): use that one, end it, or"
+        " choose another folder with --home DIR."
+    )

@@ -47,7 +47,11 @@ class OwnerThread:
     def __init__(self, act: Callable[[], None], clock: Clock) -> None:
         self.trouble = ""  # why the last tick failed; empty when all is well
         self._act, self._clock, self._failures = act, clock, 0
-        self._ended, self._begun, self._acting = threading.Event(), threading.Event(), threading.Lock()
+        self._ended, self._begun, self._acting = (
+            threading.Event(),
+            threading.Event(),
+            threading.Lock(),
+        )
         self._complained: dict[str, float] = {}  # kind of error → when it was last logged
         self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
 
@@ -93,7 +97,9 @@ class OwnerThread:
         except Exception as error:
             self._failures += 1
             self.trouble = (
-                str(error) if isinstance(error, GanRuntimeError) else f"{type(error).__name__}: {error}"
+                str(error)
+                if isinstance(error, GanRuntimeError)
+                else f"{type(error).__name__}: {error}"
             )
             self._complain(error)
         self._begun.set()
@@ -104,7 +110,11 @@ class OwnerThread:
         if now - self._complained.get(kind, -COMPLAINT_SECONDS) >= COMPLAINT_SECONDS:
             self._complained[kind] = now
             is_foreseen = isinstance(error, GanRuntimeError)  # then its sentence says it all
-            log.error("the runtime could not act: %s", self.trouble, exc_info=None if is_foreseen else error)
+            log.error(
+                "the runtime could not act: %s",
+                self.trouble,
+                exc_info=None if is_foreseen else error,
+            )
 
     def _work(self) -> None:
         if not self._begun.is_set():
@@ -137,7 +147,12 @@ class OwnedHome:
     """Supervises the runs of a home and writes its results.duckdb. Use `begin`."""
 
     def __init__(
-        self, home: Home, held: Ownership, grace_seconds: float, starter: Starter | None, clock: Clock
+        self,
+        home: Home,
+        held: Ownership,
+        grace_seconds: float,
+        starter: Starter | None,
+        clock: Clock,
     ) -> None:
         self.home, self._held, self._recovery = home, held, StoreRecovery(home, clock)
         self.is_reading = False
@@ -156,7 +171,9 @@ class OwnedHome:
         self.thread, self.housekeeping = OwnerThread(self._tick, clock), Maintenance(home)
 
     @classmethod
-    def begin(cls, home: Home, grace_seconds: float, starter: Starter | None, url: str) -> OwnedHome:
+    def begin(
+        cls, home: Home, grace_seconds: float, starter: Starter | None, url: str
+    ) -> OwnedHome:
         """Becomes the owner. Raises as `Runtime.open`."""
         home.prepare()
         held = owner.acquire(home, url)
@@ -185,7 +202,9 @@ class OwnedHome:
 
     def _take_up(self, grace_seconds: float, starter: Starter | None, clock: Clock) -> None:
         self._ingestor = Ingestor(self.home, self.store, clock)
-        self._supervisor = Supervisor(self.home, self.store, self._ingestor, grace_seconds, clock, starter)
+        self._supervisor = Supervisor(
+            self.home, self.store, self._ingestor, grace_seconds, clock, starter
+        )
 
     def _tick(self) -> None:
         self._held.check()

@@ -45,7 +45,8 @@ class LiveRun:
 def of_store(home: Home, store: Store) -> list[LiveRun]:
     """Training runs first, then the queue in its order."""
     rows = store.rows(
-        "SELECT run_id, status, attempt, accelerator FROM runs_live ORDER BY status = 'queued', queue_rank, run_id"
+        "SELECT run_id, status, attempt, accelerator FROM runs_live ORDER BY status = 'queued',"
+        " queue_rank, run_id"
     )
     return [
         LiveRun(RunDir(home.runs / run_id), status, attempt, accelerator)
@@ -92,7 +93,9 @@ class LiveInJournals:
             else:
                 self._read_states.pop(name, None)
                 live.pop(name, None)
-        live |= {name: state.live for name, state in self._read_states.items() if state.live is not None}
+        live |= {
+            name: state.live for name, state in self._read_states.items() if state.live is not None
+        }
         ended = {name for name, state in self._read_states.items() if state.live is None}
         return sorted((run for name, run in live.items() if name not in ended), key=self._place)
 
@@ -130,9 +133,15 @@ def requeue(run: RunDir, attempt: int) -> bool:
     """Queues it as the next attempt, since an attempt only goes on; False after MOST_REQUEUES times
     in a row.
     """
-    waits = [change for _, change in journal.statuses(run.supervisor_journal) if change.status == "queued"]
+    waits = [
+        change
+        for _, change in journal.statuses(run.supervisor_journal)
+        if change.status == "queued"
+    ]
     newest = waits[-MOST_REQUEUES:]
-    if not waits or (len(newest) == MOST_REQUEUES and all(wait.asker == NEXT_OWNER.name for wait in newest)):
+    if not waits or (
+        len(newest) == MOST_REQUEUES and all(wait.asker == NEXT_OWNER.name for wait in newest)
+    ):
         return False
     again = waits[-1].because(cause(Reason.REQUEUED), asker=NEXT_OWNER.name)
     journal.append(run.supervisor_journal, attempt + 1, again)

@@ -36,7 +36,8 @@ from gan_runtime.supervision import next_attempt, queue
 from gan_runtime.supervision.queue import LiveRun
 from gan_runtime.supervision.starters import Attempt, Starter
 
-# ---- orphan processes: the owner that saw a run train ends them, and if it was killed as well, the next one does
+# ---- orphan processes: the owner that saw a run train ends them, and if it was killed as well, the
+# next one does
 
 
 def orphans(home: Home, starter: Starter) -> list[LiveRun]:
@@ -57,13 +58,17 @@ def is_over(attempt: Attempt) -> bool:
         return True
     except (OSError, GanRuntimeError):
         return False
-    return newest.attempt > attempt.number or (newest.attempt == attempt.number and newest.status in ENDED)
+    return newest.attempt > attempt.number or (
+        newest.attempt == attempt.number and newest.status in ENDED
+    )
 
 
 # ---- files: removed where surely nobody uses them any more ---------------------------------------
 
 
-IDLE_SECONDS = 3_600.0  # another process may submit or import right now, which takes seconds to minutes
+IDLE_SECONDS = (
+    3_600.0  # another process may submit or import right now, which takes seconds to minutes
+)
 _IN_THE_MAKING = (".new-", ".import-")
 _SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
 _ASIDE = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # see run_folder.write_whole
@@ -137,7 +142,9 @@ def _now(folder: Path) -> float:
 
 
 def _changed(folder: Path) -> float:
-    """When something in the folder or right below it last changed; now, if it vanishes meanwhile."""
+    """When something in the folder or right below it last changed; now, if it vanishes
+    meanwhile.
+    """
     times = []
     for path in (folder, *folder.glob("*"), *folder.glob("*/*")):
         with contextlib.suppress(OSError):
@@ -182,7 +189,9 @@ class StallDetection:
             if silent_s < LEAST_STALL_SECONDS:
                 self._stalled.discard((run.run_id, attempt))
                 return Event(
-                    level="info", topic=GOES_ON, message="It goes on: there is something new in its journal."
+                    level="info",
+                    topic=GOES_ON,
+                    message="It goes on: there is something new in its journal.",
                 )
             return None
         if silent_s < LEAST_STALL_SECONDS:
@@ -194,8 +203,10 @@ class StallDetection:
         return Event(
             level="warning",
             topic=STALLED,
-            message=f"It lives and does not train: nothing new for {silent_s:.0f} s, where a call of the device takes "
-            f"{usual.call:.3g} s. {_STALL_ACTIONS[stall_action(run)]}",
+            message=(
+                f"It lives and does not train: nothing new for {silent_s:.0f} s, where a call of"
+                f" the device takes {usual.call:.3g} s. {_STALL_ACTIONS[stall_action(run)]}"
+            ),
         )
 
 
@@ -237,7 +248,8 @@ class AutoResume:
         rows = self._store.rows(
             """
             SELECT run_id, attempt FROM ingest.newest JOIN ingest.created USING (run_id)
-            WHERE status = 'lost' AND (spec->>'resume_lost' = 'yes' OR (spec->>'still_action' = 'restart' AND code = ?))
+            WHERE status = 'lost' AND (spec->>'resume_lost' = 'yes' OR (spec->>'still_action' =
+                'restart' AND code = ?))
             """,
             [Reason.STALLED.value],
         )
@@ -246,7 +258,8 @@ class AutoResume:
     def will_resume(self, run_id: str) -> bool:
         """Whether a lost run waits for its pause to be over."""
         return any(
-            run.run_id == run_id and (run_id, attempt) not in self._given_up for run, attempt in self._lost
+            run.run_id == run_id and (run_id, attempt) not in self._given_up
+            for run, attempt in self._lost
         )
 
     def tick(self) -> bool:
@@ -263,7 +276,8 @@ class AutoResume:
     def _resume(self, run: RunDir, attempt: int, times: int) -> bool:
         """Or notes, once, why it does not."""
         refusal = (
-            f"It was resumed {times} times by itself and is lost again: look at its log before you resume it."
+            f"It was resumed {times} times by itself and is lost again: look at its log before you"
+            " resume it."
         )
         if times < len(PAUSES_SECONDS):
             try:

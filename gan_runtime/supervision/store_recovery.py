@@ -2,11 +2,11 @@
 one.
 
 Damage shows when the home is opened, or later in any statement, which is then answered from the new
-file. Pages and log report it as a `RecoveredStore`. The database holds nothing but what the journals say,
-so `rebuild` is also the way from one schema version to the next. The old file is kept under a name
-that says what it is and when: with its .wal, results.duckdb.damaged-20260101-120000. Of files of
-this version and earlier ones the newest few stay; those of a newer version or another program are
-left to the person.
+file. Pages and log report it as a `RecoveredStore`. The database holds nothing but what the
+journals say, so `rebuild` is also the way from one schema version to the next. The old file is kept
+under a name that says what it is and when: with its .wal, results.duckdb.damaged-20260101-120000.
+Of files of this version and earlier ones the newest few stay; those of a newer version or another
+program are left to the person.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def set_aside(database: Path, kind: StoreKind) -> Path:
         database.rename(target)
     except OSError as error:
         raise HomeError(
-            f"{database} cannot be used, nor be set aside as {target.name} ({error.strerror}): rename or delete it yourself, "
-            "or change the rights of its folder; the journals of all runs are whole."
+            f"{database} cannot be used, nor be set aside as {target.name} ({error.strerror}):"
+            " rename or delete it yourself, or change the rights of its folder; the journals of"
+            " all runs are whole."
         ) from None
     _forget_oldest(database)
     return target
@@ -86,7 +87,9 @@ def _place_in_second(name: str) -> int:
 
 
 def _forget_oldest(database: Path) -> None:
-    found = [path for kind in _DERIVED for path in database.parent.glob(f"{database.name}.{kind}-*")]
+    found = [
+        path for kind in _DERIVED for path in database.parent.glob(f"{database.name}.{kind}-*")
+    ]
     files = [path for path in found if path.is_file() and path.suffix != ".wal"]
     kept = sorted(files, key=lambda path: (path.name.split("-")[1:3], _place_in_second(path.name)))
     for path in kept[:-MOST_KEPT]:
@@ -101,7 +104,9 @@ def _forget_oldest(database: Path) -> None:
 # ---- recovery of a home that is open -------------------------------------------------------------
 
 
-MOST_IN_AN_HOUR = 4  # files set aside: they lie on a bad disk; and of openings without a pause between them
+MOST_IN_AN_HOUR = (
+    4  # files set aside: they lie on a bad disk; and of openings without a pause between them
+)
 PAUSE_SECONDS = 60.0
 HOUR_S = 3_600.0
 
@@ -124,9 +129,15 @@ class RecoveredStore:
         read = (
             "The journals of all runs are being read into a new one."
             if self.runs is None
-            else f"A new one holds {self.runs:,} {'run' if self.runs == 1 else 'runs'}, read again from their journals."
+            else (
+                f"A new one holds {self.runs:,} {'run' if self.runs == 1 else 'runs'}, read again"
+                " from their journals."
+            )
         )
-        return f"{self.database} {self.found}. It was set aside as {self.old.name}. {read} Nothing needs the old file; to remove it:"
+        return (
+            f"{self.database} {self.found}. It was set aside as {self.old.name}. {read} Nothing"
+            " needs the old file; to remove it:"
+        )
 
     @property
     def removal(self) -> str:
@@ -187,13 +198,14 @@ class StoreRecovery:
         self._aside_s = [then for then in self._aside_s if now - then < HOUR_S]
         if len(self._aside_s) >= MOST_IN_AN_HOUR:
             raise StoreError(
-                f"{database} was damaged {len(self._aside_s)} times within an hour ({why}): check its disk, "
-                "then open the dashboard again."
+                f"{database} was damaged {len(self._aside_s)} times within an hour ({why}): check"
+                " its disk, then open the dashboard again."
             )
         if len(self._renewed_s) >= MOST_IN_AN_HOUR and now - self._renewed_s[-1] < PAUSE_SECONDS:
             raise StoreError(
-                f"{database} had to be opened again {len(self._renewed_s)} times within an hour ({why}), though its file can be read: "
-                f"it is opened again within {PAUSE_SECONDS:.0f} s. Look into the log for what goes wrong."
+                f"{database} had to be opened again {len(self._renewed_s)} times within an hour"
+                f" ({why}), though its file can be read: it is opened again within"
+                f" {PAUSE_SECONDS:.0f} s. Look into the log for what goes wrong."
             )
 
     def read(self, store: Store) -> None:
@@ -201,7 +213,8 @@ class StoreRecovery:
         if any(healed.runs is None for healed in self.told):
             runs = store.rows("SELECT count(*) FROM ingest.created")[0][0]
             self.told = [
-                healed if healed.runs is not None else replace(healed, runs=runs) for healed in self.told
+                healed if healed.runs is not None else replace(healed, runs=runs)
+                for healed in self.told
             ]
             log.warning("%d runs were read again from their journals", runs)
 
@@ -235,7 +248,8 @@ def _first(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-# ---- python -m gan_runtime rebuild: built aside, put in place at the end, so it is old or new, never half
+# ---- python -m gan_runtime rebuild: built aside, put in place at the end, so it is old or new,
+# never half
 
 
 VIEWS = (
@@ -282,7 +296,9 @@ def rebuild(home: Home) -> Rebuilt:
         with disk.told_when_full(home.path):
             rows = _build(home, new)
         damaged = None if wrong is None else set_aside(home.database, wrong)
-        wal(home.database).unlink(missing_ok=True)  # DuckDB would replay the old file's log into the new one
+        wal(home.database).unlink(
+            missing_ok=True
+        )  # DuckDB would replay the old file's log into the new one
         new.replace(home.database)
         return Rebuilt(rows, damaged)
     finally:
@@ -292,7 +308,10 @@ def rebuild(home: Home) -> Rebuilt:
 
 
 def _what_is_wrong(database: Path) -> StoreKind | None:
-    """None as well when there is no file. Raises StoreLockedError when another program has it open."""
+    """None as well when there is no file.
+
+    Raises StoreLockedError when another program has it open.
+    """
     if not database.exists():
         return None
     try:

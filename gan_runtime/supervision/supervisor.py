@@ -30,8 +30,12 @@ from gan_runtime.supervision.recovery import STALLED, AutoResume, StallDetection
 from gan_runtime.supervision.starters import Starter
 from gan_runtime.supervision.starters.local import LocalStarter
 
-LEAVING_SECONDS = 20.0  # for the processes of a run after its last event; a launcher gives its workers 10 s
-GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
+LEAVING_SECONDS = (
+    20.0  # for the processes of a run after its last event; a launcher gives its workers 10 s
+)
+GRACE_SECONDS = (
+    60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
+)
 
 
 class Supervisor:
@@ -47,10 +51,18 @@ class Supervisor:
         starter: Starter | None = None,
     ) -> None:
         """`starter`: by default one of processes on this host."""
-        self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
+        self._home, self._store, self._ingestor, self._grace_seconds = (
+            home,
+            store,
+            ingestor,
+            grace_seconds,
+        )
         self._starter: Starter = starter or LocalStarter(Patience(clock))
         self._jobs = JobSupervisor(home, clock)
-        self._stalls, self._auto_resume = StallDetection(store, clock), AutoResume(home, store, clock)
+        self._stalls, self._auto_resume = (
+            StallDetection(store, clock),
+            AutoResume(home, store, clock),
+        )
         self._data = DataDependencies(home)
         self._before = RunDependencies(home, store, self._auto_resume.will_resume)
         self._forced: dict[tuple[str, int], Reason] = {}  # run and attempt ended by force → why
@@ -217,7 +229,10 @@ class Supervisor:
         return self._note_wait(live, device_locks.taken_elsewhere(claim, self._home.path.resolve()))
 
     def _note_wait(self, live: LiveRun, why: Cause | None) -> bool:
-        """Once for each training of another home. The queue shows which run of this home has them."""
+        """Once for each training of another home.
+
+        The queue shows which run of this home has them.
+        """
         if why is None or self._noted.get(live.key) == why:
             return False
         self._noted[live.key] = why
@@ -233,7 +248,10 @@ class Supervisor:
         The rest have lost it.
         """
         for key, live in list(self._leaving.items()):
-            if self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key) > LEAVING_SECONDS:
+            if (
+                self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key)
+                > LEAVING_SECONDS
+            ):
                 del self._leaving[key]
                 self._starter.end(live.as_attempt)
 

@@ -1,7 +1,9 @@
-"""A compile check as the dashboard and the command line see it: a plan, and the answers that a background job finds to it.
+"""A compile check as the dashboard and the command line see it: a plan, and the answers that a
+background job finds to it.
 
-Answers lie in `<home>/tpu-checks`, one file a program, named by what the program is made of: the same question is answered
-at once. The job writes each answer as it comes; a check that is cancelled keeps those it has.
+Answers lie in `<home>/tpu-checks`, one file a program, named by what the program is made of: the
+same question is answered at once. The job writes each answer as it comes; a check that is cancelled
+keeps those it has.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ FOLDER = "tpu-checks"
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a check is. `point`: the run itself; `points`: how many are asked about; `answers` in the order of the plan, as far as known; `trouble`: why it ended early, "" if it did not or has not begun."""
+    """How far a check is.
+
+    `point`: the run itself; `points`: how many are asked about; `answers` in the order of the plan,
+    as far as known; `trouble`: why it ended early, "" if it did not or has not begun.
+    """
 
     point: Point
     answers: tuple[StepEstimate, ...]
@@ -57,7 +63,10 @@ def unknown(home: Home, plan: Plan) -> dict[str, Point]:
 
 
 def as_options(home: Home, plan: Plan) -> dict[str, Any]:
-    """A check of what is not known yet as the options of a job. `plan`: the names of all answers, by which a plan is known again."""
+    """A check of what is not known yet as the options of a job.
+
+    `plan`: the names of all answers, by which a plan is known again.
+    """
     return {
         "spec": plan.spec.model_dump(),
         "reading": plan.reading.to_json(),
@@ -132,9 +141,11 @@ def document(plan: Plan, progress: Progress) -> dict[str, Any]:
                 "exchange_s": one.exchange_s,
                 "share_of_peak": one.share_of_peak,
                 "share_of_memory": one.share_of_memory,
-                "epoch_s": one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop)
-                if one.compiled
-                else None,
+                "epoch_s": (
+                    one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop)
+                    if one.compiled
+                    else None
+                ),
                 "assumed_overhead_per_call_s": report.HOST_OVERHEAD_S,
             }
             for one in progress.answers
@@ -142,11 +153,14 @@ def document(plan: Plan, progress: Progress) -> dict[str, Any]:
     }
 
 
-# Only the TPU's compiler is used: JAX stays on the CPU, and libtpu must not ask the cloud for the machine it thinks it runs on.
+# Only the TPU's compiler is used: JAX stays on the CPU, and libtpu must not ask the cloud for the
+# machine it thinks it runs on.
 COMPILE_ONLY = {
     "JAX_PLATFORMS": "cpu",
     "KERAS_BACKEND": "jax",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # next to another check, or a training on this host's TPU: it touches no device
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": (
+        "1"
+    ),  # next to another check, or a training on this host's TPU: it touches no device
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_ACCELERATOR_TYPE": "v3-8",
@@ -176,7 +190,10 @@ JOBS = (
 
 
 def compile_points(task: Task) -> dict[str, Any]:
-    """Options: see `check.as_options`. Gives how many answers were found, also those of programs that the compiler refused."""
+    """Options: see `check.as_options`.
+
+    Gives how many answers were found, also those of programs that the compiler refused.
+    """
     from gan_runtime.tpu import compiling  # loads JAX
 
     asked, kept = task.options, folder(task.home)

@@ -1,7 +1,8 @@
-"""Compiles the exact training step of a run, or its way from one picture to the next, for a TPU that is not there. Loads JAX: for child
-processes only.
+"""Compiles the exact training step of a run, or its way from one picture to the next, for a TPU
+that is not there. Loads JAX: for child processes only.
 
-`libtpu` holds the TPU's own compiler, which needs no TPU; the environment of `check.py` must stand before JAX is loaded.
+`libtpu` holds the TPU's own compiler, which needs no TPU; the environment of `check.py` must stand
+before JAX is loaded.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ from gan_runtime.workloads.contract import Translates
 LONGEST_REASON = 600
 
 
-def estimate(spec: RunSpec, reading: Reading, point: Point, program: Program = "step") -> StepEstimate:
-    """What the compiler makes of `spec` at this point, for a step or a frame. A refusal is an answer too, and raises nothing.
+def estimate(
+    spec: RunSpec, reading: Reading, point: Point, program: Program = "step"
+) -> StepEstimate:
+    """What the compiler makes of `spec` at this point, for a step or a frame.
+
+    A refusal is an answer too, and raises nothing.
 
     Raises:
         RuntimeError: the compiler itself does not start; tpu_advice.py knows the usual messages.
@@ -51,11 +56,15 @@ def estimate(spec: RunSpec, reading: Reading, point: Point, program: Program = "
 def described(point: Point) -> list[Any]:
     """The devices of a point, which are not there."""
     return list(
-        topologies.get_topology_desc(topology_name=point.topology, platform="tpu").devices[: point.devices]
+        topologies.get_topology_desc(topology_name=point.topology, platform="tpu").devices[
+            : point.devices
+        ]
     )
 
 
-def compile_call(spec: RunSpec, reading: Reading, point: Point, devices: list[Any] | None = None) -> Any:
+def compile_call(
+    spec: RunSpec, reading: Reading, point: Point, devices: list[Any] | None = None
+) -> Any:
     """The program of a host call of `spec` on `devices` (None: those of the point)."""
     mesh = Mesh(np.array(devices or described(point)), (AXIS,))
     task = task_of(spec, workload_of(spec), reading.fields, reading.rows)
@@ -64,7 +73,8 @@ def compile_call(spec: RunSpec, reading: Reading, point: Point, devices: list[An
 
 
 def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[Any, int]:
-    """The program that makes a frame of a frame, its tiles shared out among the devices; and how many tiles each of them has.
+    """The program that makes a frame of a frame, its tiles shared out among the devices; and how
+    many tiles each of them has.
 
     Raises:
         ValueError: the workload makes no pictures of pictures, or its tile is larger than a frame.
@@ -76,13 +86,19 @@ def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[
     height, width, channels = reading.fields[SOURCE].shape
     division = Division((height, width), (translator.tile, translator.tile))
     tiles = share(len(division), len(devices))
-    call = TileCall(translator, Mesh(np.array(devices), (AXIS,)), (tiles, 1, *division.tile, channels))
+    call = TileCall(
+        translator, Mesh(np.array(devices), (AXIS,)), (tiles, 1, *division.tile, channels)
+    )
     return jax.jit(call.function).lower(*call.arguments).compile(), tiles
 
 
 def of_frame(tile: StepEstimate, rounds: int) -> StepEstimate:
-    """From the numbers of a round, one tile, to those of a frame: `rounds` tiles on each device, one after the other."""
-    dearest = tuple(replace(operation, cycles=rounds * operation.cycles) for operation in tile.dearest)
+    """From the numbers of a round, one tile, to those of a frame: `rounds` tiles on each
+    device, one after the other.
+    """
+    dearest = tuple(
+        replace(operation, cycles=rounds * operation.cycles) for operation in tile.dearest
+    )
     flops = None if tile.flops is None else rounds * tile.flops
     return replace(tile, cycles=rounds * tile.cycles, flops=flops, dearest=dearest)
 
@@ -90,7 +106,9 @@ def of_frame(tile: StepEstimate, rounds: int) -> StepEstimate:
 def read(
     compiled: Any, spec: RunSpec, point: Point, seconds: float, rounds: int | None = None
 ) -> StepEstimate:
-    """The numbers of a compiled program, for one of the `rounds` of its loop; None for a host call, whose rounds are steps."""
+    """The numbers of a compiled program, for one of the `rounds` of its loop; None for a host
+    call, whose rounds are steps.
+    """
     parts = spec.accumulation_steps if rounds is None else 1
     cost = hlo_cost.cost(compiled.as_text(), rounds or most_steps(spec), parts)
     counted = compiled.cost_analysis()

@@ -1,9 +1,12 @@
-"""What the optimised text of a TPU program says about its cost. Pure functions over text, no framework.
+"""What the optimised text of a TPU program says about its cost.
 
-The TPU compiler writes its own estimate, `estimated_cycles`, beside most instructions. A program of many steps is one loop
-whose number of rounds is known only when it runs: one round is one step. Loops with a known number of rounds inside it
-(gradient accumulation) count as often as they go round. Exchanges between devices and the device's random generator carry
-no estimate and are listed apart.
+Pure functions over text, no framework.
+
+The TPU compiler writes its own estimate, `estimated_cycles`, beside most instructions. A program of
+many steps is one loop whose number of rounds is known only when it runs: one round is one step.
+Loops with a known number of rounds inside it (gradient accumulation) count as often as they go
+round. Exchanges between devices and the device's random generator carry no estimate and are listed
+apart.
 """
 
 from __future__ import annotations
@@ -14,14 +17,16 @@ from dataclasses import dataclass
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
 _INSTRUCTION = re.compile(
-    r"^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<opcode>[a-z][a-z0-9\-]*)\((?P<rest>.*)$"
+    r"^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?)"
+    r" (?P<opcode>[a-z][a-z0-9\-]*)\((?P<rest>.*)$"
 )
 _CYCLES = re.compile(r'"estimated_cycles":"?(\d+)')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"?(\d+)')
 _SOURCE = re.compile(r'op_name="([^"]*)"')
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _CALLED = re.compile(
-    r"(?:to_apply|calls|body|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:, ?%[^,}]+)*)"
+    r"(?:to_apply|calls|body|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:,"
+    r" ?%[^,}]+)*)"
 )
 _ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
 _CALLS = {"while", "call", "conditional", "async-start"}
@@ -40,7 +45,10 @@ _BITS = {"pred": 8, "bf16": 16}  # other types end in their number of bits
 
 @dataclass(frozen=True)
 class Operation:
-    """One instruction of a step. `cycles`: the compiler's estimate over all its rounds in a step; None where it gives none."""
+    """One instruction of a step.
+
+    `cycles`: the compiler's estimate over all its rounds in a step; None where it gives none.
+    """
 
     name: str
     opcode: str
@@ -51,7 +59,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange between devices. `payload_bytes`: of the whole array that is summed or gathered."""
+    """One exchange between devices.
+
+    `payload_bytes`: of the whole array that is summed or gathered.
+    """
 
     kind: str
     payload_bytes: int
@@ -90,7 +101,9 @@ class _Line:
 
 
 def cost(module: str, steps: int, parts: int = 1) -> HloCost:
-    """The cost of one of the `steps` steps of a program, from its optimised text. What stands outside the loop is shared by them.
+    """The cost of one of the `steps` steps of a program, from its optimised text.
+
+    What stands outside the loop is shared by them.
 
     `parts`: rounds of a loop inside the loop of steps whose number the text does not tell.
     """
@@ -122,7 +135,10 @@ def _computations(lines: Iterable[str]) -> tuple[dict[str, list[_Line]], str]:
 def _walk(
     computations: dict[str, list[_Line]], name: str, times: float, rounds: tuple[int, ...]
 ) -> Iterator[tuple[_Line, float]]:
-    """Every line that is run, and how often per step. `rounds`: of loops that do not tell theirs, from the outermost inwards."""
+    """Every line that is run, and how often per step.
+
+    `rounds`: of loops that do not tell theirs, from the outermost inwards.
+    """
     for line in computations.get(name, []):
         yield line, times
         often, inner = 1, rounds
@@ -135,22 +151,35 @@ def _walk(
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip().removeprefix("%") for names in _CALLED.findall(text) for name in names.split(",")]
+    return [
+        name.strip().removeprefix("%")
+        for names in _CALLED.findall(text)
+        for name in names.split(",")
+    ]
 
 
 def _operation(line: _Line, times: float) -> Operation:
     cycles, source = _CYCLES.search(line.text), _SOURCE.search(line.text)
     return Operation(
-        line.name, line.opcode, line.shape, source[1] if source else "", int(cycles[1]) * times if cycles else None
-    )  # fmt: skip
+        line.name,
+        line.opcode,
+        line.shape,
+        source[1] if source else "",
+        int(cycles[1]) * times if cycles else None,
+    )
 
 
 def _works_silently(line: _Line) -> bool:
-    return line.opcode in _SILENT and not any(f'custom_call_target="{mark}"' in line.text for mark in _MARKS)
+    return line.opcode in _SILENT and not any(
+        f'custom_call_target="{mark}"' in line.text for mark in _MARKS
+    )
 
 
 def _kind(opcode: str) -> str:
-    """The kind of exchange that an opcode begins; empty for all else. The second half of a pair is none of its own."""
+    """The kind of exchange that an opcode begins; empty for all else.
+
+    The second half of a pair is none of its own.
+    """
     return next((kind for kind in _EXCHANGES if opcode in (kind, f"{kind}-start")), "")
 
 
@@ -188,13 +217,17 @@ def _leaves_device(line: _Line) -> bool:
     ) or called
 
 
-# ---- where an operation comes from ----------------------------------------------------------------------------------
+# ---- where an operation comes from ---------------------------------------------------------------
 
 
 def source_layer(op_name: str, networks: Sequence[str]) -> str:
-    """The layer behind an operation, from JAX's path to it: "critic conv_1, backward"; "" where it names none of `networks`."""
+    """The layer behind an operation, from JAX's path to it: "critic conv_1, backward"; ""
+    where it names none of `networks`.
+    """
     parts = op_name.split("/")
-    words = [re.split(r"[()]", part) for part in parts]  # of "transpose(jvp(critic))": transpose, jvp, critic
+    words = [
+        re.split(r"[()]", part) for part in parts
+    ]  # of "transpose(jvp(critic))": transpose, jvp, critic
     named = {word for words_of_part in words for word in words_of_part}
     for network in networks:
         if f"optimizer_{network}" in named:
@@ -204,7 +237,13 @@ def source_layer(op_name: str, networks: Sequence[str]) -> str:
     for index, words_of_part in enumerate(words):
         network = next((name for name in networks if name in words_of_part), "")
         if network:
-            layer = next((part for part in parts[index + 1 :] if re.fullmatch(r"[a-z]+(_\d+)?", part)), "")
-            way = "backward" if any("transpose" in scope for scope in words[: index + 1]) else "forward"
+            layer = next(
+                (part for part in parts[index + 1 :] if re.fullmatch(r"[a-z]+(_\d+)?", part)), ""
+            )
+            way = (
+                "backward"
+                if any("transpose" in scope for scope in words[: index + 1])
+                else "forward"
+            )
             return f"{network} {layer}".strip() + f", {way}"
     return ""

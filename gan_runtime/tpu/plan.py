@@ -1,4 +1,7 @@
-"""Which programs a check compiles, and the names under which their answers are kept. Imports no framework."""
+"""Which programs a check compiles, and the names under which their answers are kept.
+
+Imports no framework.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,17 @@ THERE = {
     "tpu_address": "local",
     "xla": "off",
 }  # what a check takes for granted
-Program = Literal["step", "frame"]  # of the training; or one picture made of another, in tiles over all cores
+Program = Literal[
+    "step", "frame"
+]  # of the training; or one picture made of another, in tiles over all cores
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = ("catalog", "domains", "engines", "tpu", "workloads")  # what decides over a program and its reading
+CODE = (
+    "catalog",
+    "domains",
+    "engines",
+    "tpu",
+    "workloads",
+)  # what decides over a program and its reading
 # Options that change nothing about the program of a step.
 WITHOUT_EFFECT = frozenset(
     {
@@ -61,7 +72,9 @@ WITHOUT_EFFECT = frozenset(
 
 @dataclass(frozen=True)
 class Reading:
-    """What the steps of a run read: the fields of a batch, of how many rows, and whether these are streamed or lie on the device."""
+    """What the steps of a run read: the fields of a batch, of how many rows, and whether
+    these are streamed or lie on the device.
+    """
 
     fields: Fields
     rows: int
@@ -81,13 +94,18 @@ class Reading:
 def _field(stored: dict[str, Any]) -> Field:
     """JSON has lists where the record has tuples."""
     return Field(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}  # type: ignore[arg-type]
+        **{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in stored.items()
+        }  # type: ignore[arg-type]
     )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A check: options of a run, what its steps read, the points to compile, the run itself first, and what of it is compiled."""
+    """A check: options of a run, what its steps read, the points to compile, the run itself
+    first, and what of it is compiled.
+    """
 
     spec: RunSpec
     reading: Reading
@@ -126,7 +144,9 @@ def reading(spec: RunSpec, home: Home | None = None) -> Reading:
         DatasetError: no such data set, or one that does not fit the workload.
     """
     name = spec.dataset
-    return Reading(loading.check(spec, home), loading.rows(name, home), loading.is_streamed(name, home))
+    return Reading(
+        loading.check(spec, home), loading.rows(name, home), loading.is_streamed(name, home)
+    )
 
 
 def at(spec: RunSpec, point: Point) -> RunSpec:
@@ -148,18 +168,21 @@ def make(
 ) -> Plan:
     """The check of a run with these options on all devices of a topology.
 
-    `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same batch. `home`: where prepared
-    data sets lie. A frame has no batch, so that there only precision and devices are swept.
+    `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same
+    batch. `home`: where prepared data sets lie. A frame has no batch, so that there only precision
+    and devices are swept.
 
     Raises:
         AcceleratorError: no such topology; the message lists those there are.
         SpecError: an option is wrong, or the batch cannot be shared by the devices.
-        DatasetError: the data set does not fit the workload, or fills no step, as when a run is submitted; or a frame is asked for, and the
+        DatasetError: the data set does not fit the workload, or fills no step, as when a run is
+            submitted; or a frame is asked for, and the
             workload makes no pictures of pictures.
     """
     if topology not in TOPOLOGIES:
         raise AcceleratorError(
-            f"topology is {quoted(topology)}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them."
+            f"topology is {quoted(topology)}, but allowed is {', '.join(TOPOLOGIES)}: pick one of"
+            " them."
         )
     devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**values, "replicas": devices, **THERE})
@@ -168,7 +191,8 @@ def make(
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
     if program == "frame" and SOURCE not in read.fields:
         raise DatasetError(
-            f"data set {spec.dataset} has no {SOURCE}, so there is no frame to make another of: leave out the frame, or choose a set that has."
+            f"data set {spec.dataset} has no {SOURCE}, so there is no frame to make another of:"
+            " leave out the frame, or choose a set that has."
         )
     others = [other for other in _sweep(point) if other != point] if sweep else []
     if program == "frame":
@@ -201,8 +225,8 @@ def missing_library() -> str:
     if not lacking:
         return ""
     return (
-        f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed here: the TPU's compiler exists for Linux on "
-        "x86-64 only. On such a machine run `make setup`."
+        f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed here: the"
+        " TPU's compiler exists for Linux on x86-64 only. On such a machine run `make setup`."
     )
 
 
@@ -220,17 +244,32 @@ def _version(name: str) -> str:
 
 
 def key(plan: Plan, point: Point) -> str:
-    """The same for the same program: options that matter, what is read, point, versions of the libraries and of our own code."""
+    """The same for the same program: options that matter, what is read, point, versions of
+    the libraries and of our own code.
+    """
     matters = {
-        name: value for name, value in at(plan.spec, point).flat().items() if name not in WITHOUT_EFFECT
+        name: value
+        for name, value in at(plan.spec, point).flat().items()
+        if name not in WITHOUT_EFFECT
     }
-    made_of = [matters, plan.reading.to_json(), asdict(point), plan.program, versions(), code_version()]
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest()[:24]
+    made_of = [
+        matters,
+        plan.reading.to_json(),
+        asdict(point),
+        plan.program,
+        versions(),
+        code_version(),
+    ]
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest()[
+        :24
+    ]
 
 
 @cache
 def code_version() -> str:
-    """Of the files that decide over a program and over how it is read, as they were when this process first asked."""
+    """Of the files that decide over a program and over how it is read, as they were when this
+    process first asked.
+    """
     digest = hashlib.sha256()
     for place in CODE:
         for file in sorted((PACKAGE / place).rglob("*.py")):

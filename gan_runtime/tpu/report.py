@@ -1,6 +1,8 @@
-"""What a compile check found, as frozen records that go to JSON and back, and the arithmetic on them. Imports no framework.
+"""What a compile check found, as frozen records that go to JSON and back, and the arithmetic on
+them. Imports no framework.
 
-Every time in here is reckoned from the compiler's cycles; none is a measurement. `ESTIMATE` is the label that goes with them.
+Every time in here is reckoned from the compiler's cycles; none is a measurement. `ESTIMATE` is the
+label that goes with them.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from typing import Any
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology
 
 ESTIMATE = "the compiler's estimate, not a measurement"
-EXCHANGE_ESTIMATE = "our estimate from bytes, link rate and an assumed latency; the compiler gives none"
+EXCHANGE_ESTIMATE = (
+    "our estimate from bytes, link rate and an assumed latency; the compiler gives none"
+)
 EXCHANGE_LATENCY_S = 10e-6  # assumed, of each exchange between devices
 LINKS = 2  # of a chip in a 2 × 2 or 2 × 4 slice that carry an exchange: assumed
 HOST_OVERHEAD_S = 1e-3  # assumed, of each host call: what the slider of the page begins with
@@ -29,12 +33,18 @@ class Point:
     @property
     def shared(self) -> str:
         """Such as "batch 512 on 8 cores"."""
-        return f"batch {self.batch_size_global} on {self.devices} core{'s' if self.devices > 1 else ''}"
+        return (
+            f"batch {self.batch_size_global} on {self.devices}"
+            f" core{'s' if self.devices > 1 else ''}"
+        )
 
 
 @dataclass(frozen=True)
 class DearOperation:
-    """One operation of a step. `cycles` per step; `layer` in words, "" where the compiler names none."""
+    """One operation of a step.
+
+    `cycles` per step; `layer` in words, "" where the compiler names none.
+    """
 
     name: str
     opcode: str
@@ -44,7 +54,10 @@ class DearOperation:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes on one device. `arguments` hold weights, optimizer and the data set; `temporary` is needed during a step."""
+    """Bytes on one device.
+
+    `arguments` hold weights, optimizer and the data set; `temporary` is needed during a step.
+    """
 
     arguments: int
     temporary: int
@@ -59,10 +72,13 @@ class Memory:
 
 @dataclass(frozen=True)
 class StepEstimate:
-    """One compiled program, per step and device. `refused`: the compiler's reason, with all numbers zero; "" when it compiled.
+    """One compiled program, per step and device.
 
-    `flops`: None where the compiler does not count them (gradient accumulation). `ring_bytes`: what one device sends in the
-    exchanges of a step. `without_estimate`: kinds of operations for which the compiler gives no cycles.
+    `refused`: the compiler's reason, with all numbers zero; "" when it compiled.
+
+    `flops`: None where the compiler does not count them (gradient accumulation). `ring_bytes`: what
+    one device sends in the exchanges of a step. `without_estimate`: kinds of operations for which
+    the compiler gives no cycles.
     """
 
     point: Point
@@ -96,7 +112,9 @@ class StepEstimate:
 
     @property
     def exchange_s(self) -> float:
-        """Estimated seconds of the exchanges of a step: a ring over the devices, and a latency for each."""
+        """Estimated seconds of the exchanges of a step: a ring over the devices, and a
+        latency for each.
+        """
         devices, chip = self.point.devices, self.topology.chip
         if devices == 1:
             return 0.0
@@ -118,9 +136,12 @@ class StepEstimate:
         """Memory needed by memory there; above 1 it does not fit."""
         return self.memory.total / self.topology.chip.device_memory_bytes
 
-    def epoch_s(self, steps: int, steps_per_call: int, overhead_s: float = HOST_OVERHEAD_S) -> float:
-        """Seconds of an epoch of so many steps (`Plan.steps_per_epoch`), exchanges and an assumed overhead of each host call
-        included."""
+    def epoch_s(
+        self, steps: int, steps_per_call: int, overhead_s: float = HOST_OVERHEAD_S
+    ) -> float:
+        """Seconds of an epoch of so many steps (`Plan.steps_per_epoch`), exchanges and an assumed
+        overhead of each host call included.
+        """
         return steps * (self.step_s + self.exchange_s) + -(-steps // steps_per_call) * overhead_s
 
 
@@ -130,7 +151,10 @@ def to_json(estimate: StepEstimate) -> dict[str, Any]:
 
 
 def from_json(values: dict[str, Any]) -> StepEstimate:
-    """The record that `to_json` made. Raises TypeError or KeyError when another version of the code has made it."""
+    """The record that `to_json` made.
+
+    Raises TypeError or KeyError when another version of the code has made it.
+    """
     return StepEstimate(
         **{
             **values,

@@ -1,4 +1,6 @@
-"""The pictures of a run: which arrays of the engine become which files, as the workload's catalog entry declares."""
+"""The pictures of a run: which arrays of the engine become which files, as the workload's
+catalog entry declares.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,12 @@ Shown = Mapping[str, NDArray[np.generic]]  # what the engine gives, by name
 
 @dataclass(frozen=True)
 class Album:
-    """`kinds`: of pictures, in the order in which pages list them. `classes`: the names of the data's labels, if it has any.
+    """`kinds`: of pictures, in the order in which pages list them.
 
-    `inputs`: a digest of what the generator is asked with, so that pages know which runs can be compared image by image.
+    `classes`: the names of the data's labels, if it has any.
+
+    `inputs`: a digest of what the generator is asked with, so that pages know which runs can be
+    compared image by image.
     """
 
     kinds: tuple[Picture, ...]
@@ -34,7 +39,8 @@ class Album:
         return cls(catalog.WORKLOADS[spec.workload].pictures, classes, inputs)
 
     def drawn(self, shown: Shown) -> list[Picture]:
-        """The kinds whose arrays are all there: which ones a workload shows may depend on its options and its data.
+        """The kinds whose arrays are all there: which ones a workload shows may depend on its
+        options and its data.
 
         Raises:
             ValueError: kinds are declared, but none can be drawn.
@@ -43,8 +49,8 @@ class Album:
         if self.kinds and not kinds:
             wanted = "; ".join(f"{kind.name}: {', '.join(kind.arrays)}" for kind in self.kinds)
             raise ValueError(
-                f"the workload shows {', '.join(shown) or 'nothing'}, but its pictures are drawn from ({wanted}): "
-                "let `show` give the arrays that its catalog entry names."
+                f"the workload shows {', '.join(shown) or 'nothing'}, but its pictures are drawn"
+                f" from ({wanted}): let `show` give the arrays that its catalog entry names."
             )
         return kinds
 
@@ -55,7 +61,9 @@ class Album:
             ValueError: arrays of another shape than their renderer draws.
         """
         for kind in self.drawn(shown):
-            drawn = pictures.render(kind.renderer, tuple(shown[name] for name in kind.arrays), self.classes)
+            drawn = pictures.render(
+                kind.renderer, tuple(shown[name] for name in kind.arrays), self.classes
+            )
             pictures.save(drawn, run.sample_file(kind.name, epoch))
 
     def records(self, shown: Shown, run: RunDir, epoch: int, step: int) -> list[Sample]:

@@ -1,8 +1,10 @@
-"""Checkpoints: named arrays in safetensors files, written aside and renamed; the newest few and the best one are kept.
+"""Checkpoints: named arrays in safetensors files, written aside and renamed; the newest few and the
+best one are kept.
 
-The names and shapes are those of one device, so a checkpoint of eight replicas opens on one and back. Each file carries a
-digest of all that it holds. A newest file that is damaged, or holds numbers that are none, is passed over for the one before it,
-and the caller is told. Files and their names are on the disk, not only in the system's memory, when `save` returns.
+The names and shapes are those of one device, so a checkpoint of eight replicas opens on one and
+back. Each file carries a digest of all that it holds. A newest file that is damaged, or holds
+numbers that are none, is passed over for the one before it, and the caller is told. Files and their
+names are on the disk, not only in the system's memory, when `save` returns.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ Which = Literal["newest", "best"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state and where it stood. `wall_s`: training seconds until then. `warnings`: files that were passed over, and why."""
+    """A state and where it stood.
+
+    `wall_s`: training seconds until then. `warnings`: files that were passed over, and why.
+    """
 
     arrays: Arrays
     step: int
@@ -45,19 +50,28 @@ class Checkpoint:
 
 
 def save(
-    folder: Path, arrays: Arrays, step: int, wall_s: float, kept: int, shortfall: float | None = None
+    folder: Path,
+    arrays: Arrays,
+    step: int,
+    wall_s: float,
+    kept: int,
+    shortfall: float | None = None,
 ) -> Path:
     """Writes `step-00000042.safetensors` and removes all but the newest `kept`.
 
-    `shortfall`: how far the epoch is from the best there can be (`alarms.shortfall`), where that was measured. The file with the
-    smallest one stays as `best.safetensors`: the best epoch by a workload's own measure of quality, else the one whose rows were
-    hardest to tell from real ones, which is no measure of quality. A workload that judges nothing has no best file.
+    `shortfall`: how far the epoch is from the best there can be (`alarms.shortfall`), where that
+    was measured. The file with the smallest one stays as `best.safetensors`: the best epoch by a
+    workload's own measure of quality, else the one whose rows were hardest to tell from real ones,
+    which is no measure of quality. A workload that judges nothing has no best file.
 
     Raises:
-        HomeError: the disk has too little space for it, or ran full; the older files stay as they are.
+        HomeError: the disk has too little space for it, or ran full; the older files stay as they
+            are.
     """
     folder.mkdir(exist_ok=True)
-    disk.require(folder, sum(array.nbytes for array in arrays.values()), f"the checkpoint after step {step}")
+    disk.require(
+        folder, sum(array.nbytes for array in arrays.values()), f"the checkpoint after step {step}"
+    )
     path = _path(folder, step)
     _write(path, arrays, step, wall_s, {} if shortfall is None else {SHORTFALL: repr(shortfall)})
     if shortfall is not None and shortfall < _least_shortfall(folder):
@@ -69,8 +83,8 @@ def save(
 
 
 def keep_as_best(folder: Path, arrays: Arrays, step: int, wall_s: float) -> None:
-    """Takes the place of the best checkpoint, by a choice that is not the training's own: it has no shortfall, so a training that
-    goes on chooses anew.
+    """Takes the place of the best checkpoint, by a choice that is not the training's own: it has no
+    shortfall, so a training that goes on chooses anew.
 
     Raises:
         HomeError: the disk has too little space for it; the best checkpoint stays as it was.
@@ -94,14 +108,17 @@ def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
         try:
             found = _read(path, tuple(warnings))
         except (SafetensorError, OSError, KeyError, ValueError) as error:
-            warnings.append(f"checkpoint {path.name} is damaged ({error}); taking the one before it.")
+            warnings.append(
+                f"checkpoint {path.name} is damaged ({error}); taking the one before it."
+            )
             continue
         bad = first_not_finite(found.arrays)
         if bad is None and (below is None or found.step < below):
             return found
         if bad is not None:
             warnings.append(
-                f"checkpoint {path.name} holds NaN or infinite numbers ({bad}); taking the one before it."
+                f"checkpoint {path.name} holds NaN or infinite numbers ({bad}); taking the one"
+                " before it."
             )
     if warnings and below is None:
         raise CheckpointError(
@@ -130,7 +147,9 @@ def load(folder: Path, which: Which) -> Checkpoint:
 
 
 def steps(folder: Path) -> dict[Which, int]:
-    """After how many steps the checkpoints were saved that `load` can be asked for, readable or not; empty without any."""
+    """After how many steps the checkpoints were saved that `load` can be asked for, readable
+    or not; empty without any.
+    """
     newest = newest_step(folder)
     found: dict[Which, int] = {} if newest is None else {"newest": newest}
     try:
@@ -171,19 +190,25 @@ def newest_step(folder: Path) -> int | None:
 
 
 def remove_from(folder: Path, step: int) -> None:
-    """Removes the checkpoints of this step and later ones: the training has gone back to before them."""
+    """Removes the checkpoints of this step and later ones: the training has gone back to
+    before them.
+    """
     for path in _newest_first(folder):
         if _step(path) >= step:
             _remove(path)
 
 
 def note_failure(folder: Path, step: int) -> int | None:
-    """Notes that the training has become NaN after the checkpoint of `step` without reaching another.
+    """Notes that the training has become NaN after the checkpoint of `step` without reaching
+    another.
 
-    At the second time that checkpoint is removed, if there is an older one, whose step is returned: a state can be finite and
-    yet beyond repair. None: the next attempt goes on from `step`.
+    At the second time that checkpoint is removed, if there is an older one, whose step is returned:
+    a state can be finite and yet beyond repair. None: the next attempt goes on from `step`.
     """
-    path, older = _path(folder, step), [found for found in map(_step, _newest_first(folder)) if found < step]
+    path, older = (
+        _path(folder, step),
+        [found for found in map(_step, _newest_first(folder)) if found < step],
+    )
     if older and _failures(path).exists():
         _remove(path)
         return older[0]
@@ -192,11 +217,14 @@ def note_failure(folder: Path, step: int) -> int | None:
 
 
 def _write(path: Path, arrays: Arrays, step: int, wall_s: float, told: dict[str, str]) -> None:
-    # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
+    # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would
+    # then refuse it.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"step": str(step), "wall_s": repr(wall_s), **told}
     with disk.whole_file(path, durable=True) as aside:
-        save_file(contiguous, aside, metadata={**metadata, DIGEST: _digest_of_all(contiguous, metadata)})
+        save_file(
+            contiguous, aside, metadata={**metadata, DIGEST: _digest_of_all(contiguous, metadata)}
+        )
 
 
 def _path(folder: Path, step: int) -> Path:
@@ -235,7 +263,9 @@ def _least_shortfall(folder: Path) -> float:
 
 
 def _is_as_written(arrays: Arrays, metadata: dict[str, str]) -> bool:
-    """Files of earlier versions have a digest of their arrays alone, those of the first ones none."""
+    """Files of earlier versions have a digest of their arrays alone, those of the first ones
+    none.
+    """
     told = {name: text for name, text in metadata.items() if name != DIGEST}
     written = metadata.get(DIGEST)
     if written is None:
@@ -261,5 +291,7 @@ def _digest(arrays: Arrays) -> str:
 
 def _newest_first(folder: Path) -> list[Path]:
     """What `save` has named so: a copy beside them, or a pipe, is none of the run's."""
-    named = [path for path in folder.glob("step-*") if _NAME.fullmatch(path.name) and path.is_file()]
+    named = [
+        path for path in folder.glob("step-*") if _NAME.fullmatch(path.name) and path.is_file()
+    ]
     return sorted(named, key=_step, reverse=True)

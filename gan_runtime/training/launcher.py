@@ -54,7 +54,9 @@ def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
     # worker that is still loading inherits that and does not die of it before it can listen.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     workers = _start(run, attempt, accelerator, module)
-    started = [processes.identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers]
+    started = [
+        processes.identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers
+    ]
     run.write_process(processes.identity(os.getpid()) | {"attempt": attempt, "workers": started})
     first = _first_to_end_badly(workers)
     if first is None:
@@ -134,7 +136,9 @@ def _guilty(first: _LaunchedWorker, workers: list[_LaunchedWorker]) -> _Launched
     """
     bad = [worker for worker in workers if worker.process.poll() not in (None, 0)]
     killed = [worker for worker in bad if worker.process.returncode == -signal.SIGKILL]
-    failed = [worker for worker in bad if worker.process.returncode not in (CUT_OFF, -signal.SIGABRT)]
+    failed = [
+        worker for worker in bad if worker.process.returncode not in (CUT_OFF, -signal.SIGABRT)
+    ]
     return (killed or failed or [first])[0]
 
 
@@ -159,11 +163,15 @@ def _reason(run: RunDir, attempt: int, guilty: _LaunchedWorker) -> StatusChange 
     code, worker = guilty.process.returncode, guilty.in_words
     if code < 0:
         name = signal.Signals(-code).name
-        return StatusChange.of("lost", cause(Reason.WORKER_KILLED, worker=worker, signal=-code, name=name))
+        return StatusChange.of(
+            "lost", cause(Reason.WORKER_KILLED, worker=worker, signal=-code, name=name)
+        )
     failures = [
         record
         for record in journal.read_all(run.trainer_journal(guilty.place.rank))
-        if isinstance(record, StatusChange) and record.attempt == attempt and record.status == "failed"
+        if isinstance(record, StatusChange)
+        and record.attempt == attempt
+        and record.status == "failed"
     ]
     if failures:
         return failures[-1].model_copy(update={"at": journal.now()})

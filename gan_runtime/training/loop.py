@@ -1,7 +1,8 @@
 """The training loop: flat, readable from top to bottom. It knows no workload and no framework.
 
-While the device runs one call of `steps_per_loop` steps, the host writes down the numbers of the call before it, and while it runs the
-first call of an epoch, the pictures and the checkpoint of the epoch before.
+While the device runs one call of `steps_per_loop` steps, the host writes down the numbers of the
+call before it, and while it runs the first call of an epoch, the pictures and the checkpoint of the
+epoch before.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ def plain_calls(lengths: list[int]) -> list[Call]:
 
 
 def with_profile(lengths: list[int], steps_done: int, profile_steps: int) -> list[Call] | None:
-    """The calls with a profiled one put in as soon as the attempt is warm; None when that is not before the last call.
+    """The calls with a profiled one put in as soon as the attempt is warm; None when that is not
+    before the last call.
 
-    `steps_done`: by this attempt, before these calls. The last call of an epoch is never the profiled one, so an epoch
-    always has steps that are timed. with_profile([1, 10, 6, 1], 0, 5) profiles 5 steps between the 10 and the 6.
+    `steps_done`: by this attempt, before these calls. The last call of an epoch is never the
+    profiled one, so an epoch always has steps that are timed. with_profile([1, 10, 6, 1], 0, 5)
+    profiles 5 steps between the 10 and the 6.
     """
     for index in range(len(lengths)):
         if steps_done + sum(lengths[:index]) > WARM_STEPS:
@@ -57,7 +60,9 @@ def with_profile(lengths: list[int], steps_done: int, profile_steps: int) -> lis
 
 @dataclass(frozen=True)
 class Outcome:
-    """How training ended: all epochs done, or stopped after `step` steps, on request or for want of space."""
+    """How training ended: all epochs done, or stopped after `step` steps, on request or for
+    want of space.
+    """
 
     status: Literal["finished", "stopped"]
     step: int
@@ -82,16 +87,18 @@ def train(
 ) -> Outcome:
     """Trains until all epochs are done or someone asks to stop; either way the last state is saved.
 
-    Several workers each run this loop and make the same calls in the same order, since each call needs all of them; only
-    the one of rank 0 writes files. `album`: of the run's pictures; by default one that knows no labels and no inputs. `first_step`:
-    called once the first step is compiled and done, before anything is written of it.
+    Several workers each run this loop and make the same calls in the same order, since each call
+    needs all of them; only the one of rank 0 writes files. `album`: of the run's pictures; by
+    default one that knows no labels and no inputs. `first_step`: called once the first step is
+    compiled and done, before anything is written of it.
 
     Raises:
-        NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and what to do.
+        NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and
+            what to do.
         AlarmError: it went wrong again after every roll-back.
         CheckpointError: see `starting_point.restore`.
     """
-    # ---- resume from the newest checkpoint, if an attempt before this one left any --------------------------------
+    # ---- resume from the newest checkpoint, if an attempt before this one left any ---------------
     steps_per_epoch = spec.steps_per_epoch(images)
     last_step = spec.epochs * steps_per_epoch
     resumed = restore(engine, run, writer)
@@ -102,8 +109,11 @@ def train(
 
     step, wall_s = (resumed.step, resumed.wall_s) if resumed else (0, 0.0)
     watch = TrainingWatch(spec, engine, run, writer, rank, resumed.step if resumed else None)
-    if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes" or spec.start_from):
-        # To roll back to, and where the descent begins; and another run's weights are read once only.
+    if step == 0 and (
+        spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes" or spec.start_from
+    ):
+        # To roll back to, and where the descent begins; and another run's weights are read once
+        # only.
         watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)
     writer.write(
         journal.AttemptStart(resume_step=step),
@@ -118,7 +128,7 @@ def train(
     if step >= last_step:
         return Outcome("finished", step, cause(Reason.EPOCHS_DONE_BEFORE, epochs=spec.epochs))
 
-    # ---- trace: its time is written apart from compiling (the first call) and training ----------------------------
+    # ---- trace: its time is written apart from compiling (the first call) and training -----------
     begin = time.perf_counter()
     engine.trace()
     writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
@@ -139,14 +149,16 @@ def train(
 
         pending = next_epoch()
         while record.step < last_step:
-            # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
+            # ---- one epoch: hand the next call to the device, then write down the one before it --
             try:
                 while True:
                     numbers = pending.result()
                     if not compiled:
                         first_step()
                         writer.write(
-                            journal.StatusChange.of("running", cause(Reason.TRAINING, steps=last_step))
+                            journal.StatusChange.of(
+                                "running", cause(Reason.TRAINING, steps=last_step)
+                            )
                         )
                         compiled = True
                     more = bool(calls) and not _must_stop(numbers, must_end)
@@ -155,7 +167,7 @@ def train(
                     record.call(numbers)
                     if not more:
                         break
-                # ---- end of the epoch, or a stop within it --------------------------------------------------------
+                # ---- end of the epoch, or a stop within it ---------------------------------------
                 scores = {} if calls else record.epoch_done(engine)
                 alarm = watch.epoch(scores, record.epochs_done) if scores else None
                 state = watch.state(record.step, record.epochs_done if scores else record.epoch)
@@ -164,7 +176,7 @@ def train(
                 record.pictures(run)
                 alarm = watch.not_finite(error)
 
-            # ---- what an alarm asks for, or a stop; else the device goes on while pictures and checkpoint are written ------
+            # ---- what an alarm asks for, or a stop; else the device goes on while pictures and che
             if alarm and spec.alarm_action == "roll_back":
                 record.pictures(run)
                 record.go_back(*watch.roll_back(alarm))
@@ -176,7 +188,9 @@ def train(
             if record.step < last_step and not ending and not stops:
                 pending = next_epoch()
             record.pictures(run)
-            watch.save(state, record.step, record.wall_s, scores, record.epochs_done if scores else None)
+            watch.save(
+                state, record.step, record.wall_s, scores, record.epochs_done if scores else None
+            )
             if ending:
                 record.summary()
                 return Outcome("stopped", record.step, cause(Reason.ALARM, message=ending.message))
@@ -192,13 +206,20 @@ def train(
 
 
 def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[], bool]) -> bool:
-    """One worker obeys at once. Several obey what they agreed on in their last call: if one stopped alone, the next
-    all-reduce of the others would wait for ever."""
+    """One worker obeys at once.
+
+    Several obey what they agreed on in their last call: if one stopped alone, the next all-reduce
+    of the others would wait for ever.
+    """
     return stop_requested() if numbers.news is None else numbers.news.stop_agreed
 
 
-def _why_stopped(room: DiskRoom, stop_requested: Callable[[], bool], steps: dict[str, int]) -> Cause:
-    """What it has stopped for, where of several workers another one may have wished it: that one has looked at the disk at another moment."""
+def _why_stopped(
+    room: DiskRoom, stop_requested: Callable[[], bool], steps: dict[str, int]
+) -> Cause:
+    """What it has stopped for, where of several workers another one may have wished it: that
+    one has looked at the disk at another moment.
+    """
     is_requested = stop_requested()
     if room.is_short(at_once=not is_requested):
         return cause(Reason.LOW_DISK, **room.shortage, **steps)
@@ -206,7 +227,9 @@ def _why_stopped(room: DiskRoom, stop_requested: Callable[[], bool], steps: dict
 
 
 def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:
-    """The host calls of the rest of an epoch, with the profiled one in it if it is still to come and fits."""
+    """The host calls of the rest of an epoch, with the profiled one in it if it is still to
+    come and fits.
+    """
     alone = record.steps_made == 0
     if spec.profile_steps and not record.has_profile and steps > spec.profile_steps:
         lengths = call_lengths(steps - spec.profile_steps, spec.steps_per_loop, alone)
@@ -219,16 +242,25 @@ def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:
 def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
     """Splits `steps`, the rest of an epoch, into host calls.
 
-    The last step is a call of its own, so that its update can be measured against the weights before it; with `alone` the
-    first one is too, so that compiling is timed apart. call_lengths(28, 10, alone=True) is [1, 10, 10, 6, 1].
+    The last step is a call of its own, so that its update can be measured against the weights
+    before it; with `alone` the first one is too, so that compiling is timed apart. call_lengths(28,
+    10, alone=True) is [1, 10, 10, 6, 1].
     """
     first = [1] if alone and steps > 1 else []
     full, rest = divmod(steps - len(first) - 1, steps_per_loop)
     return first + [steps_per_loop] * full + ([rest] if rest else []) + [1]
 
 
-def _run(engine: Engine, call: Call, ends_epoch: bool, stop_wish: bool) -> StepNumbers | ProfiledSteps:
-    """One call on the device's thread; before the last one of an epoch the weights are remembered."""
+def _run(
+    engine: Engine, call: Call, ends_epoch: bool, stop_wish: bool
+) -> StepNumbers | ProfiledSteps:
+    """One call on the device's thread; before the last one of an epoch the weights are
+    remembered.
+    """
     if ends_epoch:
         engine.mark()
-    return engine.profile(call.steps, stop_wish) if call.profiled else engine.run(call.steps, stop_wish)
+    return (
+        engine.profile(call.steps, stop_wish)
+        if call.profiled
+        else engine.run(call.steps, stop_wish)
+    )

@@ -27,7 +27,9 @@ def process_memory() -> ProcessMemory:
 
 
 def _peak_bytes() -> int:
-    """VmHWM where there is one: getrusage also remembers the process from which this one was started."""
+    """VmHWM where there is one: getrusage also remembers the process from which this one was
+    started.
+    """
     if STATUS.exists():
         peaks = [
             line.split()[1]

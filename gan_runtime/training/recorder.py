@@ -1,4 +1,7 @@
-"""Writes down what the engine measured: per-step numbers, epochs, probes, phases. Keeps the step count and the clock."""
+"""Writes down what the engine measured: per-step numbers, epochs, probes, phases.
+
+Keeps the step count and the clock.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ WARM_STEPS = 10  # steady steps, after the first one, that an attempt makes befo
 
 
 class Recorder:
-    """The journal side of one attempt. `step`: steps done; `wall_s`: training seconds so far, over all attempts.
+    """The journal side of one attempt.
+
+    `step`: steps done; `wall_s`: training seconds so far, over all attempts.
 
     `rank`: which of several workers this is; only the first writes pictures.
     """
@@ -38,18 +43,27 @@ class Recorder:
         rank: int = 0,
         album: Album | None = None,
     ) -> None:
-        self._writer, self._spec, self._steps_per_epoch, self._rank = writer, spec, steps_per_epoch, rank
+        self._writer, self._spec, self._steps_per_epoch, self._rank = (
+            writer,
+            spec,
+            steps_per_epoch,
+            rank,
+        )
         self._workers = WorkerLog(writer, rank)
         self._album = album or Album.of(spec)
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
         self._compile_written = False
-        self._calls: list[tuple[float, int]] = []  # seconds per step, and steps, of each call after the first
+        self._calls: list[
+            tuple[float, int]
+        ] = []  # seconds per step, and steps, of each call after the first
         self.steps_made = 0  # by this attempt, with those of which it went back
         self._epoch_begin = (step, wall_s)
         self._untimed_steps = 0  # of this epoch
         self._profiled_step: int | None = None
-        self._shown: tuple[int, int, Shown] | None = None  # epoch, step and arrays of pictures that wait
+        self._shown: tuple[int, int, Shown] | None = (
+            None  # epoch, step and arrays of pictures that wait
+        )
 
     @property
     def epoch(self) -> int:
@@ -62,10 +76,13 @@ class Recorder:
         return self._profiled_step is not None
 
     def call(self, measured: StepNumbers | ProfiledSteps) -> None:
-        """Writes the numbers of one host call. The clock stands still for profiled steps: the profiler slows them down.
+        """Writes the numbers of one host call.
+
+        The clock stands still for profiled steps: the profiler slows them down.
 
         Raises:
-            NonFiniteError: one of them is NaN or infinite; the numbers are written down all the same.
+            NonFiniteError: one of them is NaN or infinite; the numbers are written down all the
+                same.
         """
         if isinstance(measured, ProfiledSteps):
             steps = self._numbers(measured.numbers, seconds=0.0)
@@ -82,7 +99,9 @@ class Recorder:
             self._workers.call(epoch, first_step, steps, measured.news.seconds)
 
     def _numbers(self, numbers: StepNumbers, seconds: float) -> int:
-        """Writes the numbers of some steps that count as `seconds` of training, and moves step and clock; returns how many."""
+        """Writes the numbers of some steps that count as `seconds` of training, and moves
+        step and clock; returns how many.
+        """
         steps = len(next(iter(numbers.values.values())))
         self._writer.write(
             journal.Scalars(
@@ -90,7 +109,8 @@ class Recorder:
                 first_step=self.step + 1,
                 wall_s=list(accumulate([seconds / steps] * steps, initial=self.wall_s))[1:],
                 values={
-                    metric: [float(value) for value in values] for metric, values in numbers.values.items()
+                    metric: [float(value) for value in values]
+                    for metric, values in numbers.values.items()
                 },
             )
         )
@@ -105,7 +125,9 @@ class Recorder:
         self._profiled_step = self.step
         shares = [journal.TimeShare(**asdict(share)) for share in profiled.shares]
         seconds = sum(share.seconds for share in profiled.shares)
-        self._writer.write(journal.Profile(step=self.step, steps=steps, seconds=seconds, shares=shares))
+        self._writer.write(
+            journal.Profile(step=self.step, steps=steps, seconds=seconds, shares=shares)
+        )
 
     @property
     def epochs_done(self) -> int:
@@ -113,8 +135,10 @@ class Recorder:
         return self.step // self._steps_per_epoch
 
     def epoch_done(self, engine: Engine) -> dict[str, float]:
-        """Writes the epoch's time, memory, histograms and scores; returns the scores. Its pictures wait for `pictures`, which no longer
-        needs the engine."""
+        """Writes the epoch's time, memory, histograms and scores; returns the scores.
+
+        Its pictures wait for `pictures`, which no longer needs the engine.
+        """
         self._epoch_time()
         self._writer.write(_memory(engine, self.epochs_done, self.step))
         return self._probe(engine)
@@ -130,13 +154,20 @@ class Recorder:
 
     def go_back(self, step: int, wall_s: float) -> None:
         """What was measured beyond `step` is void: the training goes on from there."""
-        self.step, self.wall_s, self._epoch_begin, self._untimed_steps = step, wall_s, (step, wall_s), 0
+        self.step, self.wall_s, self._epoch_begin, self._untimed_steps = (
+            step,
+            wall_s,
+            (step, wall_s),
+            0,
+        )
         if self._profiled_step is not None and self._profiled_step > step:
             self._profiled_step = None
         self._writer.write(journal.AttemptStart(resume_step=step))
 
     def _epoch_time(self) -> None:
-        """The steps of an earlier attempt within the same epoch are not counted, nor those without a time."""
+        """The steps of an earlier attempt within the same epoch are not counted, nor those
+        without a time.
+        """
         begin_step, begin_s = self._epoch_begin
         seconds = self.wall_s - begin_s
         images = (self.step - begin_step - self._untimed_steps) * self._spec.images_per_step
@@ -170,7 +201,9 @@ class Recorder:
         ]
         if self._has_pictures(epoch):
             self._shown = epoch, self.step, engine.sample()
-        scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=looked.scores)
+        scores = journal.EpochScores(
+            epoch=epoch, step=self.step, wall_s=self.wall_s, values=looked.scores
+        )
         self._writer.write(
             scores, *histograms, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
         )
@@ -181,11 +214,16 @@ class Recorder:
         return epoch % every == 0 or epoch in (1, self._spec.epochs)
 
     def summary(self) -> None:
-        """Writes how long the attempt's steps took, and the compiling if it ended within its first epoch."""
+        """Writes how long the attempt's steps took, and the compiling if it ended within its
+        first epoch.
+        """
         self._compile_time()
         if self._calls:
             self._writer.write(
-                *(journal.Phase(phase=phase, seconds=seconds) for phase, seconds in self._steady().items())
+                *(
+                    journal.Phase(phase=phase, seconds=seconds)
+                    for phase, seconds in self._steady().items()
+                )
             )
         if self._spec.profile_steps and not self.has_profile:
             self._writer.write(
@@ -193,21 +231,31 @@ class Recorder:
             )
 
     def _steady(self) -> dict[str, float]:
-        """Seconds per step over the calls after the first: the typical one, and how far they scatter."""
+        """Seconds per step over the calls after the first: the typical one, and how far they
+        scatter.
+        """
         seconds = self._step_seconds()
         low, middle, high = np.quantile(seconds, [0.05, 0.5, 0.95]).tolist()
-        return {"steady_step": middle, "step_p05": low, "step_p95": high, "step_max": float(seconds.max())}
+        return {
+            "steady_step": middle,
+            "step_p05": low,
+            "step_p95": high,
+            "step_max": float(seconds.max()),
+        }
 
     def _step_seconds(self) -> NDArray[np.float64]:
-        """Each step with its share of its call: a short call, such as the last of an epoch, counts no more than its steps."""
+        """Each step with its share of its call: a short call, such as the last of an epoch,
+        counts no more than its steps.
+        """
         seconds, steps = zip(*self._calls, strict=True)
         return np.repeat(np.asarray(seconds), steps)
 
     def _why_no_profile(self) -> str:
         return (
-            f"No steps were profiled: {self._spec.profile_steps} steps must fit into an epoch of {self._steps_per_epoch}, before "
-            f"its last step and after the first {WARM_STEPS + 1} steps of the attempt; it made {self.steps_made}. "
-            "Use fewer profile_steps, a smaller batch, or more epochs."
+            f"No steps were profiled: {self._spec.profile_steps} steps must fit into an epoch of"
+            f" {self._steps_per_epoch}, before its last step and after the first {WARM_STEPS + 1}"
+            f" steps of the attempt; it made {self.steps_made}. Use fewer profile_steps, a smaller"
+            " batch, or more epochs."
         )
 
     def _compile_time(self) -> None:
@@ -218,7 +266,9 @@ class Recorder:
             self._compile_written = True
 
     def _raise_if_not_finite(self, numbers: StepNumbers) -> None:
-        bad = {name: values for name, values in numbers.values.items() if not np.isfinite(values).all()}
+        bad = {
+            name: values for name, values in numbers.values.items() if not np.isfinite(values).all()
+        }
         if not bad:
             return
         metric = min(bad, key=lambda name: int(np.argmin(np.isfinite(bad[name]))))
@@ -226,7 +276,8 @@ class Recorder:
         value = "NaN" if np.isnan(bad[metric][offset]) else "infinite"
         step = self.step + 1 + offset
         raise NonFiniteError(
-            f"{metric} became {value} at step {step} (epoch {(step - 1) // self._steps_per_epoch + 1})."
+            f"{metric} became {value} at step {step} (epoch"
+            f" {(step - 1) // self._steps_per_epoch + 1})."
         )
 
 

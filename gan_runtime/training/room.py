@@ -1,4 +1,6 @@
-"""The disk of a run while it trains: a warning when it is low, and the end of the training while a last checkpoint still fits."""
+"""The disk of a run while it trains: a warning when it is low, and the end of the training
+while a last checkpoint still fits.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +38,26 @@ class DiskRoom:
         self._checkpoint_bytes = checkpoint_bytes
 
     def is_short(self, at_once: bool = False) -> bool:
-        """Whether there is room for little more than a last checkpoint, and its copy as the best one; once so, it stays so. `at_once`: however
-        short ago it was looked at."""
+        """Whether there is room for little more than a last checkpoint, and its copy as the best
+        one; once so, it stays so. `at_once`: however short ago it was looked at.
+        """
         if self.shortage or (self._clock() - self._looked < LOOK_SECONDS and not at_once):
             return bool(self.shortage)
         self._looked = self._clock()
-        with contextlib.suppress(OSError):  # a disk that does not answer says what it has at the next write
+        with contextlib.suppress(
+            OSError
+        ):  # a disk that does not answer says what it has at the next write
             self._look(disk.free_bytes(self._folder))
         return bool(self.shortage)
 
     def _look(self, free: int) -> None:
         stop_below = disk.LEAST_BYTES + 2 * self._checkpoint_bytes
         if free < stop_below:
-            folder, free_mb, least_mb = str(self._folder), round(free / 1e6), round(stop_below / 1e6)
+            folder, free_mb, least_mb = (
+                str(self._folder),
+                round(free / 1e6),
+                round(stop_below / 1e6),
+            )
             self.shortage = {"folder": folder, "free_mb": free_mb, "least_mb": least_mb}
         if not self._warned and (self.shortage or free < disk.low_bytes(self._folder)):
             self._warned = True
@@ -59,8 +68,8 @@ class DiskRoom:
 
 def _warning(free: int, stop_below: int) -> str:
     return (
-        f"The disk has {free / 1e6:,.0f} MB left; below {stop_below / 1e6:,.0f} MB this run saves and stops. "
-        "Make space: empty the bin, or delete runs."
+        f"The disk has {free / 1e6:,.0f} MB left; below {stop_below / 1e6:,.0f} MB this run saves"
+        " and stops. Make space: empty the bin, or delete runs."
     )
 
 

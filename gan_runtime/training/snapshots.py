@@ -1,4 +1,6 @@
-"""Weights of the networks as they were before training and after each epoch, without optimizers: half-precision files."""
+"""Weights of the networks as they were before training and after each epoch, without
+optimizers: half-precision files.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def save(folder: Path, state: Arrays, epoch: int) -> Path:
 
 def epochs(folder: Path) -> list[int]:
     """The epochs of which snapshots are there, in their order; empty without the folder."""
-    return sorted(int(found[1]) for path in folder.glob("epoch-*") if (found := _NAME.fullmatch(path.name)))
+    return sorted(
+        int(found[1]) for path in folder.glob("epoch-*") if (found := _NAME.fullmatch(path.name))
+    )
 
 
 def in_words(there: list[int]) -> str:
@@ -52,7 +56,9 @@ def in_words(there: list[int]) -> str:
 
 
 def load(folder: Path) -> dict[int, Weights]:
-    """Epoch → named float32 arrays; the first and the last epoch, and evenly between them at most MOST in all."""
+    """Epoch → named float32 arrays; the first and the last epoch, and evenly between them at
+    most MOST in all.
+    """
     there = epochs(folder)
     places = np.linspace(0, max(0, len(there) - 1), min(MOST, len(there))).round().astype(int)
     return {there[place]: load_one(folder, there[place]) for place in places}

@@ -1,7 +1,7 @@
 """Ends a trainer on a stop request before its first step: a stop need not wait for a compiler.
 
-A compiler may hold the thread that would obey for minutes. Before the first step there is nothing to save, so a thread of
-its own writes the last word and ends the process.
+A compiler may hold the thread that would obey for minutes. Before the first step there is nothing
+to save, so a thread of its own writes the last word and ends the process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ LOOK_SECONDS = 0.25
 
 
 def end_process(code: int) -> NoReturn:
-    """Ends this process at once: taking a framework down in order takes seconds, and its compiler cannot be interrupted."""
+    """Ends this process at once: taking a framework down in order takes seconds, and its
+    compiler cannot be interrupted.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     scratch = Path(tempfile.gettempdir())
@@ -33,7 +35,10 @@ def end_process(code: int) -> NoReturn:
 
 
 class StartupWatch:
-    """Looks from entering to `first_step`, or to the end of the training where that comes first. `end`: ends the process with a code."""
+    """Looks from entering to `first_step`, or to the end of the training where that comes first.
+
+    `end`: ends the process with a code.
+    """
 
     def __init__(
         self,
@@ -52,7 +57,10 @@ class StartupWatch:
         self.first_step()
 
     def first_step(self) -> None:
-        """From now on a stop saves what was trained. Does not return where the process is being ended."""
+        """From now on a stop saves what was trained.
+
+        Does not return where the process is being ended.
+        """
         with self._deciding:
             self._is_over.set()
 

@@ -1,7 +1,8 @@
-"""Who of several workers is slow: each call's times of this worker, and once an epoch a warning that names a straggler.
+"""Who of several workers is slow: each call's times of this worker, and once an epoch a warning
+that names a straggler.
 
-All workers end a step together, so the step time shows nobody. Their own work does: the slowest computes while the
-others wait for its gradients.
+All workers end a step together, so the step time shows nobody. Their own work does: the slowest
+computes while the others wait for its gradients.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from gan_runtime.engines.contract import WorkerSeconds
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
 
-STRAGGLER_FACTOR = (
-    1.5  # times the median of the others: well above the scatter of equal workers on one busy host (1.2)
-)
+# times the median of the others: well above the scatter of equal workers on one busy host (1.2)
+STRAGGLER_FACTOR = 1.5
 
 
 class WorkerLog:
-    """Writes the times of worker `rank`; that of rank 0 also tells of stragglers, since every worker hears of all."""
+    """Writes the times of worker `rank`; that of rank 0 also tells of stragglers, since every
+    worker hears of all.
+    """
 
     def __init__(self, writer: JournalWriter, rank: int) -> None:
         self._writer, self._rank = writer, rank
@@ -47,12 +49,16 @@ class WorkerLog:
         slowest = straggler(by_rank)
         if slowest is not None:
             self._writer.write(
-                journal.Event(level="warning", topic="straggler", message=_in_words(epoch, slowest, by_rank))
+                journal.Event(
+                    level="warning", topic="straggler", message=_in_words(epoch, slowest, by_rank)
+                )
             )
 
 
 def straggler(compute_s: list[float]) -> int | None:
-    """The rank whose own work takes more than STRAGGLER_FACTOR times the median of the others; None when all are alike."""
+    """The rank whose own work takes more than STRAGGLER_FACTOR times the median of the
+    others; None when all are alike.
+    """
     if len(compute_s) < 2:
         return None
     slowest = compute_s.index(max(compute_s))
@@ -63,6 +69,7 @@ def straggler(compute_s: list[float]) -> int | None:
 def _in_words(epoch: int, slowest: int, compute_s: list[float]) -> str:
     others = median(seconds for rank, seconds in enumerate(compute_s) if rank != slowest)
     return (
-        f"Worker {slowest} is the slowest in epoch {epoch}: its own part of a step takes {compute_s[slowest] * 1000:.1f} ms, "
-        f"that of the others {others * 1000:.1f} ms, and they wait for it."
+        f"Worker {slowest} is the slowest in epoch {epoch}: its own part of a step takes"
+        f" {compute_s[slowest] * 1000:.1f} ms, that of the others {others * 1000:.1f} ms, and they"
+        " wait for it."
     )

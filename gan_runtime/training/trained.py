@@ -1,8 +1,10 @@
-"""A run's checkpoint, turned into networks that can be asked. Loads a framework: for the process of a job alone.
+"""A run's checkpoint, turned into networks that can be asked.
 
-The networks stand on the processor as one replica, whatever the run trained on: a checkpoint has the names and shapes of one
-device, and so no job takes an accelerator from a training. The kind of the job hides GPUs from the framework (`environment`
-in jobs/job.py).
+Loads a framework: for the process of a job alone.
+
+The networks stand on the processor as one replica, whatever the run trained on: a checkpoint has
+the names and shapes of one device, and so no job takes an accelerator from a training. The kind of
+the job hides GPUs from the framework (`environment` in jobs/job.py).
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ MOST_NAMED = 20  # classes in a sentence
 
 @dataclass(frozen=True)
 class Trained:
-    """The networks of a run as `checkpoint` has them. `data`: with the fields that the workload reads."""
+    """The networks of a run as `checkpoint` has them.
+
+    `data`: with the fields that the workload reads.
+    """
 
     spec: RunSpec
     workload: Workload
@@ -52,8 +57,9 @@ class Trained:
         return class_names(self.data.fields)
 
     def generated(self, count: int, seed: int, label: str = "") -> dict[str, NDArray[Any]]:
-        """What the workload shows for `count` rows: named arrays (count, …), the same for the same seed and class. `label`: of
-        one class alone. With samples_from=ema they come from the average.
+        """What the workload shows for `count` rows: named arrays (count, …), the same for the same
+        seed and class. `label`: of one class alone. With samples_from=ema they come from the
+        average.
 
         Raises:
             DatasetError: the networks know no such class.
@@ -64,7 +70,9 @@ class Trained:
         return self.engine.generate(asked, seed)
 
     def generated_for(self, rows: dict[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
-        """As `generated`, asked for with what these rows have, values by field: energies, angles, classes."""
+        """As `generated`, asked for with what these rows have, values by field: energies,
+        angles, classes.
+        """
         asked = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, seed)
         return self.engine.generate(asked, seed)
 
@@ -74,19 +82,24 @@ def number_of(label: str, classes: tuple[str, ...]) -> int:
     if label in classes:
         return classes.index(label)
     named = f"{', '.join(classes[:MOST_NAMED])}{' …' if len(classes) > MOST_NAMED else ''}"
-    there = f"there are {named}" if classes else "it was trained without labels, so leave the class out"
+    there = (
+        f"there are {named}" if classes else "it was trained without labels, so leave the class out"
+    )
     raise DatasetError(f"class {quoted(label)} is unknown to this run: {there}.")
 
 
 def check_data(run: RunDir, home: Home) -> None:
-    """Raises DatasetError when the run's data set is gone, or another one was prepared under its name: classes may be others."""
+    """Raises DatasetError when the run's data set is gone, or another one was prepared under
+    its name: classes may be others.
+    """
     dataset = run.spec().dataset
     if refusal := run_state.data_refusal(run, dataset, loading.content_of(dataset, home)):
         raise DatasetError(refusal)
 
 
 def states_of(run: RunDir) -> tuple[State, ...]:
-    """What a run can be asked with here: its newest checkpoint, its best one, the weights after every epoch.
+    """What a run can be asked with here: its newest checkpoint, its best one, the weights after
+    every epoch.
 
     Empty for a run that has left no checkpoint, such as an imported one, and for one that is gone.
     """
@@ -95,28 +108,36 @@ def states_of(run: RunDir) -> tuple[State, ...]:
 
 
 def kept_epochs(run: RunDir) -> list[int]:
-    """The epochs whose weights were kept; none where what a run shows is a moving average of them."""
+    """The epochs whose weights were kept; none where what a run shows is a moving average of
+    them.
+    """
     if not run.has_checkpoint or run.spec().samples_from == "ema":
         return []
     return snapshots.epochs(run.snapshots)
 
 
-def check_state(run: RunDir, state: str, purpose: str, epoch: int | None = None, every: bool = False) -> None:
+def check_state(
+    run: RunDir, state: str, purpose: str, epoch: int | None = None, every: bool = False
+) -> None:
     """Raises CheckpointError when a run has no such state here; the message lists what it has.
 
-    `state`: newest, best, or every. `purpose`: what it is for, such as "measure". `epoch`: of weights that were kept, which
-    are loaded in place of the newest checkpoint's. `every`: whether all epochs can be asked for at once.
+    `state`: newest, best, or every. `purpose`: what it is for, such as "measure". `epoch`: of
+    weights that were kept, which are loaded in place of the newest checkpoint's. `every`: whether
+    all epochs can be asked for at once.
     """
     there = states_of(run) if every else tuple(checkpoints.steps(run.checkpoints))
     if not there:
         raise CheckpointError(
-            f"run {run.run_id} has no checkpoint to {purpose}: a run saves one after each epoch, and keeps it where it was "
-            "trained; bundles hold none. Pick another run."
+            f"run {run.run_id} has no checkpoint to {purpose}: a run saves one after each epoch,"
+            " and keeps it where it was trained; bundles hold none. Pick another run."
         )
     if state not in there:
-        advice = " Train with weight_snapshots=yes to measure every epoch." if state == "every" else ""
+        advice = (
+            " Train with weight_snapshots=yes to measure every epoch." if state == "every" else ""
+        )
         raise CheckpointError(
-            f"checkpoint is {quoted(state)}, but run {run.run_id} has {' and '.join(there)}: use one of them.{advice}"
+            f"checkpoint is {quoted(state)}, but run {run.run_id} has {' and '.join(there)}: use"
+            f" one of them.{advice}"
         )
     if epoch is not None:
         _check_epoch(run, state, epoch, " and ".join(there))
@@ -124,17 +145,20 @@ def check_state(run: RunDir, state: str, purpose: str, epoch: int | None = None,
 
 def _check_epoch(run: RunDir, state: str, epoch: int, there: str) -> None:
     if state != "newest":
-        raise CheckpointError(f"checkpoint is {quoted(state)} and epoch is {epoch}: leave out one of them.")
+        raise CheckpointError(
+            f"checkpoint is {quoted(state)} and epoch is {epoch}: leave out one of them."
+        )
     kept = kept_epochs(run)
     if not kept:
         raise CheckpointError(
-            f"epoch is {epoch}, but run {run.run_id} has kept no weights of its epochs here, only the {there} checkpoint: "
-            "leave epoch out, or train with weight_snapshots=yes and samples_from=live."
+            f"epoch is {epoch}, but run {run.run_id} has kept no weights of its epochs here, only"
+            f" the {there} checkpoint: leave epoch out, or train with weight_snapshots=yes and"
+            " samples_from=live."
         )
     if epoch not in kept:
         raise CheckpointError(
-            f"epoch is {epoch}, but run {run.run_id} has kept the weights of {snapshots.in_words(kept)}, beside the {there} "
-            "checkpoint: use one of these."
+            f"epoch is {epoch}, but run {run.run_id} has kept the weights of"
+            f" {snapshots.in_words(kept)}, beside the {there} checkpoint: use one of these."
         )
 
 
@@ -142,8 +166,10 @@ def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:
     """The networks of a run as one of its checkpoints has them.
 
     Raises:
-        CheckpointError: it has none, or none that can be used, or its networks were others, as in another version.
-        DatasetError: the run's data is not at hand, from which the networks are built and asked; see also `check_data`.
+        CheckpointError: it has none, or none that can be used, or its networks were others, as in
+            another version.
+        DatasetError: the run's data is not at hand, from which the networks are built and asked;
+            see also `check_data`.
         SpecError: its options cannot be read.
     """
     spec = run.spec().model_copy(update=ONE_REPLICA)

@@ -1,4 +1,6 @@
-"""Acts on alarms: writes each down once, rolls back to the last good checkpoint, and saves the states that are good."""
+"""Acts on alarms: writes each down once, rolls back to the last good checkpoint, and saves
+the states that are good.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ SLOWER = 0.5  # what a roll-back leaves of the learning rates
 
 
 class TrainingWatch:
-    """The alarms of one attempt, which goes on from the checkpoint of step `resumed`, None without one.
+    """The alarms of one attempt, which goes on from the checkpoint of step `resumed`, None without
+    one.
 
     `rank`: which of several workers this is; all come to the same verdicts, the first one saves.
     """
@@ -33,7 +36,13 @@ class TrainingWatch:
         rank: int = 0,
         resumed: int | None = None,
     ) -> None:
-        self._spec, self._engine, self._run, self._writer, self._rank = spec, engine, run, writer, rank
+        self._spec, self._engine, self._run, self._writer, self._rank = (
+            spec,
+            engine,
+            run,
+            writer,
+            rank,
+        )
         self._present: set[str] = (
             set()
         )  # topics that were raised in the epoch before: said once, not every epoch
@@ -65,7 +74,11 @@ class TrainingWatch:
         return alarms.check_state(self._engine.state(), step, epoch)
 
     def not_finite(self, error: NonFiniteError) -> Alarm:
-        """A NaN as an alarm. Raises it again, with what to do, unless the run is to roll back: such a state is worth nothing."""
+        """A NaN as an alarm.
+
+        Raises it again, with what to do, unless the run is to roll back: such a state is worth
+        nothing.
+        """
         if self._spec.alarm_action != "roll_back":
             raise NonFiniteError(f"{error} {self._next_attempt()}".rstrip())
         alarm = Alarm("alarm_not_finite", str(error))
@@ -77,19 +90,25 @@ class TrainingWatch:
         if self._rank != 0:
             return ""  # the first worker tells it
         older = (
-            None if self._newest is None else checkpoints.note_failure(self._run.checkpoints, self._newest)
+            None
+            if self._newest is None
+            else checkpoints.note_failure(self._run.checkpoints, self._newest)
         )
         from_older = (
-            f"It has failed twice from step {self._newest}, so it goes on from step {older} next time. "
+            f"It has failed twice from step {self._newest}, so it goes on from step {older} next"
+            " time. "
         )
-        command = with_lower_rates(self._run, self._spec, SLOWER, resumable=self._newest is not None)
+        command = with_lower_rates(
+            self._run, self._spec, SLOWER, resumable=self._newest is not None
+        )
         return f"{'' if older is None else from_older}{command}"
 
     def roll_back(self, alarm: Alarm) -> tuple[int, float]:
-        """Takes the engine back to its newest checkpoint, with half the rates; returns that step and its training seconds.
+        """Takes the engine back to its newest checkpoint, with half the rates; returns that step
+        and its training seconds.
 
-        Another failure before a new checkpoint goes back to the one before it, as far as there is one: a state can be finite
-        and yet beyond repair.
+        Another failure before a new checkpoint goes back to the one before it, as far as there is
+        one: a state can be finite and yet beyond repair.
 
         Raises:
             AlarmError: so many roll-backs have not helped.
@@ -103,8 +122,8 @@ class TrainingWatch:
         checkpoint = older or checkpoints.load_newest(folder)
         if self._roll_backs == MOST_ROLL_BACKS or checkpoint is None:
             raise AlarmError(
-                f"after {self._roll_backs} roll-backs, each with half the learning rates, the training still fails: {alarm.message} "
-                "Change the options and start a new run."
+                f"after {self._roll_backs} roll-backs, each with half the learning rates, the"
+                f" training still fails: {alarm.message} Change the options and start a new run."
             )
         if older is not None and self._newest is not None and self._rank == 0:
             checkpoints.remove_from(folder, self._newest)
@@ -113,15 +132,26 @@ class TrainingWatch:
         self._present, self._before, self._newest = set(), {}, checkpoint.step
         self._engine.load(checkpoint.arrays)
         self._engine.slow_down(SLOWER**self._since_save)
-        message = f"Rolled back to step {checkpoint.step}; the learning rates are {SLOWER**self._since_save:g} of what they were then."
+        message = (
+            f"Rolled back to step {checkpoint.step}; the learning rates are"
+            f" {SLOWER**self._since_save:g} of what they were then."
+        )
         self._writer.write(journal.Event(level="warning", topic="roll_back", message=message))
         return checkpoint.step, checkpoint.wall_s
 
     def save(
-        self, state: Arrays, step: int, wall_s: float, scores: dict[str, float], epoch: int | None = None
+        self,
+        state: Arrays,
+        step: int,
+        wall_s: float,
+        scores: dict[str, float],
+        epoch: int | None = None,
     ) -> None:
-        """Saves a state that is good. `scores`: those of the epoch that has just ended, empty within an epoch; `epoch`: its
-        number, 0 before training, None within one."""
+        """Saves a state that is good.
+
+        `scores`: those of the epoch that has just ended, empty within an epoch; `epoch`: its
+        number, 0 before training, None within one.
+        """
         shortfall = alarms.shortfall(self._spec, scores)
         if self._rank == 0:
             checkpoints.save(
@@ -136,9 +166,15 @@ class TrainingWatch:
 
 
 def with_lower_rates(run: RunDir, spec: RunSpec, factor: float, resumable: bool) -> str:
-    """A sentence with the whole command. `factor`: what it leaves of all rates, 0 to 1; `resumable`: there is a checkpoint."""
+    """A sentence with the whole command.
+
+    `factor`: what it leaves of all rates, 0 to 1; `resumable`: there is a checkpoint.
+    """
     home = Home(run.path.resolve().parent.parent)
     rates = "".join(f" --set {name}={spec.value(name) * factor:g}" for name in spec.entry.rates)
     if resumable:
         return f"Go on with lower rates: {command_line()} resume {run.run_id}{rates}{home.flag}"
-    return f"It has no checkpoint yet; begin anew with lower rates: {command_line()} train --spec {shlex.quote(str(run.spec_path))}{rates}{home.flag}"
+    return (
+        f"It has no checkpoint yet; begin anew with lower rates: {command_line()} train --spec"
+        f" {shlex.quote(str(run.spec_path))}{rates}{home.flag}"
+    )

@@ -1,8 +1,11 @@
-"""DCGAN for square pictures of 28 to 128 pixels, grey or RGB, conditional where the data set has labels.
+"""DCGAN for square pictures of 28 to 128 pixels, grey or RGB, conditional where the data set has
+labels.
 
-Pictures: float32 (B, side, side, channels) in [-1, 1]; latents: float32 (B, latent_size), standard normal; labels: int32 (B,).
-Source: Radford et al. 2016, arXiv:1511.06434, section 3 and Fig. 1 (networks); Miyato and Koyama 2018, arXiv:1802.05637
-(projection discriminator, eq. 5 and Fig. 1d; conditional batch norm in the generator, after Dumoulin et al. 2017).
+Pictures: float32 (B, side, side, channels) in [-1, 1]; latents: float32 (B, latent_size), standard
+normal; labels: int32 (B,).
+Source: Radford et al. 2016, arXiv:1511.06434, section 3 and Fig. 1 (networks); Miyato and Koyama
+2018, arXiv:1802.05637 (projection discriminator, eq. 5 and Fig. 1d; conditional batch norm in the
+generator, after Dumoulin et al. 2017).
 """
 
 from __future__ import annotations
@@ -15,7 +18,12 @@ from keras import layers, ops
 from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.catalog.dcgan import KERNEL, DcganOptions, channels
 from gan_runtime.workloads.contract import Tensor
-from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution, TransposedConvolution
+from gan_runtime.workloads.layers import (
+    BatchNorm,
+    ConditionalBatchNorm,
+    Convolution,
+    TransposedConvolution,
+)
 from gan_runtime.workloads.pair import Pair
 
 LEAK = 0.2  # slope of LeakyReLU for negative inputs, as in Radford et al.
@@ -24,8 +32,13 @@ SPREAD = 0.02  # standard deviation of new weights: Radford et al., section 4
 
 
 def networks(options: DcganOptions, fields: Fields) -> dict[str, keras.Model]:
-    """Generator latents (, labels) → pictures; discriminator pictures (, labels) → logits (B, 1)."""
-    return {"generator": _generator(options, fields), "discriminator": _discriminator(options, fields)}
+    """Generator latents (, labels) → pictures; discriminator pictures (, labels) → logits (B,
+    1).
+    """
+    return {
+        "generator": _generator(options, fields),
+        "discriminator": _discriminator(options, fields),
+    }
 
 
 def _generator(options: DcganOptions, fields: Fields) -> keras.Model:
@@ -36,12 +49,16 @@ def _generator(options: DcganOptions, fields: Fields) -> keras.Model:
 
     def activated(values: Tensor, number: int) -> Tensor:
         norm = _norm(fields, f"norm_{number}")
-        return layers.ReLU(name=f"relu_{number}")(norm(values) if labels is None else norm([values, labels]))
+        return layers.ReLU(name=f"relu_{number}")(
+            norm(values) if labels is None else norm([values, labels])
+        )
 
     values = layers.Dense(
         start * start * widths[-1], use_bias=False, name="dense", kernel_initializer=_new_weights()
     )(latents)
-    values = layers.Reshape((start, start, widths[-1]), name="reshape")(values)  # 64 pixels: 4 × 4 × 512
+    values = layers.Reshape((start, start, widths[-1]), name="reshape")(
+        values
+    )  # 64 pixels: 4 × 4 × 512
     values = activated(values, 1)
     for number, width in enumerate(
         reversed(widths[:-1]), start=1
@@ -77,15 +94,25 @@ def _discriminator(options: DcganOptions, fields: Fields) -> keras.Model:
     )
     if labels is None:
         return keras.Model(pictures, logit, name="discriminator")
-    match = Projection(len(fields[LABELS].classes), dtype="float32", name="projection")([values, labels])
+    match = Projection(len(fields[LABELS].classes), dtype="float32", name="projection")(
+        [values, labels]
+    )
     return keras.Model(
-        [pictures, labels], layers.Add(dtype="float32", name="sum")([logit, match]), name="discriminator"
+        [pictures, labels],
+        layers.Add(dtype="float32", name="sum")([logit, match]),
+        name="discriminator",
     )
 
 
 def _up(width: int, name: str) -> keras.layers.Layer:
     return TransposedConvolution(
-        width, KERNEL, 2, padding="same", use_bias=False, name=name, kernel_initializer=_new_weights()
+        width,
+        KERNEL,
+        2,
+        padding="same",
+        use_bias=False,
+        name=name,
+        kernel_initializer=_new_weights(),
     )
 
 
@@ -96,7 +123,9 @@ def _norm(fields: Fields, name: str) -> keras.layers.Layer:
 
 
 def _new_weights() -> keras.initializers.Initializer:
-    """One for each layer: an initializer draws its seed when it is made, so a shared one begins all layers alike."""
+    """One for each layer: an initializer draws its seed when it is made, so a shared one
+    begins all layers alike.
+    """
     return keras.initializers.RandomNormal(stddev=SPREAD)
 
 
@@ -110,10 +139,11 @@ class Projection(keras.layers.Layer):
 
         f(x, y) = ⟨v_y, Σ φ(x)⟩ + ψ(φ(x))    (Miyato and Koyama 2018, eq. 5)
 
-    where φ(x) are the features of the last convolution, summed over the pixels, v_y is a learned vector for each class y, and
-    ψ is the dense layer `logit`. [features (B, height, width, channels), labels int (B,)] → (B, 1). At 64 pixels with a width
-    of 64 and 10 classes: φ (B, 4, 4, 512), summed (B, 512); all v (10, 512), chosen (B, 512); their products summed (B, 1).
-    In float32: a sum over all pixels and channels loses too much in bfloat16.
+    where φ(x) are the features of the last convolution, summed over the pixels, v_y is a learned
+    vector for each class y, and ψ is the dense layer `logit`. [features (B, height, width,
+    channels), labels int (B,)] → (B, 1). At 64 pixels with a width of 64 and 10 classes: φ (B, 4,
+    4, 512), summed (B, 512); all v (10, 512), chosen (B, 512); their products summed (B, 1). In
+    float32: a sum over all pixels and channels loses too much in bfloat16.
     """
 
     def __init__(self, classes: int, **layer: object) -> None:
@@ -129,11 +159,16 @@ class Projection(keras.layers.Layer):
         """Float32 (B, 1)."""
         features, labels = inputs
         summed = ops.sum(ops.cast(features, "float32"), axis=(1, 2))  # (B, channels)
-        # A product, not a look-up: its gradient is an array as large as the weight, which any engine can exchange.
-        chosen = ops.matmul(ops.one_hot(labels, self.classes, dtype="float32"), self.vectors)  # (B, channels)
+        # A product, not a look-up: its gradient is an array as large as the weight, which any
+        # engine can exchange.
+        chosen = ops.matmul(
+            ops.one_hot(labels, self.classes, dtype="float32"), self.vectors
+        )  # (B, channels)
         return ops.sum(summed * chosen, axis=-1, keepdims=True)
 
-    def compute_output_shape(self, input_shape: list[tuple[int | None, ...]]) -> tuple[int | None, int]:
+    def compute_output_shape(
+        self, input_shape: list[tuple[int | None, ...]]
+    ) -> tuple[int | None, int]:
         """(B, 1)."""
         return input_shape[0][0], 1
 

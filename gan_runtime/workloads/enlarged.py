@@ -1,7 +1,9 @@
-"""UpSampling and convolution as one layer, which an engine computes where the values are still small (engines/taps.py).
+"""UpSampling and convolution as one layer, which an engine computes where the values are still
+small (engines/taps.py).
 
-The outcome is that of Keras' `UpSampling` (nearest) by `factors`, followed by a "valid" convolution with stride 1; weights
-are those of the convolution, under its names. Outside a step both are computed as they stand here.
+The outcome is that of Keras' `UpSampling` (nearest) by `factors`, followed by a "valid" convolution
+with stride 1; weights are those of the convolution, under its names. Outside a step both are
+computed as they stand here.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from gan_runtime.workloads.layers import Shape
 
 
 class _Enlarged(keras.layers.Layer):
-    """Stands before one of our convolutions in a class's bases. `factors`: how many times each cell is repeated along each axis.
+    """Stands before one of our convolutions in a class's bases.
+
+    `factors`: how many times each cell is repeated along each axis.
 
     Raises:
-        ValueError: factors that are not one whole number from 1 for each axis; strides, or a padding other than "valid".
+        ValueError: factors that are not one whole number from 1 for each axis; strides, or a
+            padding other than "valid".
     """
 
     def __init__(self, *given: object, factors: tuple[int, ...], **named: object) -> None:
@@ -26,12 +31,14 @@ class _Enlarged(keras.layers.Layer):
         self.factors = tuple(factors)
         if len(self.factors) != self.rank or min(self.factors) < 1:
             raise ValueError(
-                f"{self.name}: factors are {self.factors}, but allowed are whole numbers from 1, one for each of {self.rank} axes."
+                f"{self.name}: factors are {self.factors}, but allowed are whole numbers from 1,"
+                f" one for each of {self.rank} axes."
             )
         if max(self.strides) > 1 or self.padding != "valid" or self.zeros:
             raise ValueError(
-                f"{self.name}: strides are {self.strides}, padding is {self.padding!r} and zeros are {self.zeros}, but allowed are 1, "
-                "'valid' and none: take UpSampling and a convolution."
+                f"{self.name}: strides are {self.strides}, padding is {self.padding!r} and zeros"
+                f" are {self.zeros}, but allowed are 1, 'valid' and none: take UpSampling and a"
+                " convolution."
             )
 
     def call(self, inputs: Tensor) -> Tensor:

@@ -1,9 +1,11 @@
-"""Keras layers that use what the engine offers during a step (see step_context) and are plain Keras layers otherwise.
+"""Keras layers that use what the engine offers during a step (see step_context) and are plain Keras
+layers otherwise.
 
-Values are (B, …, channels): series (B, length, channels), images (B, height, width, channels), volumes (B, depth, height,
-width, channels), of any sizes. What the engine's kernels do not cover – dilation, groups, causal or output padding – is
-computed as the plain layer does it, in a step too. What an engine would leave out without a word is refused when the layer
-is made: channels that are not last, and regularizers, since a step follows the losses of its phase and no others.
+Values are (B, …, channels): series (B, length, channels), images (B, height, width, channels),
+volumes (B, depth, height, width, channels), of any sizes. What the engine's kernels do not cover –
+dilation, groups, causal or output padding – is computed as the plain layer does it, in a step too.
+What an engine would leave out without a word is refused when the layer is made: channels that are
+not last, and regularizers, since a step follows the losses of its phase and no others.
 """
 
 from __future__ import annotations
@@ -22,13 +24,24 @@ Zeros = tuple[tuple[int, int], ...]
 _TERM = "no step adds a layer's own losses; add the term to the loss of its phase"
 # What these layers take and engines would leave out: its only value here, and what to do.
 _ONLY: dict[str, tuple[object, str]] = {
-    "data_format": ("channels_last", "values are (B, …, channels); give data_format='channels_last'"),
-    "axis": (-1, "values are (B, …, channels), and each channel has its own statistics; leave axis out"),
-    "synchronized": (False, "the run's option batch_norm says whether replicas share their statistics; leave it out"),
+    "data_format": (
+        "channels_last",
+        "values are (B, …, channels); give data_format='channels_last'",
+    ),
+    "axis": (
+        -1,
+        "values are (B, …, channels), and each channel has its own statistics; leave axis out",
+    ),
+    "synchronized": (
+        False,
+        "the run's option batch_norm says whether replicas share their statistics; leave it out",
+    ),
     "renorm": (False, "no engine has it; leave it out"),
-    **dict.fromkeys(("kernel_regularizer", "bias_regularizer", "activity_regularizer"), (None, _TERM)),
+    **dict.fromkeys(
+        ("kernel_regularizer", "bias_regularizer", "activity_regularizer"), (None, _TERM)
+    ),
     **dict.fromkeys(("gamma_regularizer", "beta_regularizer"), (None, _TERM)),
-}  # fmt: skip
+}
 
 
 def _refuse_what_is_ignored(layer: keras.layers.Layer) -> None:
@@ -36,10 +49,12 @@ def _refuse_what_is_ignored(layer: keras.layers.Layer) -> None:
         given = getattr(layer, name, allowed)
         if given != allowed:
             shown = repr(given) if isinstance(given, str | int) else type(given).__name__
-            raise ValueError(f"{layer.name}: {name} is {shown}, but allowed is {allowed!r}: {advice}.")
+            raise ValueError(
+                f"{layer.name}: {name} is {shown}, but allowed is {allowed!r}: {advice}."
+            )
 
 
-# ---- convolutions -------------------------------------------------------------------------------------------------
+# ---- convolutions --------------------------------------------------------------------------------
 
 
 class _OfTheEngine(keras.layers.Layer):
@@ -67,7 +82,9 @@ class _OfTheEngine(keras.layers.Layer):
         return values if self.activation is None else self._activated(values, kernels)
 
     def _activated(self, values: Tensor, kernels: step_context.Kernels) -> Tensor:
-        """ReLU is as it is for numbers that lie otherwise; others, such as a softmax, may look at all channels of a cell."""
+        """ReLU is as it is for numbers that lie otherwise; others, such as a softmax, may
+        look at all channels of a cell.
+        """
         alone = self.activation is keras.activations.relu
         return kernels.elementwise(self.activation, values) if alone else self.activation(values)
 
@@ -76,16 +93,20 @@ class _Convolution(_OfTheEngine):
     """`zeros`: how many stand (before, after) the values along each axis, for padding "valid".
 
     Raises:
-        ValueError: zeros that are not one pair of whole numbers from 0 for each axis; zeros with another padding.
+        ValueError: zeros that are not one pair of whole numbers from 0 for each axis; zeros with
+            another padding.
     """
 
     def __init__(self, *given: object, zeros: Zeros = (), **named: object) -> None:
         super().__init__(*given, **named)
         self.zeros = tuple((before, after) for before, after in zeros)
-        if zeros and (len(zeros) != self.rank or min(map(min, zeros)) < 0 or self.padding != "valid"):
+        if zeros and (
+            len(zeros) != self.rank or min(map(min, zeros)) < 0 or self.padding != "valid"
+        ):
             raise ValueError(
-                f"{self.name}: zeros are {self.zeros} and padding is {self.padding!r}, but allowed are pairs of whole numbers from 0, one "
-                f"for each of {self.rank} axes, and 'valid': give either zeros or another padding."
+                f"{self.name}: zeros are {self.zeros} and padding is {self.padding!r}, but allowed"
+                f" are pairs of whole numbers from 0, one for each of {self.rank} axes, and"
+                " 'valid': give either zeros or another padding."
             )
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -140,7 +161,10 @@ class Convolution3D(_Convolution, keras.layers.Conv3D):
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class TransposedConvolution(_TransposedConvolution, keras.layers.Conv2DTranspose):
-    """Conv2DTranspose: images. All that Keras' layer takes, but for what the module's text refuses."""
+    """Conv2DTranspose: images.
+
+    All that Keras' layer takes, but for what the module's text refuses.
+    """
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
@@ -153,24 +177,30 @@ class TransposedConvolution3D(_TransposedConvolution, keras.layers.Conv3DTranspo
     """Conv3DTranspose: volumes."""
 
 
-# ---- batch norm ---------------------------------------------------------------------------------------------------
+# ---- batch norm ----------------------------------------------------------------------------------
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class BatchNorm(keras.layers.BatchNormalization):
-    """BatchNormalization of (B, …, channels) over all axes but the last; the engine decides whether over one replica or all.
+    """BatchNormalization of (B, …, channels) over all axes but the last; the engine decides whether
+    over one replica or all.
 
-        y = gamma · (x - mean) / √(variance + epsilon) + beta    (Ioffe and Szegedy 2015, arXiv:1502.03167, algorithm 1)
+        y = gamma · (x - mean) / √(variance + epsilon) + beta    (Ioffe and Szegedy 2015,
+        arXiv:1502.03167, algorithm 1)
 
-    For x (32, 14, 14, 128) mean and variance (biased) are of 32 · 14 · 14 numbers each, and all four are (128,). The stored
-    statistics move by stored ← momentum · stored + (1 - momentum) · fresh, and inference norms by them. A frozen one (trainable=False) normalises by its stored statistics, as Keras' layer does.
+    For x (32, 14, 14, 128) mean and variance (biased) are of 32 · 14 · 14 numbers each, and all
+    four are (128,). The stored statistics move by stored ← momentum · stored + (1 - momentum) ·
+    fresh, and inference norms by them. A frozen one (trainable=False) normalises by its stored
+    statistics, as Keras' layer does.
     """
 
     def __init__(self, **named: object) -> None:
         super().__init__(**named)
         _refuse_what_is_ignored(self)
 
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None) -> Tensor:
+    def call(
+        self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
+    ) -> Tensor:
         """Same shape and dtype as `inputs`. Training moves the stored statistics.
 
         Raises:
@@ -185,7 +215,9 @@ class BatchNorm(keras.layers.BatchNormalization):
             scale = gamma * ops.rsqrt(self.moving_variance + self.epsilon)
             return kernels.elementwise(_scaled, inputs, scale, beta - self.moving_mean * scale)
         if mask is not None:
-            raise ValueError(f"{self.name}: a mask is given, but engines norm all values: take it off.")
+            raise ValueError(
+                f"{self.name}: a mask is given, but engines norm all values: take it off."
+            )
         outputs, mean, variance = kernels.batch_norm(inputs, gamma, beta, self.epsilon)
         for stored, fresh in ((self.moving_mean, mean), (self.moving_variance, variance)):
             stored.assign(stored * self.momentum + fresh * (1.0 - self.momentum))
@@ -200,23 +232,28 @@ def _scaled(values: Tensor, scale: Tensor, offset: Tensor) -> Tensor:
 class ConditionalBatchNorm(keras.layers.Layer):
     """Batch norm with a scale and an offset for each class:
 
-        z = gamma[y] · (x - mean) / √(variance + epsilon) + beta[y]    (Dumoulin et al. 2017, arXiv:1610.07629, eq. 5)
+        z = gamma[y] · (x - mean) / √(variance + epsilon) + beta[y]    (Dumoulin et al. 2017,
+        arXiv:1610.07629, eq. 5)
 
-    For x (32, 8, 8, 256) and 10 classes gamma and beta are (10, 256); the rows of the labels y (32,) are (32, 256) of them,
-    reshaped to (32, 1, 1, 256). Called with [values (B, …, channels), labels (B,)]: `ConditionalBatchNorm(len(fields["labels"].classes))([values, labels])`.
-    The statistics are those of all rows together, as of a `BatchNorm`. Labels are whole numbers from 0 to classes - 1, which
-    the door checks; any other number has a scale and an offset of 0.
-    For GANs: Miyato and Koyama 2018, arXiv:1802.05637, section 6.
+    For x (32, 8, 8, 256) and 10 classes gamma and beta are (10, 256); the rows of the labels y
+    (32,) are (32, 256) of them, reshaped to (32, 1, 1, 256). Called with [values (B, …, channels),
+    labels (B,)]: `ConditionalBatchNorm(len(fields["labels"].classes))([values, labels])`. The
+    statistics are those of all rows together, as of a `BatchNorm`. Labels are whole numbers from 0
+    to classes - 1, which the door checks; any other number has a scale and an offset of 0. For
+    GANs: Miyato and Koyama 2018, arXiv:1802.05637, section 6.
 
     Raises:
         ValueError: no class; labels that are not one number a row.
     """
 
-    def __init__(self, classes: int, momentum: float = 0.99, epsilon: float = 1e-3, **layer: object) -> None:
+    def __init__(
+        self, classes: int, momentum: float = 0.99, epsilon: float = 1e-3, **layer: object
+    ) -> None:
         super().__init__(**layer)
         if classes < 1:
             raise ValueError(
-                f"{self.name}: classes is {classes}, but allowed is 1 or more: take BatchNorm without labels."
+                f"{self.name}: classes is {classes}, but allowed is 1 or more: take BatchNorm"
+                " without labels."
             )
         self.classes = classes
         self.norm = BatchNorm(
@@ -234,7 +271,8 @@ class ConditionalBatchNorm(keras.layers.Layer):
         values, labels = input_shape
         if len(labels) != 1:
             raise ValueError(
-                f"{self.name}: labels have the shape {tuple(labels)}, but allowed is (B,): give a number a row."
+                f"{self.name}: labels have the shape {tuple(labels)}, but allowed is (B,): give a"
+                " number a row."
             )
         of_classes = {"shape": (self.classes, values[-1]), "autocast": False}
         self.gamma = self.add_weight(name="gamma", initializer="ones", **of_classes)
@@ -244,7 +282,8 @@ class ConditionalBatchNorm(keras.layers.Layer):
     def call(self, inputs: tuple[Tensor, Tensor], training: bool | None = None) -> Tensor:
         """Same shape and dtype as the values."""
         values, labels = inputs
-        # A product, not a look-up: its gradient is an array as large as the weight, which any engine can exchange.
+        # A product, not a look-up: its gradient is an array as large as the weight, which any
+        # engine can exchange.
         chosen = ops.one_hot(labels, self.classes, dtype="float32")  # (B, classes)
         by_row = (-1, *(1,) * (len(values.shape) - 2), values.shape[-1])
         gamma, beta = (
@@ -259,18 +298,23 @@ class ConditionalBatchNorm(keras.layers.Layer):
 
     def get_config(self) -> dict[str, object]:
         """For saving the model."""
-        own = {"classes": self.classes, "momentum": self.norm.momentum, "epsilon": self.norm.epsilon}
+        own = {
+            "classes": self.classes,
+            "momentum": self.norm.momentum,
+            "epsilon": self.norm.epsilon,
+        }
         return {**super().get_config(), **own}
 
 
-# ---- dropout ------------------------------------------------------------------------------------------------------
+# ---- dropout -------------------------------------------------------------------------------------
 
 DROPOUT_LEVELS = 256  # engines compare bytes
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class ReplicaDropout(keras.layers.Layer):
-    """Dropout of values of any shape, each unit by itself; the mask differs between steps and replicas. Identity outside training.
+    """Dropout of values of any shape, each unit by itself; the mask differs between steps and
+    replicas. Identity outside training.
 
     Raises:
         ValueError: a rate that the masks, which know 256ths, would make 0 or 1.
@@ -281,7 +325,8 @@ class ReplicaDropout(keras.layers.Layer):
         super().__init__(**layer)
         if rate != 0 and not 0 < round((1.0 - rate) * DROPOUT_LEVELS) < DROPOUT_LEVELS:
             raise ValueError(
-                f"{self.name}: rate is {rate}, but allowed is 0 or 0.002 to 0.998: masks are rounded to 256ths."
+                f"{self.name}: rate is {rate}, but allowed is 0 or 0.002 to 0.998: masks are"
+                " rounded to 256ths."
             )
         self.rate = rate
         _refuse_what_is_ignored(self)

@@ -1,8 +1,9 @@
-"""GANs of two networks, a generator and a discriminator of pictures: their step, and what is looked at.
+"""GANs of two networks, a generator and a discriminator of pictures: their step, and what is looked
+at.
 
-A step trains both together from ONE forward pass, or in turn. Latents z: float32 (B, latent size), standard normal; labels y,
-where the data set has them: int32 (B,). Generator z (, y) → pictures (B, height, width, channels) in [-1, 1]; discriminator
-pictures (, y) → logits (B, 1).
+A step trains both together from ONE forward pass, or in turn. Latents z: float32 (B, latent size),
+standard normal; labels y, where the data set has them: int32 (B,). Generator z (, y) → pictures (B,
+height, width, channels) in [-1, 1]; discriminator pictures (, y) → logits (B, 1).
 """
 
 from __future__ import annotations
@@ -42,15 +43,18 @@ UNDECIDED = 0.5  # D's score between "fake" and "real"
 
 FOLLOW_G = Update(GENERATOR, LOSS_GENERATOR)
 FOLLOW_D = Update(DISCRIMINATOR, LOSS_DISCRIMINATOR)
-# Follows D's loss, whose gradient has become that of the generator's loss on its way back. Not in float16: where D is sure,
-# its gradient vanishes in half precision, and nothing can be made of it.
+# Follows D's loss, whose gradient has become that of the generator's loss on its way back. Not in
+# float16: where D is sure, its gradient vanishes in half precision, and nothing can be made of it.
 OPPOSE_D = Update(GENERATOR, LOSS_DISCRIMINATOR, loss_when_scaled=LOSS_GENERATOR)
 
 
 class Pair:
-    """See `contract.Workload`. Where a batch has labels, both networks are conditional: they take [values, labels].
+    """See `contract.Workload`.
 
-    Generated pictures of a step have the labels of its real ones, so that both have the same shares of the classes.
+    Where a batch has labels, both networks are conditional: they take [values, labels].
+
+    Generated pictures of a step have the labels of its real ones, so that both have the same shares
+    of the classes.
     """
 
     def networks(self, options: Any, fields: Fields) -> dict[str, Any]:
@@ -64,7 +68,8 @@ class Pair:
     def judges_each_alone(self, options: Any) -> bool:
         """Whether D's logit depends on that picture only (no batch norm in D).
 
-        Then both losses can share one backward pass through D: their gradients differ by a factor for each picture.
+        Then both losses can share one backward pass through D: their gradients differ by a factor
+        for each picture.
         """
         raise NotImplementedError
 
@@ -73,11 +78,15 @@ class Pair:
         return LOSSES[options.loss]
 
     def program(self, options: PairOptions, fields: Fields) -> Program:  # noqa: ARG002
-        """One phase that updates both networks, or k for the discriminator and one for the generator."""
+        """One phase that updates both networks, or k for the discriminator and one for the
+        generator.
+        """
         if options.updates == "together":
             return Program((self._both(options),))
         steps = range(options.discriminator_steps)
-        return Program((*(self._discriminator(options, batch) for batch in steps), self._generator(options)))
+        return Program(
+            (*(self._discriminator(options, batch) for batch in steps), self._generator(options))
+        )
 
     def inputs(self, options: PairOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
         """{"latents": float32 (B, latent size)}, and the labels of the rows."""
@@ -91,9 +100,11 @@ class Pair:
         random: np.random.RandomState,
         count: int,
     ) -> dict[str, NDArray[Any]]:
-        """{"latents": float32 (count, latent size)}: the same place in the grids of two runs shows the same latent.
+        """{"latents": float32 (count, latent size)}: the same place in the grids of two runs shows
+        the same latent.
 
-        With labels: COLUMNS rows of each of the first MOST_CLASSES classes, whose columns share a latent.
+        With labels: COLUMNS rows of each of the first MOST_CLASSES classes, whose columns share a
+        latent.
         """
         size = self.latent_size_of(options)
         if LABELS not in fields:
@@ -110,34 +121,45 @@ class Pair:
         inputs: Batch,
         noise: Noise,  # noqa: ARG002
     ) -> Mapping[str, Tensor]:
-        """{"images": float32 (B, height, width, channels) in [-1, 1]}; with labels {"class_images": …, "labels": …}."""
+        """{"images": float32 (B, height, width, channels) in [-1, 1]}; with labels
+        {"class_images": …, "labels": …}.
+        """
         images = _pictures(networks, inputs)
-        return {CLASS_IMAGES: images, LABELS: inputs[LABELS]} if LABELS in inputs else {IMAGES: images}
+        return (
+            {CLASS_IMAGES: images, LABELS: inputs[LABELS]} if LABELS in inputs else {IMAGES: images}
+        )
 
     def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
-        """D's scores, the share that it judges rightly, and how far pictures differ from each other.
+        """D's scores, the share that it judges rightly, and how far pictures differ from each
+        other.
 
-        The spread of generated pictures is taken in training mode: stored batch-norm statistics lag behind at first and
-        flatten every picture.
+        The spread of generated pictures is taken in training mode: stored batch-norm statistics lag
+        behind at first and flatten every picture.
         """
         fake, varied = _pictures(networks, inputs), _pictures(networks, inputs, training=True)
         discriminator = networks[DISCRIMINATOR]
         logits = [
-            discriminator(_with_labels(images, rows), training=False) for images in (rows[IMAGES], fake)
+            discriminator(_with_labels(images, rows), training=False)
+            for images in (rows[IMAGES], fake)
         ]
         scores = dict(zip(("real", "fake"), self.loss_of(options).scores(*logits), strict=True))
         right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
         return Judged(
             scores,
-            {f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32")) for kind, hits in right.items()}
+            {
+                f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32"))
+                for kind, hits in right.items()
+            }
             | {f"probe_score_{kind}": ops.mean(score) for kind, score in scores.items()}
             | {"spread_real": spread(rows[IMAGES]), "spread_fake": spread(varied)},
         )
 
-    # ---- the phases -----------------------------------------------------------------------------------------------
+    # ---- the phases ------------------------------------------------------------------------------
 
     def _both(self, options: PairOptions) -> Phase:
-        """Both networks from one forward pass; from one way back too where the loss and D allow it."""
+        """Both networks from one forward pass; from one way back too where the loss and D
+        allow it.
+        """
         loss = self.loss_of(options)
         one_pass = loss.one_pass if self.judges_each_alone(options) else None
 
@@ -154,7 +176,9 @@ class Pair:
             else:
                 fake = _logits(networks, generated, batch)
             real = _logits(networks, batch[IMAGES], batch)
-            critic = _critic(networks, batch, generated, options, of_discriminator(real, fake, options))
+            critic = _critic(
+                networks, batch, generated, options, of_discriminator(real, fake, options)
+            )
             losses = {LOSS_GENERATOR: loss.generator(real, fake, options), **critic.losses}
             return Forward(losses, {**_mean_scores(loss, real, fake), **critic.scalars})
 
@@ -166,7 +190,9 @@ class Pair:
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
             generated = ops.stop_gradient(self._generated(options, networks, batch, noise))
             fake, real = (_logits(networks, images, batch) for images in (generated, batch[IMAGES]))
-            critic = _critic(networks, batch, generated, options, loss.discriminator(real, fake, options))
+            critic = _critic(
+                networks, batch, generated, options, loss.discriminator(real, fake, options)
+            )
             return Forward(critic.losses, {**_mean_scores(loss, real, fake), **critic.scalars})
 
         return Phase(f"discriminator_{batch_number + 1}", forward, (FOLLOW_D,), batch_number)
@@ -181,7 +207,9 @@ class Pair:
 
         return Phase("generator", forward, (FOLLOW_G,))
 
-    def _generated(self, options: PairOptions, networks: Networks, batch: Batch, noise: Noise) -> Tensor:
+    def _generated(
+        self, options: PairOptions, networks: Networks, batch: Batch, noise: Noise
+    ) -> Tensor:
         asked = self._asked(options, batch, noise)
         return networks[GENERATOR](_with_labels(asked[LATENTS], asked), training=True)
 
@@ -221,7 +249,9 @@ def _with_labels(values: Tensor, rows: Batch) -> Tensor:
 
 
 def _pictures(networks: Networks, inputs: Batch, training: bool = False) -> Tensor:
-    return ops.cast(networks[GENERATOR](_with_labels(inputs[LATENTS], inputs), training=training), "float32")
+    return ops.cast(
+        networks[GENERATOR](_with_labels(inputs[LATENTS], inputs), training=training), "float32"
+    )
 
 
 def _logits(networks: Networks, images: Tensor, batch: Batch) -> Tensor:
@@ -229,7 +259,9 @@ def _logits(networks: Networks, images: Tensor, batch: Batch) -> Tensor:
 
 
 def spread(images: Tensor) -> Tensor:
-    """Mean over the pixels of their variance over the pictures of all replicas: float32 scalar. (B, …), float.
+    """Mean over the pixels of their variance over the pictures of all replicas: float32 scalar.
+
+    (B, …), float.
 
     Var x = E[x²] - E[x]², with both means taken over all replicas first.
     """
@@ -247,7 +279,9 @@ def _mean_scores(loss: PairLoss, real: Tensor, fake: Tensor) -> dict[str, Tensor
 def _critic(
     networks: Networks, batch: Batch, generated: Tensor, options: PairOptions, loss: Tensor
 ) -> Forward:
-    """D's loss with the penalties on its slope that the options ask for, and these as numbers, before their weights."""
+    """D's loss with the penalties on its slope that the options ask for, and these as
+    numbers, before their weights.
+    """
     penalties: dict[str, Tensor] = {}
     asked = (
         ("r1", options.r1_weight, batch[IMAGES]),
@@ -256,9 +290,11 @@ def _critic(
     for name, weight, images in asked:
         if weight == 0.0:
             continue
-        # Without dropout: the penalty is about the slope of D itself, not of one random thinning of it.
+        # Without dropout: the penalty is about the slope of D itself, not of one random thinning of
+        # it.
         slope = step_context.current().input_gradient(
-            lambda images: networks[DISCRIMINATOR](_with_labels(images, batch), training=False), images
+            lambda images: networks[DISCRIMINATOR](_with_labels(images, batch), training=False),
+            images,
         )
         penalties[f"{name}_penalty"] = penalty = r1_penalty(slope)
         if options.penalty_end != 1.0:
@@ -269,6 +305,10 @@ def _critic(
 
 
 def penalty_factor(options: PairOptions) -> Tensor:
-    """Of the weights of both penalties in this step, float32 scalar: along half a cosine from 1 to `penalty_end`."""
+    """Of the weights of both penalties in this step, float32 scalar: along half a cosine from
+    1 to `penalty_end`.
+    """
     share = step_context.current().progress.share
-    return options.penalty_end + (1.0 - options.penalty_end) * 0.5 * (1.0 + ops.cos(math.pi * share))
+    return options.penalty_end + (1.0 - options.penalty_end) * 0.5 * (
+        1.0 + ops.cos(math.pi * share)
+    )

@@ -1,6 +1,8 @@
-"""What the two networks of a pair are trained towards: a table by the option `loss`, from D's logits of real and generated pictures.
+"""What the two networks of a pair are trained towards: a table by the option `loss`, from D's
+logits of real and generated pictures.
 
-A workload of its own adds a row: a wider choice in its options record, and `losses={**LOSSES, "mine": PairLoss(…)}` on its pair.
+A workload of its own adds a row: a wider choice in its options record, and `losses={**LOSSES,
+"mine": PairLoss(…)}` on its pair.
 """
 
 from __future__ import annotations
@@ -25,15 +27,19 @@ Loss = Callable[[Tensor, Tensor, PairOptions], Tensor]
 
 
 def each_alone(real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor]:
-    """D's belief in each picture by its own logit: float32 (B,) for real and for generated ones, 0 to 1."""
+    """D's belief in each picture by its own logit: float32 (B,) for real and for generated
+    ones, 0 to 1.
+    """
     return probability_real(real), probability_real(fake)
 
 
 @dataclass(frozen=True)
 class OnePass:
-    """How both networks share one way back through D, where D judges each picture alone and its gradient vanishes nowhere.
+    """How both networks share one way back through D, where D judges each picture alone and its
+    gradient vanishes nowhere.
 
-    `discriminator`: D's loss for that. `ratio(fake, options)`: (B, 1), by generated picture G's gradient over D's, by D's logit.
+    `discriminator`: D's loss for that. `ratio(fake, options)`: (B, 1), by generated picture G's
+    gradient over D's, by D's logit.
     """
 
     discriminator: Loss
@@ -42,10 +48,11 @@ class OnePass:
 
 @dataclass(frozen=True)
 class PairLoss:
-    """Losses `(real, fake, options)` → float32 scalar, means over the rows; `real`, `fake`: D's logits (B, 1), in the rows' order.
+    """Losses `(real, fake, options)` → float32 scalar, means over the rows; `real`, `fake`: D's
+    logits (B, 1), in the rows' order.
 
-    `reads_real`: whether G's loss reads D's logits of real pictures too, which cost a pass of their own in turn. `scores`: D's
-    belief that real and generated pictures are real.
+    `reads_real`: whether G's loss reads D's logits of real pictures too, which cost a pass of their
+    own in turn. `scores`: D's belief that real and generated pictures are real.
     """
 
     discriminator: Loss
@@ -83,7 +90,10 @@ def _ahead(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _relativistic_of_d(real: Tensor, fake: Tensor, _options: PairOptions) -> Tensor:
-    """E[-log s(D(x) - D(G(z)))], pair by pair (Jolicoeur-Martineau 2018; Huang et al. 2024, arXiv:2501.05441, R3GAN)."""
+    """E[-log s(D(x) - D(G(z)))], pair by pair (Jolicoeur-Martineau 2018; Huang et al.
+
+    2024, arXiv:2501.05441, R3GAN).
+    """
     return bce_real(_ahead(real, fake))
 
 
@@ -93,7 +103,9 @@ def _relativistic_of_g(real: Tensor, fake: Tensor, _options: PairOptions) -> Ten
 
 
 def _against_the_other(real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor]:
-    """Only differences of logits mean something: D's belief that a picture is the real one of its pair."""
+    """Only differences of logits mean something: D's belief that a picture is the real one of
+    its pair.
+    """
     return probability_real(_ahead(real, fake)), probability_real(_ahead(fake, real))
 
 

@@ -1,4 +1,6 @@
-"""Spectral normalization, as a layer that computes with a changed copy of its weights and never assigns them."""
+"""Spectral normalization, as a layer that computes with a changed copy of its weights and
+never assigns them.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ from gan_runtime.workloads.layers import Shape
 class SpectralNorm(keras.layers.Layer):
     """A dense layer or convolution whose weights are divided by their largest singular value:
 
-        y = W x / σ(W) + b,  σ(W) = vᵀ W u,  v ← W u / ‖W u‖,  u ← Wᵀ v / ‖Wᵀ v‖    (Miyato et al. 2018, arXiv:1802.05957, algorithm 1)
+        y = W x / σ(W) + b,  σ(W) = vᵀ W u,  v ← W u / ‖W u‖,  u ← Wᵀ v / ‖Wᵀ v‖    (Miyato et al.
+        2018, arXiv:1802.05957, algorithm 1)
 
-    For a kernel (4, 4, 64, 128), W is (1024, 128), v (1024,) and u (128,). Each pass in training makes one iteration and stores u; no
-    gradient follows u and v. `layer`: without bias and activation, which come after the division: `SpectralNorm(Convolution(128, 4,
-    use_bias=False))`. Keras' SpectralNormalization assigns the kernel itself, which engines refuse.
+    For a kernel (4, 4, 64, 128), W is (1024, 128), v (1024,) and u (128,). Each pass in training
+    makes one iteration and stores u; no gradient follows u and v. `layer`: without bias and
+    activation, which come after the division: `SpectralNorm(Convolution(128, 4, use_bias=False))`.
+    Keras' SpectralNormalization assigns the kernel itself, which engines refuse.
 
     Raises:
         ValueError: the layer has a bias or an activation.
@@ -29,8 +33,9 @@ class SpectralNorm(keras.layers.Layer):
         super().__init__(**own)
         if layer.use_bias or layer.activation is not keras.activations.linear:
             raise ValueError(
-                f"{self.name}: {layer.name} has a bias or an activation, but allowed is a layer with neither: give use_bias=False and no "
-                "activation; the norm adds a bias of its own."
+                f"{self.name}: {layer.name} has a bias or an activation, but allowed is a layer"
+                " with neither: give use_bias=False and no activation; the norm adds a bias of its"
+                " own."
             )
         self.layer, self.use_bias = layer, use_bias
 
@@ -40,10 +45,16 @@ class SpectralNorm(keras.layers.Layer):
             self.layer.build(input_shape)
         filters = self.layer.kernel.shape[-1]
         self.direction = self.add_weight(
-            name="direction", shape=(filters,), initializer="random_normal", trainable=False, autocast=False
+            name="direction",
+            shape=(filters,),
+            initializer="random_normal",
+            trainable=False,
+            autocast=False,
         )
         self.bias = (
-            self.add_weight(name="bias", shape=(filters,), initializer="zeros") if self.use_bias else None
+            self.add_weight(name="bias", shape=(filters,), initializer="zeros")
+            if self.use_bias
+            else None
         )
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:

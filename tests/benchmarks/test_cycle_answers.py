@@ -1,4 +1,7 @@
-"""Answers of the TPU's compiler are kept as they come, and programs of one step are added up. No compiler is asked here."""
+"""Answers of the TPU's compiler are kept as they come, and programs of one step are added up.
+
+No compiler is asked here.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ def estimate(millions: float, layer: str = "conv") -> StepEstimate:
 
 
 def compiler(asked: list[str], broken: str = "") -> Asked:
-    """Notes what it is asked; every program costs 94 million cycles, and one of them cannot be compiled."""
+    """Notes what it is asked; every program costs 94 million cycles, and one of them cannot
+    be compiled.
+    """
 
     def answer(arguments: list[str]) -> dict[str, Any]:
         asked.append(" ".join(arguments[:3]))
@@ -73,7 +78,8 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     report = Report("cycles")
     cycles.epochs(report, Answers(tmp_path / "kept", compiler(again)))
     assert again == ["showers make v2:2x2", "showers make v3:2x2"]
-    # 94 million cycles at 0.94 GHz are 100 ms: 5 programs a step of plain Keras, 1 of ours, 122 steps an epoch.
+    # 94 million cycles at 0.94 GHz are 100 ms: 5 programs a step of plain Keras, 1 of ours, 122
+    # steps an epoch.
     plain, ours = (
         next(one for one in report.records if (one["kind"], one.get("side")) == ("epoch", side))
         for side in ("keras", "ours")
@@ -84,7 +90,9 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     assert figures["shower_epoch_of_keras"] == pytest.approx(0.2, abs=0.001)
 
 
-def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_compiled(tmp_path: Path) -> None:
+def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_compiled(
+    tmp_path: Path,
+) -> None:
     asked: list[str] = []
     report = Report("pair_cycles")
     pair_cycles.pairs(report, Answers(tmp_path, compiler(asked, broken="keras")))
@@ -104,9 +112,13 @@ def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_comp
     assert cycle_tables.pairs([]) == "Not measured.\n"
 
 
-def test_of_pix2pix_the_step_is_judged_whose_batch_norm_goes_over_all_pairs_as_the_peers_does() -> None:
+def test_of_pix2pix_the_step_is_judged_whose_batch_norm_goes_over_all_pairs_as_the_peers_does() -> (
+    None
+):
     judged, by_default = (
-        cycles_side.plan_of(program, pair_cycles.TOPOLOGY, pair_cycles.BATCH, pair_cycles.PRECISION).spec
+        cycles_side.plan_of(
+            program, pair_cycles.TOPOLOGY, pair_cycles.BATCH, pair_cycles.PRECISION
+        ).spec
         for program in ("pairs", "pairs_per_replica")
     )
     assert (judged.batch_norm, by_default.batch_norm) == ("synchronised", "per_replica")
@@ -114,7 +126,9 @@ def test_of_pix2pix_the_step_is_judged_whose_batch_norm_goes_over_all_pairs_as_t
     assert differing == {"batch_norm"}
 
 
-def test_an_answer_of_another_compiler_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_of_another_compiler_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
     answers = Answers(tmp_path, compiler(asked))
     program = ("showers", "generate", "v3:2x2", 1024, "mixed_bfloat16")

@@ -1,4 +1,6 @@
-"""The checks of `make faults` see what they are there for. tests/full/benchmarks/test_faults.py plays scenarios."""
+"""The checks of `make faults` see what they are there for.
+tests/full/benchmarks/test_faults.py plays scenarios.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ from gan_runtime.training import checkpoints
 @pytest.mark.parametrize(
     ("raised", "said"),
     [
-        (subprocess.TimeoutExpired("owner", 180.0), "TimeoutExpired: Command 'owner' timed out after 180.0"),
+        (
+            subprocess.TimeoutExpired("owner", 180.0),
+            "TimeoutExpired: Command 'owner' timed out after 180.0",
+        ),
         (ValueError("not enough values to unpack"), "ValueError: not enough values to unpack"),
         (UntrueError("the run was lost"), "the run was lost"),
     ],
@@ -46,7 +51,9 @@ def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
         raise raised
 
     monkeypatch.setitem(KINDS, "breaks", breaks)
-    monkeypatch.setattr(scenario, "reference", lambda _: Reference({}, calls=0, operations=0, syncs=0))
+    monkeypatch.setattr(
+        scenario, "reference", lambda _: Reference({}, calls=0, operations=0, syncs=0)
+    )
     result = scenario.play(7, "breaks")
     assert (result.told, result.ends) == ("began", ())
     [problem] = result.problems
@@ -54,7 +61,9 @@ def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
     assert "FAILED" in result.line
 
 
-def test_what_is_kept_says_which_program_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_says_which_program_was_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(faults, "RESULTS", tmp_path / "faults.jsonl")
     faults.keep([Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0)
     machine = json.loads((tmp_path / "faults.jsonl").read_text().splitlines()[0])
@@ -78,7 +87,9 @@ def resumed(new_run: Callable[..., RunDir]) -> RunDir:
         run.trainer_journal(),
         1,
         AttemptStart(resume_step=0),
-        Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3], values={"loss_generator": [0.1, 0.2, 0.3]}),
+        Scalars(
+            epoch=1, first_step=1, wall_s=[1, 2, 3], values={"loss_generator": [0.1, 0.2, 0.3]}
+        ),
     )
     journal.append(
         run.trainer_journal(),
@@ -90,7 +101,9 @@ def resumed(new_run: Callable[..., RunDir]) -> RunDir:
     return run
 
 
-def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(home: Home, resumed: RunDir) -> None:
+def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(
+    home: Home, resumed: RunDir
+) -> None:
     checks.next_owner(home)
     rows = checks.stored_rows(home)
     assert checks.steps_once(resumed, rows) == []
@@ -100,7 +113,10 @@ def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(home: Home, re
         ([row for row in stored if row != last], "1 numbers are journalled and not stored"),
         ([*stored, last], "1 numbers are stored twice"),
         ([*stored, (*last[:2], 5, 0.7)], "1 numbers are stored and not journalled"),
-        ([row if row != last else (*last[:3], 0.25) for row in stored], "1 numbers have another value"),
+        (
+            [row if row != last else (*last[:3], 0.25) for row in stored],
+            "1 numbers have another value",
+        ),
     ):
         [problem] = checks.steps_once(resumed, {**rows, "scalar_values": wrong})
         assert problem.startswith(sentence)
@@ -113,9 +129,13 @@ def test_a_good_line_that_the_reader_drops_is_missed(
 
     def forgetful(*given: Any, **named: Any) -> Iterator[Chunk]:
         for chunk in real(*given, **named):
-            kept = [not isinstance(record, Scalars) or record.attempt == 1 for record in chunk.records]
+            kept = [
+                not isinstance(record, Scalars) or record.attempt == 1 for record in chunk.records
+            ]
             records = list(itertools.compress(chunk.records, kept))
-            yield replace(chunk, records=records, places=list(itertools.compress(chunk.places, kept)))
+            yield replace(
+                chunk, records=records, places=list(itertools.compress(chunk.places, kept))
+            )
 
     monkeypatch.setattr(journal, "chunks", forgetful)
     checks.next_owner(home)
@@ -128,8 +148,12 @@ def test_lines_that_are_no_records_are_not_counted_as_journalled(resumed: RunDir
     assert known[("loss_generator", 2)] == 0.2
     assert known[("loss_generator", 3)] == 0.5, "the first attempt's is void"
     with resumed.trainer_journal().open("ab") as file:
-        file.write(b'\0\0\n{}\n[1]\n\xff\n{"kind":"attempt"}\n{"kind":"attempt","resume_step":0,"at":"x"}\n')
-        file.write(b'{"kind":"scalars","epoch":1,"first_step":9,"wall_s":[1],"values":{"loss":[1,2]}}\n')
+        file.write(
+            b'\0\0\n{}\n[1]\n\xff\n{"kind":"attempt"}\n{"kind":"attempt","resume_step":0,"at":"x"}\n'
+        )
+        file.write(
+            b'{"kind":"scalars","epoch":1,"first_step":9,"wall_s":[1],"values":{"loss":[1,2]}}\n'
+        )
         file.write(b'{"kind":"attempt","resume_step":0}')  # without its end: torn
     assert checks.journalled(resumed) == known
 

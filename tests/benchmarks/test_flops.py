@@ -27,16 +27,22 @@ DISCRIMINATOR = {
 def test_the_layers_of_table_1_count_what_a_hand_count_gives() -> None:
     networks = dcgan_mnist.networks()
     assert {layer.name: layer.flop for layer in layer_shapes(networks["generator"])} == GENERATOR
-    assert {layer.name: layer.flop for layer in layer_shapes(networks["discriminator"])} == DISCRIMINATOR
+    assert {
+        layer.name: layer.flop for layer in layer_shapes(networks["discriminator"])
+    } == DISCRIMINATOR
 
 
 def test_a_step_of_table_1_makes_432_million_operations_per_image() -> None:
     # G 103,488,000 forward, three passes without the dense layer's input gradient: 307,955,200.
-    # D 20,710,144 forward: on real images three passes without conv_1's input gradient: 61,503,232; on fake images with it.
-    assert flops.of_workload("dcgan_mnist") == 307_955_200 + 61_503_232 + 3 * 20_710_144 == 431_588_864
+    # D 20,710,144 forward: on real images three passes without conv_1's input gradient: 61,503,232;
+    # on fake images with it.
+    assert (
+        flops.of_workload("dcgan_mnist") == 307_955_200 + 61_503_232 + 3 * 20_710_144 == 431_588_864
+    )
 
 
 def test_the_first_layer_of_a_network_needs_no_input_gradient() -> None:
     one_layer = [LayerShape("dense", (3, 5), 1)]  # 30 operations
-    # G: forward and kernel. D on real images: forward and kernel; on fake images: the input gradient too, for G.
+    # G: forward and kernel. D on real images: forward and kernel; on fake images: the input
+    # gradient too, for G.
     assert step_flop_per_image(one_layer, one_layer) == 2 * 30 + 2 * 30 + 3 * 30

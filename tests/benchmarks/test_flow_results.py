@@ -17,7 +17,9 @@ from tests.support.measured_flows import frames, iteration
 
 @pytest.fixture
 def run(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run of two epochs, half a minute each; one held-out flow is iterated twice, another one once, and one in another way."""
+    """A run of two epochs, half a minute each; one held-out flow is iterated twice, another
+    one once, and one in another way.
+    """
     made = new_run("karman-0001", workload="pix2pix", dataset="karman_small", tile=16, seed=3)
     epochs = [
         journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=30.0, images=80, images_per_s=2.7)
@@ -48,7 +50,10 @@ def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: R
     ]
     lines = [line[2:-2].split(" | ") for line in flow_results.table([run]).splitlines()]
     assert lines[0] == list(flow_results.HEADS)
-    assert [line[:2] for line in lines[2:]] == [["seed 3, Re 100", "1.0"], ["seed 3, Re 120", "1.0"]]
+    assert [line[:2] for line in lines[2:]] == [
+        ["seed 3, Re 100", "1.0"],
+        ["seed 3, Re 120", "1.0"],
+    ]
     assert lines[2][2:] == [
         *("0.050", "0.150", "0.250", "3.0"),
         "0.95 (nan)",

@@ -1,4 +1,6 @@
-"""The peers in plain Keras train what our runs train: same weights and outputs, and a step that learns."""
+"""The peers in plain Keras train what our runs train: same weights and outputs, and a step
+that learns.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ def test_the_class_changes_what_the_conditional_peer_gives(
     both: dict[str, tuple[Any, Any]], name: str
 ) -> None:
     peer, (values, classes) = both[name][1], inputs()[name]
-    change = np.asarray(peer([values, classes])) - np.asarray(peer([values, (classes + 1) % CLASSES]))
+    change = np.asarray(peer([values, classes])) - np.asarray(
+        peer([values, (classes + 1) % CLASSES])
+    )
     assert np.abs(change).reshape(ROWS, -1).max(axis=1).min() > 1e-3
 
 
@@ -114,5 +118,7 @@ def test_a_step_of_a_peer_changes_every_weight_of_both_networks(
     step = peer.make_step("float32", ROWS)
     assert math.isfinite(step())
     assert math.isfinite(step())
-    moved = [np.abs(np.array(weight) - old).max() for weight, old in zip(weights, before, strict=True)]
+    moved = [
+        np.abs(np.array(weight) - old).max() for weight, old in zip(weights, before, strict=True)
+    ]
     assert min(moved) > 1e-6

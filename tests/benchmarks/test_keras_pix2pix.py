@@ -1,4 +1,6 @@
-"""The plain Keras Pix2Pix is the same GAN: same weights and tiles give the same losses, step after step."""
+"""The plain Keras Pix2Pix is the same GAN: same weights and tiles give the same losses, step
+after step.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,8 @@ from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 STEPS = 2
-RATE = (
-    1e-4  # Adam moves a weight by its sign at first, so that rounding decides where a gradient is nearly zero
-)
+# Adam moves a weight by its sign at first, so that rounding decides where a gradient is nearly zero
+RATE = 1e-4
 OPTIONS = Pix2pixOptions(tile=16, dropout=0.0)
 
 
@@ -28,7 +29,9 @@ def adam() -> Any:
     return keras.optimizers.Adam(RATE, beta_1=0.5)
 
 
-def steps_of_ours(networks: dict[str, Any], fields: Any, batch: dict[str, Any]) -> list[dict[str, float]]:
+def steps_of_ours(
+    networks: dict[str, Any], fields: Any, batch: dict[str, Any]
+) -> list[dict[str, float]]:
     """Losses of the workload's one phase, followed by both updates."""
     import tensorflow as tf
 
@@ -41,7 +44,9 @@ def steps_of_ours(networks: dict[str, Any], fields: Any, batch: dict[str, Any]) 
         with tf.GradientTape(persistent=True) as tape, step_scope(alone(noise)):
             losses = phase.forward(networks, batch, noise).losses
         gradients = {
-            update.network: tape.gradient(losses[update.loss], networks[update.network].trainable_variables)
+            update.network: tape.gradient(
+                losses[update.loss], networks[update.network].trainable_variables
+            )
             for update in phase.updates
         }
         for name, of_network in gradients.items():
@@ -59,7 +64,10 @@ def test_plain_keras_has_the_same_losses() -> None:
 
     keras.config.set_dtype_policy("float32")
     data = small_flows(4, width=16)
-    batch = {name: tf.constant(values) for name, values in host_values(data.resident, data.fields).items()}
+    batch = {
+        name: tf.constant(values)
+        for name, values in host_values(data.resident, data.fields).items()
+    }
     networks = workload.WORKLOAD.networks(OPTIONS, data.fields)
     plain = plain_networks(OPTIONS, keras_pix2pix.CHANNELS)
     for ours, theirs in zip(networks.values(), plain, strict=True):
@@ -82,7 +90,9 @@ def test_the_peer_of_the_row_trains_the_networks_of_the_default_options() -> Non
     counted = [network.count_params() for network in networks(options, keras_pix2pix.CHANNELS)]
     ours = workload.WORKLOAD.networks(options, small_flows(1).fields)
     assert counted == [network.count_params() for network in ours.values()]
-    dropped = [layer.rate for layer in networks(options, (4, 3))[0].layers if "dropout" in layer.name]
+    dropped = [
+        layer.rate for layer in networks(options, (4, 3))[0].layers if "dropout" in layer.name
+    ]
     assert dropped == [options.dropout] * 3
     assert (
         options.weight_l1,

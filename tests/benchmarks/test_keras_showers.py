@@ -1,4 +1,6 @@
-"""The plain Keras 3DGAN is the same GAN: same weights, batch and noise give the same losses, step after step."""
+"""The plain Keras 3DGAN is the same GAN: same weights, batch and noise give the same losses,
+step after step.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 GRID, LATENT_SIZE, STEPS = (5, 6, 4), 8, 2
-RATE = 1e-4  # RMSprop moves a weight by its sign at first, so that rounding decides where a gradient is nearly zero
+# RMSprop moves a weight by its sign at first, so that rounding decides where a gradient is nearly
+# zero
+RATE = 1e-4
 OPTIONS = ShowerGanOptions(latent_size=LATENT_SIZE, dropout=0.0)
 
 
@@ -66,7 +70,10 @@ def test_plain_keras_has_the_same_losses() -> None:
 
     keras.config.set_dtype_policy("float32")
     data = small_showers(8, GRID, first_is_empty=False)
-    batch = {name: tf.constant(values) for name, values in host_values(data.resident, data.fields).items()}
+    batch = {
+        name: tf.constant(values)
+        for name, values in host_values(data.resident, data.fields).items()
+    }
     networks = workload.WORKLOAD.networks(OPTIONS, data.fields)
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():

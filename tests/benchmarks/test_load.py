@@ -1,4 +1,7 @@
-"""The short version of `make load` without a browser: every figure is there and can be true. How fast this machine is decides nothing here."""
+"""The short version of `make load` without a browser: every figure is there and can be true.
+
+How fast this machine is decides nothing here.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ def test_a_look_at_a_training_lasts_until_its_next_line(tmp_path: Path) -> None:
     ten_steps(1)
     late = threading.Timer(0.25, ten_steps, (11,))
     late.start()
-    assert 0 < training.steps_per_s(run, 0.01) < 41, "ten steps, a quarter of a second later or more"
+    assert 0 < training.steps_per_s(run, 0.01) < 41, (
+        "ten steps, a quarter of a second later or more"
+    )
     late.join()
 
 
@@ -47,9 +52,12 @@ def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it(
 
 
 @pytest.mark.parametrize(
-    ("count", "wanted"), [(1, 1.0), (6, 6.0), (19, 19.0), (20, 19.0), (21, 20.0), (100, 95.0), (101, 96.0)]
+    ("count", "wanted"),
+    [(1, 1.0), (6, 6.0), (19, 19.0), (20, 19.0), (21, 20.0), (100, 95.0), (101, 96.0)],
 )
-def test_p95_is_the_smallest_value_that_nineteen_of_twenty_do_not_exceed(count: int, wanted: float) -> None:
+def test_p95_is_the_smallest_value_that_nineteen_of_twenty_do_not_exceed(
+    count: int, wanted: float
+) -> None:
     values = [float(value) for value in range(count, 0, -1)]
     assert p95(values) == wanted
     summary = client.summary([client.Visit(seconds=value) for value in values])
@@ -80,9 +88,12 @@ def test_a_figure_says_its_target_and_whether_it_is_met(
     load.keep("pixels", records, 0.1, 3.0, kept)
     load.keep("pixels", records, 0.1, 3.0, kept)
     lines = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-    assert [line["kind"] for line in lines] == ["machine", "figure", "figure", "figure"], (
-        "an answer replaces the older one"
-    )
+    assert [line["kind"] for line in lines] == [
+        "machine",
+        "figure",
+        "figure",
+        "figure",
+    ], "an answer replaces the older one"
     page = load_tables.under_load(kept)
     assert "| **25.0 %** | at most 15.0 % | **no**: too many |" in page
     assert BY_NAME["pixel_p95_s"].title in page

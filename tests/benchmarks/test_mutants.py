@@ -1,4 +1,6 @@
-"""Mutation tests: which changes are drawn, which tests are run for them, and how the page counts."""
+"""Mutation tests: which changes are drawn, which tests are run for them, and how the page
+counts.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ def drawn(items: list[Any], seed: int) -> list[tuple[str, int, str]]:
 
 
 def test_a_seed_draws_one_change_of_each_place_in_its_own_order_whatever_else_changed() -> None:
-    items = [work_item("a.py", line, operator) for line in range(9) for operator in ("Add", "Not", "Number")]
+    items = [
+        work_item("a.py", line, operator)
+        for line in range(9)
+        for operator in ("Add", "Not", "Number")
+    ]
     first = drawn(items, seed=1)
     assert sorted(line for _, line, _ in first) == list(range(9))
     assert len({operator for _, _, operator in first}) > 1
@@ -82,10 +88,14 @@ def outcome(test_outcome: str, output: str) -> dict[str, Any]:
     change = SimpleNamespace(
         module_path=Path("gan_runtime/workloads/pair.py"), start_pos=(2, 4), operator_name="core/X"
     )
-    return page.outcome(change, SimpleNamespace(diff=DIFF, test_outcome=test_outcome, output=output))
+    return page.outcome(
+        change, SimpleNamespace(diff=DIFF, test_outcome=test_outcome, output=output)
+    )
 
 
-def test_the_page_counts_which_suite_noticed_and_says_what_none_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_counts_which_suite_noticed_and_says_what_none_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     mutants = [
         outcome("killed", "F\nnoticed by tests/workloads/test_pair.py::test_a\n"),
         outcome("killed", "F\nnoticed by tests/full/workloads/test_pair.py::test_b\n"),

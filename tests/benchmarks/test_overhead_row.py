@@ -13,7 +13,9 @@ STEP_S, END_S = 1.0, 100.0
 
 
 class LoopSide:
-    """A run as the training loop makes it, in host calls of ten steps, held between any two of them and before the first."""
+    """A run as the training loop makes it, in host calls of ten steps, held between any two
+    of them and before the first.
+    """
 
     name = "run"
 
@@ -21,7 +23,9 @@ class LoopSide:
         self._calls = call_lengths(EPOCH, 10, alone=True)
 
     def turn(self, steps: int) -> Turn:
-        """Calls until the steps asked for are made; the end of an epoch belongs to the call that ends it."""
+        """Calls until the steps asked for are made; the end of an epoch belongs to the call
+        that ends it.
+        """
         made, seconds = 0, 0.0
         while made < steps:
             call = self._calls.pop(0)

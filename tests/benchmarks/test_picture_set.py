@@ -30,7 +30,9 @@ def test_the_set_fits_a_conditional_dcgan_and_holds_every_class(home: Home) -> N
     assert len(rows.fields["labels"].classes) == 10
 
 
-def test_several_files_hold_the_rows_in_one_order(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_files_hold_the_rows_in_one_order(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     picture_set.write(home, ROWS)
     in_one_file = loading.load(picture_set.NAME, home).read(np.arange(ROWS))
     other = Home(home.path / "other").prepare()
@@ -59,7 +61,9 @@ def test_the_trainer_of_a_side_reads_as_the_side_asks(
     home: Home, monkeypatch: pytest.MonkeyPatch, data: str, is_streamed: bool
 ) -> None:
     picture_set.write(home, ROWS)
-    monkeypatch.setitem(catalog.ENGINES, "tensorflow", catalog.ENGINES["tensorflow"])  # put back afterwards
+    monkeypatch.setitem(
+        catalog.ENGINES, "tensorflow", catalog.ENGINES["tensorflow"]
+    )  # put back afterwards
     monkeypatch.setattr(trainer_side, "answer_stream", io.StringIO)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 

@@ -37,12 +37,15 @@ def test_both_rates_and_their_ratio_are_reported() -> None:
     report = Report("preprocessing")
     preprocessing.compare_reading(report, Effort(rounds=2, steps=1, batch=4, images=12))
     named = {
-        (record["kind"], record["name"]): record["value"] for record in report.records if "name" in record
+        (record["kind"], record["name"]): record["value"]
+        for record in report.records
+        if "name" in record
     }
     assert named["rate", f"reading, {preprocessing.ANEW}"] > 0.0
     assert named["rate", f"reading, {preprocessing.ONCE}"] > 0.0
     assert named["figure", preprocessing.FIGURE] == pytest.approx(
-        named["rate", f"reading, {preprocessing.ONCE}"] / named["rate", f"reading, {preprocessing.ANEW}"],
+        named["rate", f"reading, {preprocessing.ONCE}"]
+        / named["rate", f"reading, {preprocessing.ANEW}"],
         rel=0.9,
     )
     assert preprocessing.simulated_per_s() > 0.0

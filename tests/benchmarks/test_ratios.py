@@ -10,7 +10,14 @@ from benchmarks.turns import Turn
 
 def test_a_spread_is_median_quartiles_and_extremes() -> None:
     found = spread([1.0, 5.0, 3.0, 2.0, 4.0])
-    assert (found.value, found.quartile_1, found.quartile_3, found.lowest, found.highest, found.count) == (
+    assert (
+        found.value,
+        found.quartile_1,
+        found.quartile_3,
+        found.lowest,
+        found.highest,
+        found.count,
+    ) == (
         3,
         2,
         4,

@@ -23,15 +23,22 @@ def line_of(text: str, start: str) -> str:
 
 
 def machine(row: str, load_before: float = 0.1, changed: bool = False) -> Record:
-    return {"row": row, "kind": "machine", "load_before": load_before, "uncommitted_changes": changed}
+    return {
+        "row": row,
+        "kind": "machine",
+        "load_before": load_before,
+        "uncommitted_changes": changed,
+    }
 
 
 def test_a_figure_stands_beside_its_target() -> None:
     text = figures(
         [figure("training", "over_keras_mixed_bfloat16", 1.37, of_totals=1.36), machine("training")]
     )
-    assert line_of(text, "times the plain Keras loop, bfloat16") == (
-        "| times the plain Keras loop, bfloat16 | **1.37** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | 1.36 | at least 1.35 | yes | idle |"
+    assert (
+        line_of(text, "times the plain Keras loop, bfloat16")
+        == "| times the plain Keras loop, bfloat16 | **1.37** | 1.20 to 1.30 | 1.10 to 1.40 | 24 |"
+        " 1.36 | at least 1.35 | yes | idle |"
     )
 
 
@@ -42,17 +49,24 @@ def test_a_missed_target_is_said() -> None:
 
 def test_all_seconds_decide_whether_a_target_is_met_and_not_the_median() -> None:
     text = figures([figure("replicas", "replicas_8_over_1", 0.92, of_totals=0.87)])
-    assert line_of(text, "8 simulated replicas").endswith("| 24 | 0.87 | at least 0.90 | **no** | – |")
+    assert line_of(text, "8 simulated replicas").endswith(
+        "| 24 | 0.87 | at least 0.90 | **no** | – |"
+    )
 
 
 def test_a_row_taken_beside_other_work_or_from_changed_files_says_so() -> None:
     busy = figures(
-        [figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.51, changed=True)]
+        [
+            figure("replicas", "replicas_8_over_1", 0.95),
+            machine("replicas", load_before=0.51, changed=True),
+        ]
     )
     assert line_of(busy, "8 simulated replicas").endswith(
         "| yes | load 0.51, files changed since the commit |"
     )
-    quiet = figures([figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.5)])
+    quiet = figures(
+        [figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.5)]
+    )
     assert line_of(quiet, "8 simulated replicas").endswith("| yes | idle |")
 
 
@@ -65,7 +79,9 @@ def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
             {"row": "pages", "name": "slowest_first_visit_s", "value": 0.98, **once},
         ]
     )
-    assert line_of(text, "share of input").endswith("| **0.4 %** |  |  | 1 |  | at most 1.0 % | yes | – |")
+    assert line_of(text, "share of input").endswith(
+        "| **0.4 %** |  |  | 1 |  | at most 1.0 % | yes | – |"
+    )
     assert line_of(text, "resident memory").endswith(
         "| **331 MB** |  |  | 1 |  | at most 300 MB | **no** | – |"
     )
@@ -76,10 +92,19 @@ def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
 
 def test_what_could_not_be_measured_says_why_and_what_never_ran_says_so() -> None:
     text = figures(
-        [{"row": "training", "kind": "not_measured", "name": "over_torch_float32", "reason": "No PyTorch."}]
+        [
+            {
+                "row": "training",
+                "kind": "not_measured",
+                "name": "over_torch_float32",
+                "reason": "No PyTorch.",
+            }
+        ]
     )
     assert "| not measured: No PyTorch | " in line_of(text, "times PyTorch, float32")
-    assert "| not measured: no result in benchmarks/results/ | " in line_of(text, "times PyTorch, bfloat16")
+    assert "| not measured: no result in benchmarks/results/ | " in line_of(
+        text, "times PyTorch, bfloat16"
+    )
 
 
 def test_a_referee_is_told_by_its_digest() -> None:
@@ -93,18 +118,36 @@ def test_a_referee_is_told_by_its_digest() -> None:
 
 
 def test_the_yardsticks_of_the_machine_are_named_with_size_and_type() -> None:
-    facts: Record = {"row": "matrix", "kind": "facts", "workload": "dcgan_mnist", "flop_per_image": 1000}
-    rate: Record = {"row": "matrix", "kind": "rate", "name": "matmul", "value": 380.0, "unit": "GFLOP/s"}
-    text = report.operations([facts, rate, figure("matrix", "share_of_matmul", 0.75, of_totals=0.7)])
+    facts: Record = {
+        "row": "matrix",
+        "kind": "facts",
+        "workload": "dcgan_mnist",
+        "flop_per_image": 1000,
+    }
+    rate: Record = {
+        "row": "matrix",
+        "kind": "rate",
+        "name": "matmul",
+        "value": 380.0,
+        "unit": "GFLOP/s",
+    }
+    text = report.operations(
+        [facts, rate, figure("matrix", "share_of_matmul", 0.75, of_totals=0.7)]
+    )
     assert "in bfloat16" in text
-    assert line_of(text, "matmul") == "| matmul, 4096 × 4096 by 4096 × 4096 | 380 GFLOP/s | 75.0 % | 70.0 % |"
+    assert (
+        line_of(text, "matmul")
+        == "| matmul, 4096 × 4096 by 4096 × 4096 | 380 GFLOP/s | 75.0 % | 70.0 % |"
+    )
 
 
 def test_a_row_that_failed_gives_its_reason_for_all_its_figures() -> None:
     text = figures(
         [{"row": "training", "kind": "not_measured", "name": "training", "reason": "a side broke."}]
     )
-    assert text.count("not measured: a side broke |") == sum(target.row == "training" for target in TARGETS)
+    assert text.count("not measured: a side broke |") == sum(
+        target.row == "training" for target in TARGETS
+    )
 
 
 def test_growth_is_a_table_of_batches_and_replicas() -> None:
@@ -135,11 +178,18 @@ def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
             "python": "3.11.7",
             "versions": {"tensorflow": "2.21.0", "torch": ""},
         },
-        **{"date": "2026-01-02T03:04:05+00:00", "commit": "abc1234", "command": "bench", "load_before": 0.1},
+        **{
+            "date": "2026-01-02T03:04:05+00:00",
+            "commit": "abc1234",
+            "command": "bench",
+            "load_before": 0.1,
+        },
         **{"seconds": 300, "uncommitted_changes": False},
     }
-    assert report.machines([record]).splitlines()[-1] == (
-        "| input | 2026-01-02 | abc1234 | idle | 5 min | Some CPU, 2 cores, avx512_bf16 | 25 GB | Python 3.11.7, tensorflow 2.21.0 | 0.1 | `bench` |"
+    assert (
+        report.machines([record]).splitlines()[-1]
+        == "| input | 2026-01-02 | abc1234 | idle | 5 min | Some CPU, 2 cores, avx512_bf16 | 25 GB"
+        " | Python 3.11.7, tensorflow 2.21.0 | 0.1 | `bench` |"
     )
 
 
@@ -156,10 +206,12 @@ def test_the_page_in_the_documents_is_the_one_that_the_results_give() -> None:
 
 def test_a_new_result_replaces_its_row_in_latest_and_no_older_file(tmp_path: Path) -> None:
     first, second, other = (
-        [{"row": row, "kind": "facts", "n": n}] for row, n in (("growth", 1), ("growth", 2), ("input", 3))
+        [{"row": row, "kind": "facts", "n": n}]
+        for row, n in (("growth", 1), ("growth", 2), ("input", 3))
     )
     kept = [
-        results.keep(records, records[0]["row"], "2026-01-02", tmp_path) for records in (first, other, second)
+        results.keep(records, records[0]["row"], "2026-01-02", tmp_path)
+        for records in (first, other, second)
     ]  # type: ignore[arg-type]
     assert [path.name for path in kept] == [
         "2026-01-02-growth.jsonl",
@@ -209,8 +261,10 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
     }
     text = cycle_tables.cycles([facts, row, dear])
     assert "Every number here is an estimate (v3:2x2, libtpu 0.0.42.1)" in text
-    assert line_of(text, "ours") == (
-        "| ours | 512 | mixed_bfloat16 | 1,278,400 | 1.360 ms | 0.347 ms | 25.5 % | 10.1 MB in 1.1 |"
+    assert (
+        line_of(text, "ours")
+        == "| ours | 512 | mixed_bfloat16 | 1,278,400 | 1.360 ms | 0.347 ms | 25.5 % | 10.1 MB in"
+        " 1.1 |"
     )
     assert line_of(text, "plain Keras on JAX") == "| plain Keras on JAX | 91,987 | fusion.1 |"
     assert cycle_tables.cycles([]) == "Not measured.\n"
@@ -229,8 +283,10 @@ def test_epochs_stand_beside_what_the_authors_measured_of_their_own_program() ->
     plain = numbers | {"side": "keras", "topology": "v3:2x2", "epoch_s": 420.463}
     ours = numbers | {"side": "ours", "topology": "v3:2x2", "epoch_s": 90.0}
     text = cycle_tables.epochs([plain, ours])
-    assert line_of(text, "3DGAN in plain Keras on JAX") == (
-        "| 3DGAN in plain Keras on JAX | TPU v3-8 | **420.5 s** | 416.3 s | +1.0 % | 3,400 ms | 5.0 % | 40.0 % | 11.6 MB in 4.0 |"
+    assert (
+        line_of(text, "3DGAN in plain Keras on JAX")
+        == "| 3DGAN in plain Keras on JAX | TPU v3-8 | **420.5 s** | 416.3 s | +1.0 % | 3,400 ms |"
+        " 5.0 % | 40.0 % | 11.6 MB in 4.0 |"
     )
     assert line_of(text, "3DGAN of this project").startswith(
         "| 3DGAN of this project | TPU v3-8 | **90.0 s** |  |  |"

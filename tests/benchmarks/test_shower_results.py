@@ -15,7 +15,9 @@ from tests.support.measured_showers import measured
 
 @pytest.fixture
 def run(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run of two epochs, half a minute each, measured before, after the first, and twice after the second."""
+    """A run of two epochs, half a minute each, measured before, after the first, and twice
+    after the second.
+    """
     made = new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seed=3)
     epochs = [
         journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=30.0, images=80, images_per_s=2.7)
@@ -27,7 +29,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     return made
 
 
-def test_the_newest_measurement_of_the_last_epoch_stands_beside_untrained_networks_noise_and_real_showers(
+def test_the_newest_measurement_of_the_last_epoch_stands_beside_untrained_networks_noise_and_real_showers(  # noqa: E501
     run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shower_results, "noise", lambda: {"fpd": Value(7.0, 0.5)})
@@ -49,7 +51,9 @@ def test_the_newest_measurement_of_the_last_epoch_stands_beside_untrained_networ
     assert "7.0 ± 0.5" in lines[4]
 
 
-def test_noise_has_every_energy_right_and_nothing_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_has_every_energy_right_and_nothing_in_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(shower_results, "REAL", 50)
     noise = shower_results.noise()
     assert noise["sampling_fraction"].value < 0.05

@@ -1,4 +1,6 @@
-"""What the rows start and compare, and of which runs. tests/full/benchmarks/test_sides.py trains."""
+"""What the rows start and compare, and of which runs. tests/full/benchmarks/test_sides.py
+trains.
+"""
 
 from __future__ import annotations
 
@@ -29,37 +31,67 @@ def options(*settings: str) -> argparse.Namespace:
 
 def test_the_conditional_row_trains_64_pixels_in_rgb_with_labels_on_both_sides() -> None:
     sides = conditional.commands(SMALL)
-    assert list(sides) == ["keras mixed_bfloat16", "ours mixed_bfloat16", "keras float32", "ours float32"]
+    assert list(sides) == [
+        "keras mixed_bfloat16",
+        "ours mixed_bfloat16",
+        "keras float32",
+        "ours float32",
+    ]
     for name, command in sides.items():
-        module = "benchmarks.trainer_side" if name.startswith("ours") else "benchmarks.keras_conditional"
+        module = (
+            "benchmarks.trainer_side" if name.startswith("ours") else "benchmarks.keras_conditional"
+        )
         assert command[:3] == ["-m", module, "--serve"]
         assert command[command.index("--precision") + 1] == name.split()[1]
         assert command[command.index("--batch") + 1] == "4"
     spec = spec_of(options(), epochs=1, data=PICTURES)
-    assert (spec.workload, spec.value("labels"), spec.value("base_channels")) == ("dcgan", "used", 64)
-    assert (spec.optimizer, spec.value("learning_rate_generator"), spec.adam_beta_1) == ("adam", 1e-4, 0.9)
+    assert (spec.workload, spec.value("labels"), spec.value("base_channels")) == (
+        "dcgan",
+        "used",
+        64,
+    )
+    assert (spec.optimizer, spec.value("learning_rate_generator"), spec.adam_beta_1) == (
+        "adam",
+        1e-4,
+        0.9,
+    )
 
 
-def test_the_row_of_showers_has_both_precisions_of_both_sides_and_eight_replicas_in_one_rotation() -> None:
+def test_the_row_of_showers_has_both_precisions_of_both_sides_and_eight_replicas_in_one_rotation() -> (  # noqa: E501
+    None
+):
     sides = showers.commands(SMALL)
     peers = ["keras mixed_bfloat16", "ours mixed_bfloat16", "keras float32", "ours float32"]
     assert list(sides) == [*peers, "replicas 8"]
     for name, command in sides.items():
-        module = "benchmarks.keras_showers" if name.startswith("keras") else "benchmarks.trainer_side"
+        module = (
+            "benchmarks.keras_showers" if name.startswith("keras") else "benchmarks.trainer_side"
+        )
         precision = name.split()[1] if name in peers else "mixed_bfloat16"
         assert command[:3] == ["-m", module, "--serve"]
         assert command[command.index("--precision") + 1] == precision
         assert name.startswith("keras") or command[command.index("--data") + 1] == SHOWERS
     assert "replicas=8" in sides["replicas 8"]
     spec = spec_of(options(), epochs=1, data=SHOWERS)
-    assert (spec.workload, spec.value("size"), spec.optimizer) == ("shower_3dgan", "tiny", "rmsprop")
+    assert (spec.workload, spec.value("size"), spec.optimizer) == (
+        "shower_3dgan",
+        "tiny",
+        "rmsprop",
+    )
 
 
 def test_the_row_of_pix2pix_streams_whole_frames_beside_a_peer_in_each_precision() -> None:
     sides = pix2pix.commands(SMALL)
-    assert list(sides) == ["keras mixed_bfloat16", "ours mixed_bfloat16", "keras float32", "ours float32"]
+    assert list(sides) == [
+        "keras mixed_bfloat16",
+        "ours mixed_bfloat16",
+        "keras float32",
+        "ours float32",
+    ]
     for name, command in sides.items():
-        module = "benchmarks.keras_pix2pix" if name.startswith("keras") else "benchmarks.trainer_side"
+        module = (
+            "benchmarks.keras_pix2pix" if name.startswith("keras") else "benchmarks.trainer_side"
+        )
         assert command[:3] == ["-m", module, "--serve"]
         assert command[command.index("--precision") + 1] == name.split()[1]
         assert name.startswith("keras") or command[command.index("--data") + 1] == FRAMES
@@ -72,9 +104,16 @@ def test_the_row_of_pix2pix_streams_whole_frames_beside_a_peer_in_each_precision
     )
 
 
-def test_the_row_of_iterations_compares_the_whole_frame_with_tiles_on_two_cores_by_each_engine() -> None:
+def test_the_row_of_iterations_compares_the_whole_frame_with_tiles_on_two_cores_by_each_engine() -> (  # noqa: E501
+    None
+):
     sides = iterate.commands(SMALL)
-    assert list(sides) == ["whole tensorflow", "map_reduce tensorflow", "whole jax", "map_reduce jax"]
+    assert list(sides) == [
+        "whole tensorflow",
+        "map_reduce tensorflow",
+        "whole jax",
+        "map_reduce jax",
+    ]
     for name, command in sides.items():
         way, engine = name.split()
         assert command[:3] == ["-m", "benchmarks.iterate_side", "--serve"]
@@ -96,8 +135,12 @@ def test_the_conditional_row_compares_each_precision_with_its_own_peer() -> None
         **{"ours mixed_bfloat16": 1.0, "keras mixed_bfloat16": 1.5},
         **{"ours float32": 2.0, "keras float32": 2.2},
     }
-    conditional.compare(report, {name: [Turn(10, 10 * step_s)] * 3 for name, step_s in steps_s.items()})
-    assert [(record["name"], record["value"], record["of_totals"]) for record in report.records] == [
+    conditional.compare(
+        report, {name: [Turn(10, 10 * step_s)] * 3 for name, step_s in steps_s.items()}
+    )
+    assert [
+        (record["name"], record["value"], record["of_totals"]) for record in report.records
+    ] == [
         ("over_keras_mixed_bfloat16", 1.5, 1.5),
         ("over_keras_float32", 1.1, 1.1),
     ]
@@ -106,9 +149,15 @@ def test_the_conditional_row_compares_each_precision_with_its_own_peer() -> None
 def test_streaming_is_charged_what_a_streamed_step_takes_longer() -> None:
     report = Report("streaming")
     resident = [Turn(10, 10.0)] * 4
-    streaming.compare(report, resident, [Turn(10, 10.1), Turn(10, 10.1), Turn(10, 10.1), Turn(10, 11.7)])
+    streaming.compare(
+        report, resident, [Turn(10, 10.1), Turn(10, 10.1), Turn(10, 10.1), Turn(10, 11.7)]
+    )
     (figure,) = report.records
-    assert (figure["name"], figure["value"], figure["of_totals"]) == ("streaming_overhead", 0.01, 0.05)
+    assert (figure["name"], figure["value"], figure["of_totals"]) == (
+        "streaming_overhead",
+        0.01,
+        0.05,
+    )
 
 
 def test_every_target_belongs_to_a_row_that_can_be_asked_for() -> None:
@@ -125,7 +174,9 @@ def test_the_turns_of_a_peer_see_the_end_of_an_epoch_and_those_of_streaming_do_n
 
 
 def test_every_page_of_the_dashboard_is_timed() -> None:
-    assert {pages.page_of(name) for name in pages.visits(runs=8)} == {path.stem for path in places.PAGES} - {
+    assert {pages.page_of(name) for name in pages.visits(runs=8)} == {
+        path.stem for path in places.PAGES
+    } - {
         "physics",
         "flow",
     }, "which lead to a tab of a run"

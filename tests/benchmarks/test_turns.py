@@ -61,7 +61,9 @@ def test_a_row_tells_its_turns_and_the_rate_of_each_side_without_the_warm_up() -
         ("turn", 2, "quick"),
         ("turn", 2, "slow"),
     ]
-    assert [(record["kind"], record["name"], record["value"], record["unit"]) for record in rates] == [
+    assert [
+        (record["kind"], record["name"], record["value"], record["unit"]) for record in rates
+    ] == [
         ("rate", "quick", 40.0, "images/s"),
         ("rate", "slow", 4.0, "images/s"),
     ]
@@ -75,7 +77,9 @@ def test_a_side_that_ends_is_told_with_its_messages(capfd: pytest.CaptureFixture
 
 
 class FakeTrainer:
-    """A run of host calls of 10 steps that asks for STOP between them; `calls` made when it was told to stop."""
+    """A run of host calls of 10 steps that asks for STOP between them; `calls` made when it
+    was told to stop.
+    """
 
     def __init__(self, folder: Path, asked: str) -> None:
         self.steps, self.calls, self.answers = 0, 0, io.StringIO()

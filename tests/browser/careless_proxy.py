@@ -1,4 +1,6 @@
-"""A reverse proxy that does not pass on the Host header: the server is asked under the address that the proxy knows it by."""
+"""A reverse proxy that does not pass on the Host header: the server is asked under the
+address that the proxy knows it by.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ def before(port: int) -> Iterator[int]:
     """The port on which the proxy of the server on `port` listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         own = listener.getsockname()[1]
-        names = (f"\r\nHost: 127.0.0.1:{own}\r\n".encode(), f"\r\nHost: 127.0.0.1:{port}\r\n".encode())
+        names = (
+            f"\r\nHost: 127.0.0.1:{own}\r\n".encode(),
+            f"\r\nHost: 127.0.0.1:{port}\r\n".encode(),
+        )
         threading.Thread(target=_listen, args=(listener, port, names), daemon=True).start()
         yield own
 

@@ -1,4 +1,7 @@
-"""A real dashboard in a process of its own, and a real Chromium to look at it. For tests and screenshots."""
+"""A real dashboard in a process of its own, and a real Chromium to look at it.
+
+For tests and screenshots.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 class Dashboard:
-    """`streamlit run app.py` on a free port of this machine, for one home; `words` and `environment` are Streamlit's further options.
+    """`streamlit run app.py` on a free port of this machine, for one home; `words` and
+    `environment` are Streamlit's further options.
 
     `program`: another module that takes Streamlit's words.
     """
@@ -87,7 +91,9 @@ class Dashboard:
             **self._environment,
         }
         with self._log.open("ab") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=REPOSITORY)
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, env=environment, cwd=REPOSITORY
+            )
         deadline = time.monotonic() + START_SECONDS
         while not local_server.answers(f"{self.address}/_stcore/health"):
             assert process.poll() is None, f"the dashboard ended at once: {self.printed()}"
@@ -114,7 +120,8 @@ def launched(kind: BrowserType, *more: str) -> Browser:
     system = next((path for name in CHROMIUMS if (path := shutil.which(name))), None)
     if system is None and not Path(kind.executable_path).exists():
         raise RuntimeError(
-            "the browser tests need a Chromium: install the package chromium (Debian: apt-get install chromium)."
+            "the browser tests need a Chromium: install the package chromium (Debian: apt-get"
+            " install chromium)."
         )
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", *more]
     return kind.launch(executable_path=system, args=flags)
@@ -125,7 +132,8 @@ def open_page(
 ) -> Page:
     """A new browser window on the address, once the page is drawn."""
     page = browser.new_page(
-        viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light"
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if theme == "dark" else "light",
     )
     page.goto(address)
     settled(page)
@@ -133,7 +141,11 @@ def open_page(
 
 
 def opened(page: Page, label: str) -> Locator:
-    """The select box of this label, its list open. A list closes when the page scrolls, and Playwright scrolls to what it clicks: that is over first."""
+    """The select box of this label, its list open.
+
+    A list closes when the page scrolls, and Playwright scrolls to what it clicks: that is over
+    first.
+    """
     box = page.get_by_role("combobox", name=label, exact=True)
     box.scroll_into_view_if_needed()
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -144,5 +156,7 @@ def opened(page: Page, label: str) -> Locator:
 
 def settled(page: Page) -> None:
     """Waits until Streamlit has connected and drawn the page."""
-    page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=30_000)
+    page.wait_for_selector(
+        "[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=30_000
+    )
     page.wait_for_selector("[data-test-script-state=notRunning]", timeout=60_000)

@@ -1,4 +1,6 @@
-"""A dashboard for each test, and one browser for all of them, in tests/browser and in tests/full/browser."""
+"""A dashboard for each test, and one browser for all of them, in tests/browser and in
+tests/full/browser.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a person sees and does in the evaluation of a rollout, on a stored one; a part of the visit to every page."""
+"""What a person sees and does in the evaluation of a rollout, on a stored one; a part of the
+visit to every page.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,7 @@ from tests.support.measured_flows import frames, iteration
 
 STEPS = 20
 DRAWN = {"Errors": 2 + 3, "Wake": 2, "Time": 2, "Speed and literature": 1}
-FIRST_PIXELS = (
-    """canvas => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
-)
+FIRST_PIXELS = """canvas => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""  # noqa: E501
 
 
 def with_an_iteration(run: RunDir) -> RunDir:
@@ -28,7 +28,9 @@ def with_an_iteration(run: RunDir) -> RunDir:
 
 
 def played(page: Page, address: str, run: RunDir) -> None:
-    """The film is drawn, plays by itself, follows the slider, keeps its step with another quantity, and comes as a file."""
+    """The film is drawn, plays by itself, follows the slider, keeps its step with another
+    quantity, and comes as a file.
+    """
     page.goto(f"{address}/run?run={run.run_id}&tab=evaluation")
     settled(page)
     charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True).locator("svg, canvas")
@@ -55,5 +57,7 @@ def played(page: Page, address: str, run: RunDir) -> None:
     assert prediction.evaluate(FIRST_PIXELS) != last
     with page.expect_download() as download:
         page.get_by_role("button", name="GIF").click()
-    assert download.value.suggested_filename == f"flow-{run.run_id}-iterate-0001-map_reduce-speed.gif"
+    assert (
+        download.value.suggested_filename == f"flow-{run.run_id}-iterate-0001-map_reduce-speed.gif"
+    )
     assert Path(download.value.path()).read_bytes().startswith(b"GIF89a")

@@ -16,7 +16,9 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Drawn:
-    """What one drawing of a page held: ids of buttons and fields by their labels, the texts of its boxes, and all other text."""
+    """What one drawing of a page held: ids of buttons and fields by their labels, the texts
+    of its boxes, and all other text.
+    """
 
     session_id: str
     page: str
@@ -36,9 +38,11 @@ def open_session(address: str, session_id: str = "") -> ClientConnection:
 
 
 def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed: str) -> Drawn:
-    """Asks for a page, Home unless told otherwise, with a button pressed and fields filled by their ids, and reads it to its end.
+    """Asks for a page, Home unless told otherwise, with a button pressed and fields filled by their
+    ids, and reads it to its end.
 
-    A drawing that gives way to another, as after a sign-in, is not the end: what it drew is forgotten.
+    A drawing that gives way to another, as after a sign-in, is not the end: what it drew is
+    forgotten.
     """
     asked = BackMsg()
     asked.rerun_script.page_script_hash = page
@@ -55,7 +59,10 @@ def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed:
             session_id, ids, boxes, texts = message.new_session.initialize.session_id, {}, [], []
         elif kind == "navigation":
             page = message.navigation.page_script_hash
-        elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+        elif (
+            kind == "script_finished"
+            and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+        ):
             return Drawn(session_id, page, ids, boxes, "\n".join(texts))
         match element.WhichOneof("type"):
             case "button":
@@ -76,7 +83,9 @@ def received(session: ClientConnection) -> ForwardMsg:
 
 
 def answer_to_a_heartbeat(session: ClientConnection) -> list[str]:
-    """The kinds of messages that come until a heartbeat is answered: what was asked before it has been answered by then."""
+    """The kinds of messages that come until a heartbeat is answered: what was asked before it
+    has been answered by then.
+    """
     asked = BackMsg()
     asked.app_heartbeat = True
     session.send(asked.SerializeToString())

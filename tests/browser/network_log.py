@@ -1,4 +1,6 @@
-"""The network log that Chromium itself writes: every request of a page, of its workers and sockets, whatever became of it."""
+"""The network log that Chromium itself writes: every request of a page, of its workers and
+sockets, whatever became of it.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,17 @@ def watched(browser: Browser, log: Path) -> Iterator[Browser]:
 
 
 def asked_of_others(log: Path, origin: str) -> list[str]:
-    """Addresses beyond `origin` that pages of it asked for. What the browser asks of its own maker has no page behind it."""
+    """Addresses beyond `origin` that pages of it asked for.
+
+    What the browser asks of its own maker has no page behind it.
+    """
     written = json.loads(log.read_text(encoding="utf-8"))
     begin = written["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
-    asked = [event["params"] for event in written["events"] if event["type"] == begin and "params" in event]
+    asked = [
+        event["params"]
+        for event in written["events"]
+        if event["type"] == begin and "params" in event
+    ]
     of_pages = [str(request["url"]) for request in asked if request.get("initiator") == origin]
     assert len(of_pages) > LEAST, "this looks in the wrong place"
     own = (origin, origin.replace("http", "ws"), "data:", "blob:")

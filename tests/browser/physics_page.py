@@ -1,4 +1,6 @@
-"""What a person sees and does in the evaluation of showers, on stored measurements; a part of the visit to every page."""
+"""What a person sees and does in the evaluation of showers, on stored measurements; a part of
+the visit to every page.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ DRAWN = 6 + 3 + 4  # first curves, what the network reads, two maps of two
 def with_measured_epochs(run: RunDir) -> RunDir:
     """The run as after two epochs, the weights of which were kept and measured."""
     done = journal.StatusChange(status="finished", reason="done")
-    journal.append(run.trainer_journal(), 1, journal.Plan(images=640, steps_per_epoch=10, epochs=2), done)
+    journal.append(
+        run.trainer_journal(), 1, journal.Plan(images=640, steps_per_epoch=10, epochs=2), done
+    )
     weights = {"net/weight": np.zeros(3, np.float32)}
     checkpoints.save(run.checkpoints, weights, 20, wall_s=1.0, kept=1)
     for epoch in (1, 2):
@@ -27,7 +31,9 @@ def with_measured_epochs(run: RunDir) -> RunDir:
 
 
 def looked_through(page: Page, address: str, run: RunDir) -> None:
-    """Each tab draws when it is opened and follows epoch and energy; another epoch becomes the best checkpoint."""
+    """Each tab draws when it is opened and follows epoch and energy; another epoch becomes
+    the best checkpoint.
+    """
     page.goto(f"{address}/run?run={run.run_id}&tab=evaluation")
     settled(page)
     expect(page.get_by_text("epoch 2: 150 generated showers")).to_be_visible()
@@ -47,5 +53,7 @@ def looked_through(page: Page, address: str, run: RunDir) -> None:
     page.get_by_role("tab", name="Epochs").click()
     expect(charts).to_have_count(3)
     page.get_by_role("button", name="Keep epoch 2 as the best").click()
-    expect(page.get_by_text(f"The best checkpoint of {run.run_id} is that of epoch 2 now.")).to_be_visible()
+    expect(
+        page.get_by_text(f"The best checkpoint of {run.run_id} is that of epoch 2 now.")
+    ).to_be_visible()
     assert checkpoints.load(run.checkpoints, "best").step == 20

@@ -1,6 +1,8 @@
-"""Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for the README.
+"""Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for
+the README.
 
-make screenshots            trains three short runs, one on pictures with labels, one on simulated showers, and one that is photographed while it trains;
+make screenshots            trains three short runs, one on pictures with labels, one on simulated
+showers, and one that is photographed while it trains;
                             loads the example runs
 docs/screenshots/<page>-<light|dark>[-narrow].png
 """
@@ -64,7 +66,9 @@ def main() -> None:
             measured(browser, dashboard, home, simulated)
             third = queued()
             page = open_page(browser, f"{dashboard.address}/run?run={third}")
-            expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(timeout=120_000)
+            expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(
+                timeout=120_000
+            )
             page.close()
             for theme in ("light", "dark"):
                 photograph(browser, dashboard, "home", "", (theme,))
@@ -82,21 +86,39 @@ def main() -> None:
             photograph(browser, dashboard, "data", "data", ("light", "dark"))
             photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
             photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
-            photograph(browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark"))
             photograph(
-                browser, dashboard, "samples", f"compare?runs={first},{second}&tab=samples", ("light", "dark")
+                browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark")
             )
             photograph(
-                browser, dashboard, "curves", f"compare?runs={first},{second}&tab=curves", ("light", "dark")
+                browser,
+                dashboard,
+                "samples",
+                f"compare?runs={first},{second}&tab=samples",
+                ("light", "dark"),
             )
-            photograph(browser, dashboard, "histograms", f"run?run={first}&tab=histograms", ("light", "dark"))
+            photograph(
+                browser,
+                dashboard,
+                "curves",
+                f"compare?runs={first},{second}&tab=curves",
+                ("light", "dark"),
+            )
+            photograph(
+                browser,
+                dashboard,
+                "histograms",
+                f"run?run={first}&tab=histograms",
+                ("light", "dark"),
+            )
             examples(browser, dashboard, home)
         finally:
             dashboard.stop()
 
 
 def prepare_pictures(home: Home, folder: Path) -> None:
-    """Asks for disks and squares as the data set `shapes`; the dashboard's owner prepares it, and the run waits for it."""
+    """Asks for disks and squares as the data set `shapes`; the dashboard's owner prepares it,
+    and the run waits for it.
+    """
     bundle = folder / "shapes.zip"
     bundle.write_bytes(zipped(200))
     options = {"pixels": 32, "color": "rgb"}
@@ -112,7 +134,9 @@ def showers(home: Home, host: Host) -> str:
 
 
 def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
-    """Waits for the end of a run, has its showers measured after each epoch and some made of one energy, and waits for that."""
+    """Waits for the end of a run, has its showers measured after each epoch and some made of
+    one energy, and waits for that.
+    """
     finished(browser, dashboard, run_id)
     ask(home, actor=ASKER).evaluate(run_id, "physics", {"checkpoint": "every", "showers": 300})
     page = open_page(browser, f"{dashboard.address}/run?run={run_id}&tab=evaluation")
@@ -131,7 +155,9 @@ def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
 
 
 def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
-    """The pages about many runs, with the example runs that come with the project; the Paper page in its whole length."""
+    """The pages about many runs, with the example runs that come with the project; the Paper
+    page in its whole length.
+    """
     runs = [run for file in bundles.examples() for run in bundles.unpack(file, home)]
     taken_in(browser, dashboard)
     both = ("light", "dark")
@@ -150,12 +176,15 @@ def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
 
 
 def taken_in(browser: Browser, dashboard: Dashboard, seconds: float = TAKING_IN_SECONDS) -> None:
-    """Waits until the Studies page knows the example runs: it looks for its first study only when it is opened."""
+    """Waits until the Studies page knows the example runs: it looks for its first study only
+    when it is opened.
+    """
     page = open_page(browser, f"{dashboard.address}/studies")
     deadline = time.monotonic() + seconds
     while page.get_by_text("No study is stored yet").is_visible():
         assert time.monotonic() < deadline, (
-            f"no study of the example runs is stored after {seconds:.0f} s. The dashboard printed: {dashboard.printed()}"
+            f"no study of the example runs is stored after {seconds:.0f} s. The dashboard printed:"
+            f" {dashboard.printed()}"
         )
         page.reload()
         settled(page)
@@ -164,10 +193,14 @@ def taken_in(browser: Browser, dashboard: Dashboard, seconds: float = TAKING_IN_
 
 
 def checked(browser: Browser, dashboard: Dashboard) -> None:
-    """Lets the TPU's compiler answer about the run, the other precision, the paper's batches and fewer cores: all of the page."""
+    """Lets the TPU's compiler answer about the run, the other precision, the paper's batches
+    and fewer cores: all of the page.
+    """
     page = open_page(browser, f"{dashboard.address}/tpu")
     page.get_by_role("button", name="Check").click()
-    expect(page.get_by_role("button", name="All compiled")).to_be_visible(timeout=COMPILING_SECONDS * 1_000)
+    expect(page.get_by_role("button", name="All compiled")).to_be_visible(
+        timeout=COMPILING_SECONDS * 1_000
+    )
     page.close()
 
 
@@ -179,13 +212,20 @@ def photograph(
     themes: tuple[str, ...],
     height: int | None = None,
 ) -> None:
-    """One page in some themes, wide and narrow. `height`: of the wide window, where the page is to be seen further down."""
+    """One page in some themes, wide and narrow.
+
+    `height`: of the wide window, where the page is to be seen further down.
+    """
     for theme in themes:
         for width, usual in (WIDE, NARROW):
             tall = height if height and width == WIDE[0] else usual
-            page = open_page(browser, f"{dashboard.address}/{path}", width=width, height=tall, theme=theme)
+            page = open_page(
+                browser, f"{dashboard.address}/{path}", width=width, height=tall, theme=theme
+            )
             complete(page)
-            page.screenshot(path=TARGET / f"{name}-{theme}{'' if width == WIDE[0] else '-narrow'}.png")
+            page.screenshot(
+                path=TARGET / f"{name}-{theme}{'' if width == WIDE[0] else '-narrow'}.png"
+            )
             page.close()
     print(f"photographed {name}", flush=True)
 

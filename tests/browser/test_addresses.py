@@ -1,4 +1,6 @@
-"""The address of a run's page in a real browser: it keeps run and tab, Back works, and old addresses lead to the new ones."""
+"""The address of a run's page in a real browser: it keeps run and tab, Back works, and old
+addresses lead to the new ones.
+"""
 
 from __future__ import annotations
 

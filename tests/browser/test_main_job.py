@@ -1,4 +1,6 @@
-"""The main job in a real browser, with a real training: launch it, watch it, stop it, resume it, compare it. More is in tests/full/browser."""
+"""The main job in a real browser, with a real training: launch it, watch it, stop it, resume
+it, compare it. More is in tests/full/browser.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def earlier_run(home: Home) -> RunDir:
 
 
 def filled_in(page: Page) -> None:
-    """Two replicas of the smallest network, without an end. A wrong option is told at its field and cannot be started."""
+    """Two replicas of the smallest network, without an end.
+
+    A wrong option is told at its field and cannot be started.
+    """
     choose(page, "Workload", "Fully connected GAN")
     fill(page, "textbox", "Replicas (devices)", "3")
     expect(page.get_by_text(REFUSAL)).to_have_count(2)  # below its field, and beside the form
@@ -52,8 +57,12 @@ def watched(page: Page, wait_until: Callable[..., Any]) -> None:
     drawing = losses(page).locator("svg").first.element_handle()
     before = step(page)
     expect(page.get_by_text("Generated images").first).to_be_visible()
-    expect(chart(page, "How long does an epoch take?").locator(".mark-rect path").first).to_be_visible()
-    expect(chart(page, "How large is one update?").locator(".mark-symbol path").first).to_be_visible()
+    expect(
+        chart(page, "How long does an epoch take?").locator(".mark-rect path").first
+    ).to_be_visible()
+    expect(
+        chart(page, "How large is one update?").locator(".mark-symbol path").first
+    ).to_be_visible()
     wait_until(lambda: step(page) > before + 8, "the step moves on")
     assert drawing.evaluate("node => node.isConnected"), (
         "the loss chart was made anew: it flickers and loses its zoom"

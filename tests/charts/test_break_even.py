@@ -25,7 +25,9 @@ def test_a_cost_after_some_steps() -> None:
         (Cost(0.5, 0.05), None),
     ],
 )
-def test_both_have_taken_the_same_time_after_so_many_steps(other: Cost, steps: float | None) -> None:
+def test_both_have_taken_the_same_time_after_so_many_steps(
+    other: Cost, steps: float | None
+) -> None:
     assert break_even_steps(USUAL, other) == (None if steps is None else pytest.approx(steps))
     if steps is not None:
         assert USUAL.after(steps) == pytest.approx(other.after(steps))
@@ -36,27 +38,45 @@ def test_both_have_taken_the_same_time_after_so_many_steps(other: Cost, steps: f
     [
         (
             Cost(3.0, 0.05),
-            "**jit** has paid back its compiling after 40 steps (5.0 s) against off: it compiles 2 s longer, and each step takes 50 ms less.",
+            (
+                "**jit** has paid back its compiling after 40 steps (5.0 s) against off: it"
+                " compiles 2 s longer, and each step takes 50 ms less."
+            ),
         ),
         (
             Cost(1.03, 0.05),
-            "**jit** has paid back its compiling within its first step against off: it compiles 30 ms longer, and each step takes 50 ms less.",
+            (
+                "**jit** has paid back its compiling within its first step against off: it compiles"
+                " 30 ms longer, and each step takes 50 ms less."
+            ),
         ),
         (
             Cost(3.0, 0.15),
-            "**jit** never pays back against off: it compiles 2 s longer, and each step takes 50 ms more.",
+            (
+                "**jit** never pays back against off: it compiles 2 s longer, and each step takes"
+                " 50 ms more."
+            ),
         ),
         (
             Cost(3.0, 0.1),
-            "**jit** never pays back against off: it compiles 2 s longer, and each step takes 0 ms more.",
+            (
+                "**jit** never pays back against off: it compiles 2 s longer, and each step takes 0"
+                " ms more."
+            ),
         ),
         (
             Cost(0.5, 0.05),
-            "**jit** is ahead of off from the first step: it compiles 500 ms shorter, and each step takes 50 ms less.",
+            (
+                "**jit** is ahead of off from the first step: it compiles 500 ms shorter, and each"
+                " step takes 50 ms less."
+            ),
         ),
         (
             Cost(0.5, 0.15),
-            "**jit** is ahead of off at first and behind it after 10 steps (2.0 s): it compiles 500 ms shorter, but each step takes 50 ms more.",
+            (
+                "**jit** is ahead of off at first and behind it after 10 steps (2.0 s): it compiles"
+                " 500 ms shorter, but each step takes 50 ms more."
+            ),
         ),
     ],
 )

@@ -1,4 +1,6 @@
-"""What the charts of the Compare page show, as data and as specs; which runs they take as one curve."""
+"""What the charts of the Compare page show, as data and as specs; which runs they take as one
+curve.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ COLORS = {"first": "#009E73", "second": "#E69F00"}
 def curve(*values: float) -> pd.DataFrame:
     """Both runs with these values at steps 1, 2, …"""
     steps = list(range(1, len(values) + 1))
-    one = pd.DataFrame({"x": steps, "step": steps, "epoch": 1, "low": values, "mean": values, "high": values})
+    one = pd.DataFrame(
+        {"x": steps, "step": steps, "epoch": 1, "low": values, "mean": values, "high": values}
+    )
     return pd.concat([one.assign(run="first"), one.assign(run="second")])
 
 
@@ -43,7 +47,9 @@ def y_axes(chart: alt.LayerChart) -> set[tuple[str, str]]:
     """Scale and title of the y axes of all layers."""
     return {
         (layer["encoding"]["y"]["scale"].get("type", "linear"), layer["encoding"]["y"]["title"])
-        for layer in chart.to_dict()["layer"][1:]  # the first is the ground on which a double-click is heard
+        for layer in chart.to_dict()["layer"][
+            1:
+        ]  # the first is the ground on which a double-click is heard
     }
 
 
@@ -72,7 +78,9 @@ def test_a_chart_of_few_points_and_one_of_many_differ_in_their_rows_only() -> No
 def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:
     frame = curve(0.5, 0.25)
     found = {
-        (metric.title, y): y_axes(compare_charts.run_curves(frame, COLORS, "step", metric, Look(y=y)))  # type: ignore[arg-type]
+        (metric.title, y): y_axes(
+            compare_charts.run_curves(frame, COLORS, "step", metric, Look(y=y))
+        )  # type: ignore[arg-type]
         for metric in (LOSS, NORM)
         for y in ("auto", "linear", "log")
     }
@@ -104,7 +112,7 @@ def test_where_colours_run_out_the_next_lines_are_dashed() -> None:
     assert bold["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [5, 3], [5, 3]]
 
 
-# ---- groups -----------------------------------------------------------------------------------------------------------------
+# ---- groups --------------------------------------------------------------------------------------
 
 
 def row(run_id: str, color: int = 0, **options: Any) -> RunRow:
@@ -139,7 +147,11 @@ def test_no_two_of_eight_runs_have_the_same_color_and_each_keeps_its_own_where_i
 
 def test_the_two_greens_are_not_shown_together_while_another_color_is_free() -> None:
     first, second = palette.RUNS.index("#009E73"), palette.RUNS.index("#44AA99")
-    assert palette.distinct([first, second, second]) == ["#009E73", palette.RUNS[1], palette.RUNS[2]]
+    assert palette.distinct([first, second, second]) == [
+        "#009E73",
+        palette.RUNS[1],
+        palette.RUNS[2],
+    ]
     assert palette.distinct([second, first]) == ["#44AA99", palette.RUNS[1]]
 
 
@@ -162,12 +174,16 @@ def test_over_seeds_all_other_options_are_equal_within_a_group() -> None:
         ("batch 256 (2 runs)", ("run-1", "run-3")),
     ]
     same = [row("run-1", seed=1), row("run-2", seed=2)]
-    assert [one.name for one in grouping.grouped(same, grouping.OVER_SEEDS)] == ["same options (2 runs)"]
+    assert [one.name for one in grouping.grouped(same, grouping.OVER_SEEDS)] == [
+        "same options (2 runs)"
+    ]
 
 
 def test_only_options_that_differ_can_group() -> None:
     assert list(grouping.choices(GRID)) == ["each run", "over seeds", "batch_size_global"]
-    assert list(grouping.choices([GRID[0], row("run-9", batch_size_global=256, seed=1)])) == ["each run"]
+    assert list(grouping.choices([GRID[0], row("run-9", batch_size_global=256, seed=1)])) == [
+        "each run"
+    ]
 
 
 def test_names_of_runs_are_no_difference_between_them() -> None:

@@ -14,7 +14,13 @@ def test_each_point_of_the_grid_gets_a_rectangle_around_it() -> None:
     cells = charts.surface_cells(X, Y, LOSS)
     last = cells.iloc[-1]
     assert len(cells) == 6
-    assert (last["left"], last["right"], last["low"], last["high"], last["loss"]) == (0.5, 1.5, 1.0, 3.0, 8.0)
+    assert (last["left"], last["right"], last["low"], last["high"], last["loss"]) == (
+        0.5,
+        1.5,
+        1.0,
+        3.0,
+        8.0,
+    )
 
 
 def test_lines_of_equal_loss_lie_at_equal_ratios() -> None:
@@ -26,7 +32,8 @@ def test_lines_of_equal_loss_lie_at_equal_ratios() -> None:
 def test_a_line_runs_where_the_loss_has_its_level() -> None:
     lines = charts.contour_lines(X, Y, LOSS)
     near_one = lines[np.isclose(lines["loss"], np.geomspace(1.0, 8.0, 13)[1])]
-    # From 1 to 2 along the lower edge, linearly: the level is reached at level - 1 of the way from x = -1.
+    # From 1 to 2 along the lower edge, linearly: the level is reached at level - 1 of the way from
+    # x = -1.
     edge = near_one[near_one["y"] == 0.0]
     np.testing.assert_allclose(edge["x"], -1.0 + np.geomspace(1.0, 8.0, 13)[1] - 1.0)
 
@@ -46,7 +53,9 @@ def test_a_large_surface_stays_below_fifteen_hundred_marks() -> None:
 def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named() -> None:
     path = charts.named_path([0, 1], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0])
     cells, lines = charts.surface_cells(X, Y, LOSS), charts.contour_lines(X, Y, LOSS)
-    drawn = charts.descent(cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2").to_dict()
+    drawn = charts.descent(
+        cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2"
+    ).to_dict()
     assert [layer["mark"]["type"] for layer in drawn["layer"]] == [
         "rect",
         "line",

@@ -1,4 +1,6 @@
-"""Films of a flow and the charts beside them, as arrays and as data: colors that keep their meaning, frames in their places, files that open."""
+"""Films of a flow and the charts beside them, as arrays and as data: colors that keep their
+meaning, frames in their places, files that open.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def rgb(data_address: str) -> np.ndarray:
 
 
 def test_a_number_has_the_color_of_its_place_between_the_ends_and_zero_that_of_the_middle() -> None:
-    found = panels.palette_places(np.array([-9.0, -5.0, 0.0, 5.0, 9.0, np.nan]), -5.0, 5.0, signed=True)
+    found = panels.palette_places(
+        np.array([-9.0, -5.0, 0.0, 5.0, 9.0, np.nan]), -5.0, 5.0, signed=True
+    )
     middle = panels.LEVELS // 2
     assert found.tolist() == [0, 0, middle, panels.LEVELS - 1, panels.LEVELS - 1, middle]
     assert panels.PALETTE[middle].tolist() == [0xF7, 0xF7, 0xF7]
@@ -103,7 +107,11 @@ def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
 def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() -> None:
     steps = [rollouts.step(step, 4.0) for step in range(STEPS + 1)]
     film = flow_film.made_film(films(), steps, 4, "a")
-    assert [panel["title"] for panel in film["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
+    assert [panel["title"] for panel in film["panels"]] == [
+        "Flow",
+        "Prediction",
+        "Prediction − flow",
+    ]
     assert film["panels"][0]["ticks"] == ["−5", "ω D / U", "5"]
     assert (film["height"], film["width"], film["across"], film["first"]) == (12, 40, 2, 4)
     assert film["frames_per_s"] == panels.FRAMES_PER_S
@@ -115,7 +123,9 @@ def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
     steps = [f"step {step}" for step in range(STEPS + 1)]
     film = Image.open(io.BytesIO(movie.gif(films(), steps, "quick-0001")))
     assert film.n_frames == STEPS + 1
-    assert film.info["duration"] == 10 * round(100 / panels.FRAMES_PER_S), "GIF counts hundredths of a second"
+    assert film.info["duration"] == 10 * round(100 / panels.FRAMES_PER_S), (
+        "GIF counts hundredths of a second"
+    )
     width, height = film.size
     assert (width % 2, height % 2) == (0, 0)
     pictures = []
@@ -124,7 +134,9 @@ def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
         pictures.append(np.asarray(film.convert("RGB")))
     zoom, top = 10, movie.MARGIN + 2 * movie.LINE
     below = pictures[0][top + 12 * zoom :]
-    assert all((picture[top + 12 * zoom :] == below).all() for picture in pictures), "scales stay as they are"
+    assert all((picture[top + 12 * zoom :] == below).all() for picture in pictures), (
+        "scales stay as they are"
+    )
     for step, picture in enumerate(pictures):
         own = picture[top : top + 12 * zoom : zoom, movie.MARGIN : movie.MARGIN + 40 * zoom : zoom]
         np.testing.assert_array_equal(own, panels.PALETTE[films()[0].places[step]])
@@ -198,7 +210,9 @@ def test_the_numbers_of_a_step_stand_beside_those_of_the_first_iterations_refere
     ) -> pd.DataFrame:
         series = {"prediction": values, "persistence": persistence, "replay": replay}
         own = [
-            ("a", name, step, value) for name, line in series.items() for step, value in enumerate(line, 1)
+            ("a", name, step, value)
+            for name, line in series.items()
+            for step, value in enumerate(line, 1)
         ]
         rows = [*own, ("b", "prediction", 1, 9.0)]
         return pd.DataFrame(rows, columns=["score", "series", "step", "value"])
@@ -219,7 +233,9 @@ def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
     step = np.arange(200)
     strouhal, solver_steps = 0.17, 24
     per_frame = strouhal * solver_steps * 0.1 / 10.0  # f = St U / D
-    probe = pd.DataFrame({"series": "x", "step": step, "value": 0.7 * np.sin(2 * np.pi * per_frame * step)})
+    probe = pd.DataFrame(
+        {"series": "x", "step": step, "value": 0.7 * np.sin(2 * np.pi * per_frame * step)}
+    )
     rows = rollouts.spectra(probe, solver_steps, 10.0)
     peak = rows.loc[rows["share"].idxmax()]
     assert peak["share"] == 1.0
@@ -227,8 +243,12 @@ def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
     assert rows["frequency"].max() <= rollouts.MOST_STROUHAL
     torn = probe[probe["step"] != 7]
     wider = rollouts.spectra(probe, solver_steps, 14.0)
-    assert wider.loc[wider["share"].idxmax(), "frequency"] == pytest.approx(1.4 * strouhal, abs=0.007)
-    assert rollouts.spectra(torn, solver_steps, 10.0).empty, "a model that ran away has numbers that are none"
+    assert wider.loc[wider["share"].idxmax(), "frequency"] == pytest.approx(
+        1.4 * strouhal, abs=0.007
+    )
+    assert rollouts.spectra(torn, solver_steps, 10.0).empty, (
+        "a model that ran away has numbers that are none"
+    )
 
 
 def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
@@ -238,7 +258,13 @@ def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
     whole, each = rollouts.whole_times({"way": stages}), rollouts.frame_times({"way": stages})
     assert whole["stage"].tolist() == [stage.replace("_", " ").capitalize() for stage in STAGES]
     assert whole["amount"].sum() == pytest.approx(3.5)
-    assert each["stage"].tolist() == ["Preparation", "Transfer in", "Execute", "Transfer out", "Merge"]
+    assert each["stage"].tolist() == [
+        "Preparation",
+        "Transfer in",
+        "Execute",
+        "Transfer out",
+        "Merge",
+    ]
     assert each["amount"].unique().tolist() == [pytest.approx(50.0)]
     assert rollouts.whole_times({}).empty
 
@@ -253,12 +279,17 @@ def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
     (data,) = (spec["datasets"][layer["data"]["name"]] for layer in [rule])
     assert data == [{"at": 2.0, "series": "x", "word": "horizon 2"}]
     assert word["encoding"]["text"]["field"] == "word"
-    assert word["mark"]["align"] == "right", "at the end of the steps there is room on its left only"
-    assert len(flow_charts.by_step(rows, "Error", "Error", own).to_dict()["layer"]) == 2
-    near = flow_charts.by_step(rows, "Error", "Error", own, {"x": 1.0, "y": 1.1}).to_dict()["layer"][1:3]
-    assert [word["encoding"]["y"]["value"] for word in near] == [2, 15], (
-        "words of near horizons do not overlap"
+    assert word["mark"]["align"] == "right", (
+        "at the end of the steps there is room on its left only"
     )
+    assert len(flow_charts.by_step(rows, "Error", "Error", own).to_dict()["layer"]) == 2
+    near = flow_charts.by_step(rows, "Error", "Error", own, {"x": 1.0, "y": 1.1}).to_dict()[
+        "layer"
+    ][1:3]
+    assert [word["encoding"]["y"]["value"] for word in near] == [
+        2,
+        15,
+    ], "words of near horizons do not overlap"
 
 
 def answer(key: str = "a", checkpoint: str = "newest", **changes: object) -> EvaluationRow:
@@ -275,12 +306,16 @@ def answer(key: str = "a", checkpoint: str = "newest", **changes: object) -> Eva
         "steps": 1,
         "film": "Re 120, width 14",
     }
-    return EvaluationRow("a", "rollout", key, datetime(2026, 1, 1), 1, 10, checkpoint, {**facts, **changes})
+    return EvaluationRow(
+        "a", "rollout", key, datetime(2026, 1, 1), 1, 10, checkpoint, {**facts, **changes}
+    )
 
 
 def names(*rows: EvaluationRow) -> list[str]:
     """In charts, all of the run "a"."""
-    return told_apart(["a"] * len(rows), [rollouts.parts(row) for row in rows], [row.key for row in rows])
+    return told_apart(
+        ["a"] * len(rows), [rollouts.parts(row) for row in rows], [row.key for row in rows]
+    )
 
 
 def test_rollouts_are_called_by_what_tells_them_apart() -> None:
@@ -289,7 +324,10 @@ def test_rollouts_are_called_by_what_tells_them_apart() -> None:
         "a · map-reduce · 32 px tiles, 1 px overlap",
         "a · whole image · uncut",
     ]
-    assert flow_curves.bars_of([answer(), answer(way="naive")], {}) == ["map-reduce", "one core, in turn"]
+    assert flow_curves.bars_of([answer(), answer(way="naive")], {}) == [
+        "map-reduce",
+        "one core, in turn",
+    ]
     assert names(answer("one"), answer("two")) == ["a · one", "a · two"]
     kept = answer(checkpoint="epoch 1")
     assert names(answer(), kept) == ["a", "a · kept weights"]
@@ -298,8 +336,11 @@ def test_rollouts_are_called_by_what_tells_them_apart() -> None:
     )
     many = answer(overlap=8, blend="hann", cores=2, start=0, steps=50)
     assert list(rollouts.parts(many).values()) == [
-        "Re 120, width 14", "50 steps", "map-reduce on 2 cores", "32 px tiles, 8 px overlap (Hann)"
-    ]  # fmt: skip
+        "Re 120, width 14",
+        "50 steps",
+        "map-reduce on 2 cores",
+        "32 px tiles, 8 px overlap (Hann)",
+    ]
 
 
 def test_the_scales_of_the_page_hold_all_that_a_frame_can_say() -> None:

@@ -35,10 +35,13 @@ def drawn(chart: Any) -> pd.DataFrame:
     return chart.data if isinstance(chart.data, pd.DataFrame) else chart.layer[0].data
 
 
-def test_each_ridge_stands_on_its_epoch_and_is_as_high_as_all_others(two_epochs: pd.DataFrame) -> None:
+def test_each_ridge_stands_on_its_epoch_and_is_as_high_as_all_others(
+    two_epochs: pd.DataFrame,
+) -> None:
     rows = drawn(histogram_charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
     assert list(rows["value"]) == [0.25, 0.75] * 2
-    # 2.5 epochs up at the highest bin, a third of that at the other one; up is towards the older epochs.
+    # 2.5 epochs up at the highest bin, a third of that at the other one; up is towards the older
+    # epochs.
     assert list(rows["top"].round(4)) == [0.1667, -1.5, 1.1667, -0.5]
     assert list(rows["epoch"]) == [1, 1, 2, 2], "the newest is drawn last, in front"
 
@@ -53,16 +56,20 @@ def test_a_ridge_ends_where_its_values_do() -> None:
     """Else the flat lines of newer epochs would cross the ridges of older ones."""
     shares = [0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
     rows = [
-        ("quick-0001", epoch, left, left + 1, share) for epoch in (1, 2) for left, share in enumerate(shares)
+        ("quick-0001", epoch, left, left + 1, share)
+        for epoch in (1, 2)
+        for left, share in enumerate(shares)
     ]
     drawn_rows = drawn(
-        histogram_charts.ridgelines(pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL)
+        histogram_charts.ridgelines(
+            pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL
+        )
     )
     assert list(drawn_rows["left"]) == [1, 2, 3, 4, 5] * 2
 
 
 def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) -> None:
-    (choice, *_) = choices(["score/real"], [], PAIR)
+    choice, *_ = choices(["score/real"], [], PAIR)
     (panel,) = choice.panels
     spec = histogram_charts.ridgelines(
         two_epochs, panel.title, panel.axis, panel.color, domain=panel.domain
@@ -72,7 +79,9 @@ def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) 
 
 def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
     rows = drawn(
-        histogram_charts.ridgelines(two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL)
+        histogram_charts.ridgelines(
+            two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL
+        )
     )
     assert list(rows["top"].round(4)) == [0.1667, -1.5]
 
@@ -89,7 +98,9 @@ def test_the_heatmap_leaves_out_empty_bins_and_spans_the_epochs(two_epochs: pd.D
 
 def test_several_runs_keep_their_colors(two_epochs: pd.DataFrame) -> None:
     frame = two_epochs.assign(run=["a", "a", "b", "b"])
-    chart = histogram_charts.run_overlay(frame, {"a": "#009E73", "b": "#CC79A7"}, "Scores", "Score").to_dict()
+    chart = histogram_charts.run_overlay(
+        frame, {"a": "#009E73", "b": "#CC79A7"}, "Scores", "Score"
+    ).to_dict()
     assert chart["layer"][0]["encoding"]["color"]["scale"] == {
         "domain": ["a", "b"],
         "range": ["#009E73", "#CC79A7"],
@@ -103,7 +114,8 @@ def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> N
             for frame in (two_epochs, two_epochs.assign(epoch=7))
         ]
         first, second = (
-            {key: value for key, value in spec.items() if key not in ("data", "datasets")} for spec in specs
+            {key: value for key, value in spec.items() if key not in ("data", "datasets")}
+            for spec in specs
         )
         assert str(first).replace(str(specs[0].get("data")), "") == str(second).replace(
             str(specs[1].get("data")), ""
@@ -112,7 +124,9 @@ def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> N
 
 def test_layers_are_offered_after_their_network_and_the_generator_first() -> None:
     found = choices(
-        ["score/real", "score/fake", *LAYERS], ["loss_generator", "loss_discriminator", "d_real"], PAIR
+        ["score/real", "score/fake", *LAYERS],
+        ["loss_generator", "loss_discriminator", "d_real"],
+        PAIR,
     )
     assert [choice.label for choice in found] == [
         "Scores of the discriminator",

@@ -1,4 +1,6 @@
-"""Which numbers a chart draws together, under which names and in which colors, as workloads declare it."""
+"""Which numbers a chart draws together, under which names and in which colors, as workloads
+declare it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from gan_runtime.catalog.declared import Declared
 from gan_runtime.catalog.entries import Judgement
 
 PAIR = declared.of("dcgan_mnist")
-CRITIC_LOSS = Metric("loss_critic", "Critic loss", "Loss", LOSSES, "loss", network="critic", label="Critic")
+CRITIC_LOSS = Metric(
+    "loss_critic", "Critic loss", "Loss", LOSSES, "loss", network="critic", label="Critic"
+)
 SCORE_OF_REAL = Metric(
     "c_real", "Value of real rows", "Critic's value", SCORES, "score_of_real", network="critic"
 )
@@ -26,7 +30,9 @@ SCORE_OF_REAL = Metric(
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> Declared:
-    """A workload whose pictures come from its second network, and whose critic gives no probability."""
+    """A workload whose pictures come from its second network, and whose critic gives no
+    probability.
+    """
     entry = replace(
         catalog.WORKLOADS["dcgan_mnist"],
         networks=(
@@ -49,11 +55,20 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> Declared:
     return declared.of("stranger")
 
 
-def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(stranger: Declared) -> None:
+def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
+    stranger: Declared,
+) -> None:
     names = ("painter", "critic", "encoder", "unheard_of")
     colors = [chart_panels.network_color(stranger, name) for name in names]
-    assert colors == [palette.GENERATOR, palette.DISCRIMINATOR, palette.NETWORKS[2], palette.NEUTRAL]
-    assert [chart_panels.network_color(PAIR, network.name) for network in PAIR.networks] == colors[:2]
+    assert colors == [
+        palette.GENERATOR,
+        palette.DISCRIMINATOR,
+        palette.NETWORKS[2],
+        palette.NEUTRAL,
+    ]
+    assert [chart_panels.network_color(PAIR, network.name) for network in PAIR.networks] == colors[
+        :2
+    ]
 
 
 def test_losses_of_one_network_have_names_of_their_own() -> None:
@@ -102,8 +117,12 @@ def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(stranger
 
 def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
     energy = Judgement("energy", "Energy of a shower", "Energy (GeV)", 0.0, 500.0)
-    width, height = (Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height"))
-    groups = chart_panels.judged(Declared(judgements=(energy, width, height)), ["score/width", "score/edge"])
+    width, height = (
+        Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height")
+    )
+    groups = chart_panels.judged(
+        Declared(judgements=(energy, width, height)), ["score/width", "score/edge"]
+    )
     assert [(group.axis, group.names, group.panel.domain) for group in groups] == [
         ("Energy (GeV)", ("score/energy",), (0.0, 500.0)),
         ("Length (mm)", ("score/width", "score/height"), None),
@@ -137,7 +156,11 @@ def test_judged_classes_are_drawn_together_under_their_names() -> None:
     )
     assert real.labels == {"score/real/cat": "cat", "score/real/a/b@c": "a/b@c"}
     assert list(real.colors.values()) == list(generated.colors.values()) == list(palette.LINES[:2])
-    assert (real.panel.domain, real.per_epoch, real.axis) == ((0.0, 1.0), True, "D's score (1 = real)")
+    assert (real.panel.domain, real.per_epoch, real.axis) == (
+        (0.0, 1.0),
+        True,
+        "D's score (1 = real)",
+    )
     assert PAIR.table(["score/real/cat"])["score/real/cat"].title == "Scores of real images: cat"
 
 
@@ -152,20 +175,30 @@ def test_twenty_classes_are_told_apart_and_their_names_stand_in_columns() -> Non
     frame = pd.DataFrame({"metric": group.names, "epoch": 1, "step": 4, "value": 0.5})
     drawn = health_charts.over_epochs(frame, group).to_dict()
     line = drawn["layer"][0]["encoding"]
-    looks = zip(line["color"]["scale"]["range"], map(str, line["strokeDash"]["scale"]["range"]), strict=True)
+    looks = zip(
+        line["color"]["scale"]["range"], map(str, line["strokeDash"]["scale"]["range"]), strict=True
+    )
     assert len(set(looks)) == 20
     legend = line["color"]["legend"]
     assert (legend["columns"], legend["symbolType"]) == (3, "stroke")
-    assert drawn["height"] == health_charts.HEIGHT + 6 * health_charts.ROW_HEIGHT, "seven rows of names"
+    assert drawn["height"] == health_charts.HEIGHT + 6 * health_charts.ROW_HEIGHT, (
+        "seven rows of names"
+    )
 
 
 def legends(spec: dict[str, Any]) -> list[dict[str, Any]]:
     encodings = [layer.get("encoding", {}) for layer in spec["layer"]]
-    return [channel["color"]["legend"] for channel in encodings if "legend" in channel.get("color", {})]
+    return [
+        channel["color"]["legend"] for channel in encodings if "legend" in channel.get("color", {})
+    ]
 
 
-@pytest.mark.parametrize("draw", [health_charts.over_epochs, health_charts.over_steps, charts.step_curves])
-def test_no_name_of_a_legend_is_cut(stranger: Declared, draw: Callable[..., alt.LayerChart]) -> None:
+@pytest.mark.parametrize(
+    "draw", [health_charts.over_epochs, health_charts.over_steps, charts.step_curves]
+)
+def test_no_name_of_a_legend_is_cut(
+    stranger: Declared, draw: Callable[..., alt.LayerChart]
+) -> None:
     """Long names stand in columns that are as wide as they are, on the narrowest chart too."""
     names = [f"update_ratio_critic@phase_with_a_long_name_{number}" for number in range(5)]
     table = stranger.table(names)
@@ -200,11 +233,15 @@ def test_what_is_usual_of_a_panel_is_drawn_behind_its_numbers(
     metrics = (Metric("slope", "Slope", "Slope", "Slopes", per_epoch=per_epoch),)
     known = Declared(metrics=metrics, panels=(Panel("Slopes", usual=usual),))
     [group] = chart_panels.groups(known, known.table().values())
-    draws = [health_charts.over_epochs] if per_epoch else [health_charts.over_steps, charts.step_curves]
+    draws = (
+        [health_charts.over_epochs] if per_epoch else [health_charts.over_steps, charts.step_curves]
+    )
     for draw in draws:
         spec = draw(alt.NamedData("rows"), group).to_dict()
         [behind] = [
-            layer for layer in spec["layer"] if {"low": usual[0], "high": usual[1]} in values(layer, spec)
+            layer
+            for layer in spec["layer"]
+            if {"low": usual[0], "high": usual[1]} in values(layer, spec)
         ]
         assert behind["mark"]["type"] == ("rule" if usual[0] == usual[1] else "rect")
         assert spec["layer"].index(behind) <= 1
@@ -220,7 +257,9 @@ def test_weighted_losses_which_fall_by_decades_have_a_logarithmic_axis(workload:
     [group] = chart_panels.of_panel(declared.of(workload), LOSSES)
     layers = charts.step_curves(alt.NamedData("rows"), group).to_dict()["layer"]
     [y, *_] = [
-        layer["encoding"]["y"] for layer in layers if "field" in layer.get("encoding", {}).get("y", {})
+        layer["encoding"]["y"]
+        for layer in layers
+        if "field" in layer.get("encoding", {}).get("y", {})
     ]
     assert y["scale"] == {"type": "log", "nice": False}
     assert {0.5, 20.0, 100.0} <= set(y["axis"]["values"])
@@ -236,16 +275,22 @@ def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() 
         known = declared.together(names)
         loss = next(metric for metric in known.losses if metric.name == "loss_generator")
         units[tuple(names)] = (loss.axis, loss.unit)
-    assert list(units.values()) == [("Loss (nats)", "nats"), ("Generator loss", ""), ("Generator loss", "")]
+    assert list(units.values()) == [
+        ("Loss (nats)", "nats"),
+        ("Generator loss", ""),
+        ("Generator loss", ""),
+    ]
 
 
 def test_the_sentence_names_the_networks_and_is_absent_without_scores(stranger: Declared) -> None:
-    assert words.balance(PAIR, {"d_real": 0.99, "d_fake": 0.01}) == (
-        "The discriminator is winning: D scores real 0.99, generated 0.01. The generator gets hardly any signal; "
-        "lower the discriminator's rate."
+    assert (
+        words.balance(PAIR, {"d_real": 0.99, "d_fake": 0.01})
+        == "The discriminator is winning: D scores real 0.99, generated 0.01. The generator gets"
+        " hardly any signal; lower the discriminator's rate."
     )
     assert (
-        words.balance(PAIR, {"d_real": 0.7, "d_fake": 0.4}) == "Healthy: D scores real 0.70, generated 0.40."
+        words.balance(PAIR, {"d_real": 0.7, "d_fake": 0.4})
+        == "Healthy: D scores real 0.70, generated 0.40."
     )
     assert words.balance(stranger, {"c_real": 0.5, "c_painted": 0.95}).startswith(
         "The critic is fooled: C scores"
@@ -271,7 +316,9 @@ def test_a_second_loss_of_a_network_is_dashed_and_the_legend_tells_it() -> None:
     losses = chart_panels.of_panel(declared.of("shower_3dgan"), LOSSES)[0]
     layers = charts.step_curves(alt.NamedData("rows"), losses).to_dict()["layer"]
     dashes = [
-        layer["encoding"]["strokeDash"] for layer in layers if "strokeDash" in layer.get("encoding", {})
+        layer["encoding"]["strokeDash"]
+        for layer in layers
+        if "strokeDash" in layer.get("encoding", {})
     ]
     assert [dash["scale"]["range"] for dash in dashes] == [
         [charts.SOLID, charts.DASHED, charts.SOLID, charts.DASHED]

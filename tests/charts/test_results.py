@@ -27,7 +27,9 @@ HIGHER = Result("Agreement", "Agreement", ".3f", "highest")
 
 
 def test_on_the_front_no_run_is_both_faster_and_better() -> None:
-    frame = measured("error", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05))
+    frame = measured(
+        "error", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05)
+    )
     assert list(results.front(frame, "error", LOWER)["run_id"]) == ["b", "a", "f"]
     assert list(results.front(frame, "error", HIGHER)["run_id"]) == ["e"]
 
@@ -74,7 +76,7 @@ def test_points_tell_whether_they_are_on_the_front_and_are_hollow_where_colours_
     assert list(points["hollow"]) == [False, False, True]
 
 
-# ---- parallel coordinates ---------------------------------------------------------------------------------------------------
+# ---- parallel coordinates ------------------------------------------------------------------------
 
 
 def axis(*values: object, choices: tuple[str, ...] = ()) -> Axis:
@@ -99,7 +101,11 @@ def test_numbers_that_span_decades_stand_on_a_logarithmic_axis() -> None:
 
 def test_choices_stand_in_their_order_and_only_those_that_a_run_has() -> None:
     order = ("float32", "mixed_bfloat16", "mixed_float16")
-    assert places(axis("mixed_float16", "float32", "mixed_float16", choices=order)) == [1.0, 0.0, 1.0]
+    assert places(axis("mixed_float16", "float32", "mixed_float16", choices=order)) == [
+        1.0,
+        0.0,
+        1.0,
+    ]
 
 
 def test_choices_of_a_newer_version_stand_behind_those_that_are_known() -> None:

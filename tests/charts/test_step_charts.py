@@ -9,13 +9,21 @@ from dashboard import palette, step_charts
 
 def test_the_work_of_each_variant_is_named() -> None:
     shares = pd.DataFrame(
-        {"variant": ["off", "jit"], "category": ["forward", "idle"], "share": [1.0, 1.0], "runs": [2, 1]}
+        {
+            "variant": ["off", "jit"],
+            "category": ["forward", "idle"],
+            "share": [1.0, 1.0],
+            "runs": [2, 1],
+        }
     )
     chart = step_charts.by_variant(shares)
     assert chart.data["work"].tolist() == ["Forward", "Idle"]
     spec = chart.to_dict()
     assert spec["encoding"]["y"]["sort"] == ["off", "jit"]
-    assert [field["title"] for field in spec["encoding"]["tooltip"]][::3] == ["Variant", "Runs profiled"]
+    assert [field["title"] for field in spec["encoding"]["tooltip"]][::3] == [
+        "Variant",
+        "Runs profiled",
+    ]
 
 
 def test_work_of_no_network_has_a_bar_below_those_of_the_networks() -> None:
@@ -30,7 +38,10 @@ def test_work_of_no_network_has_a_bar_below_those_of_the_networks() -> None:
     spec = step_charts.by_network(shares, {"critic": "Critic"}).to_dict()
     assert spec["encoding"]["y"]["sort"] == ["Critic", "Neither"]
     assert spec["encoding"]["color"]["scale"]["range"][0] == palette.WORK["forward"]
-    assert [field["title"] for field in spec["encoding"]["tooltip"]][::3] == ["Network", "Seconds per step"]
+    assert [field["title"] for field in spec["encoding"]["tooltip"]][::3] == [
+        "Network",
+        "Seconds per step",
+    ]
 
 
 def test_a_phase_has_a_bar_with_the_work_of_all_networks_in_it() -> None:
@@ -65,11 +76,16 @@ def test_all_the_work_of_a_step_in_a_sentence() -> None:
     )
 
 
-def test_work_and_networks_that_this_version_does_not_know_are_drawn_and_told_all_the_same() -> None:
+def test_work_and_networks_that_this_version_does_not_know_are_drawn_and_told_all_the_same() -> (
+    None
+):
     shares = pd.DataFrame(
         {
             **{"variant": ["off"] * 3, "runs": [1] * 3, "phase": ["paint", "sculpt", ""]},
-            **{"network": ["painter", "sculptor", ""], "category": ["forward", "teleport", "unattributed"]},
+            **{
+                "network": ["painter", "sculptor", ""],
+                "category": ["forward", "teleport", "unattributed"],
+            },
             **{"share": [0.5, 0.25, 0.25], "seconds_per_step": [0.2, 0.1, 0.1]},
         }
     )

@@ -96,7 +96,9 @@ def test_a_run_keeps_its_colour_beside_grids_of_all_greys() -> None:
         .resize((WIDTH, HEIGHT), Image.Resampling.NEAREST)
     )
     with Image.open(file) as original:
-        assert max(abs(a - b) for a, b in zip(shown.tobytes(), original.tobytes(), strict=True)) <= 1
+        assert (
+            max(abs(a - b) for a, b in zip(shown.tobytes(), original.tobytes(), strict=True)) <= 1
+        )
 
 
 def test_pictures_of_other_proportions_are_not_stretched() -> None:
@@ -137,7 +139,9 @@ def test_equal_grids_are_frames_all_the_same() -> None:
 
 
 def test_a_long_name_is_cut_to_the_width_of_its_grid() -> None:
-    long = Strip("a name of sixty letters that does not fit below a small grid", "#009e73", {1: grid(255)})
+    long = Strip(
+        "a name of sixty letters that does not fit below a small grid", "#009e73", {1: grid(255)}
+    )
     _, picture = frames(timelapse.gif([long, FIRST, SECOND], [1]))[0]
     between = picture.crop((12 + WIDTH, 40 + HEIGHT, 24 + WIDTH, 54 + HEIGHT)).convert("L")
     assert between.getextrema() == (255, 255)

@@ -15,7 +15,10 @@ OFF, JIT = Cost(1.0, 0.1), Cost(3.0, 0.05)
 
 
 def rows(chart: Any, layer: int) -> list[list[object]]:
-    tables = (chart.data, *(one.data for one in chart.layer[1:]))  # the first is that of the whole chart
+    tables = (
+        chart.data,
+        *(one.data for one in chart.layer[1:]),
+    )  # the first is that of the whole chart
     return tables[layer].to_numpy().tolist()
 
 
@@ -39,7 +42,11 @@ def test_the_lines_go_a_little_beyond_a_meeting_that_the_runs_did_not_reach() ->
 
 def test_without_a_meeting_there_is_no_dot() -> None:
     assert (
-        rows(variant_charts.pay_back({"XLA off": OFF, "XLA jit": Cost(3.0, 0.2)}, COLORS, steps=100), 1) == []
+        rows(
+            variant_charts.pay_back({"XLA off": OFF, "XLA jit": Cost(3.0, 0.2)}, COLORS, steps=100),
+            1,
+        )
+        == []
     )
 
 

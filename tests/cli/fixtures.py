@@ -31,7 +31,9 @@ def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.delattr(
         os, "execve"
     )  # a `serve` that is not refused would put Streamlit in the place of the tests
-    return lambda *words, home=place, typed=None: command_line.run(*words, "--home", str(home), typed=typed)
+    return lambda *words, home=place, typed=None: command_line.run(
+        *words, "--home", str(home), typed=typed
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""`train`, `resume` and `study` follow runs to their end: Ctrl-C, other owners, failures. Trainers are toys in processes of their own."""
+"""`train`, `resume` and `study` follow runs to their end: Ctrl-C, other owners, failures.
+Trainers are toys in processes of their own.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,14 @@ from tests.support.toy_engine import IMAGES, PACE_VARIABLE
 pytestmark = pytest.mark.usefixtures("known_host", "toy_trainers")
 BATCH = 8
 STEPS_PER_EPOCH = IMAGES // BATCH
-TOY = ("--set", "workload=mlp_gan", "--set", "precision=float32", "--set", f"batch_size_global={BATCH}")
+TOY = (
+    "--set",
+    "workload=mlp_gan",
+    "--set",
+    "precision=float32",
+    "--set",
+    f"batch_size_global={BATCH}",
+)
 ENDLESS = (*TOY, "--set", "epochs=10000")
 
 
@@ -70,7 +79,8 @@ def epochs_done(run: RunDir, attempt: int = 1) -> int:
         return 0
     chunk = journal.read(run.trainer_journal())
     return sum(
-        isinstance(record, journal.EpochDone) and record.attempt == attempt for record in chunk.records
+        isinstance(record, journal.EpochDone) and record.attempt == attempt
+        for record in chunk.records
     )
 
 
@@ -81,7 +91,9 @@ def test_ctrl_c_saves_the_run_and_resume_goes_on(
     with signalled(signal.SIGINT, lambda: epochs_done(run) >= 1, wait_until):
         stopped = printed(command("train", *ENDLESS, "--json"))[-1]
     assert stopped["status"] == "stopped"
-    assert re.fullmatch(r"stopped on request after step \d+ of 50000; saved, can be resumed", stopped["note"])
+    assert re.fullmatch(
+        r"stopped on request after step \d+ of 50000; saved, can be resumed", stopped["note"]
+    )
     assert list(run.checkpoints.glob("*.safetensors"))
 
     with signalled(signal.SIGTERM, lambda: epochs_done(run, 2) >= 1, wait_until):
@@ -121,7 +133,10 @@ def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
     goes.start()
     result = command("train", *TOY, "--set", "epochs=1")
     goes.join()
-    assert (result.exit_code, result.stdout) == (0, "run run-0001 is finished: its one epoch is done\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "run run-0001 is finished: its one epoch is done\n",
+    )
 
 
 def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
@@ -134,7 +149,9 @@ def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
     assert "could not convert string to float: 'no number'" in result.stderr
 
 
-def test_a_detached_run_waits_and_train_says_so(place: Path, command: Callable[..., Result]) -> None:
+def test_a_detached_run_waits_and_train_says_so(
+    place: Path, command: Callable[..., Result]
+) -> None:
     result = command("train", "--preset", "quick", "--detach")
     assert result.exit_code == 0
     assert "the run waits until a dashboard or another `train` is started" in result.stdout
@@ -159,14 +176,19 @@ def test_a_study_trains_its_runs_one_after_another_and_its_bundle_goes_to_anothe
 
     bundle, other = str(tmp_path / "tiny.zip"), tmp_path / "other"
     packed = answer(
-        command("bundle", "batch-size-0002", "batch-size-0003", "--to", bundle, "--no-films", "--json")
+        command(
+            "bundle", "batch-size-0002", "batch-size-0003", "--to", bundle, "--no-films", "--json"
+        )
     )
     assert packed["bytes"] < 200_000
     assert answer(command("import", bundle, "--json", home=other)) == {
         "runs": ["batch-size-0002", "batch-size-0003"]
     }
     assert answer(command("import", bundle, "--json", home=other)) == {"runs": []}
-    assert [row["images_per_s"] > 0 for row in answer(command("runs", "--json", home=other))] == [True, True]
+    assert [row["images_per_s"] > 0 for row in answer(command("runs", "--json", home=other))] == [
+        True,
+        True,
+    ]
 
 
 def test_ctrl_c_stops_the_run_of_a_study_that_trains_and_takes_the_others_from_the_queue(

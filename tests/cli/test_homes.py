@@ -39,7 +39,10 @@ def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
     file = trained_copy / "results.duckdb"
     before = contents(Home(trained_copy))
     file.unlink()
-    killed = f"import duckdb, os; c = duckdb.connect({str(file)!r}); c.execute('CREATE TABLE stray (x INT)'); os._exit(0)"
+    killed = (
+        f"import duckdb, os; c = duckdb.connect({str(file)!r}); c.execute('CREATE TABLE stray (x"
+        " INT)'); os._exit(0)"
+    )
     subprocess.run([sys.executable, "-c", killed], check=True)
     file.unlink()
     assert (trained_copy / "results.duckdb.wal").exists()
@@ -47,7 +50,9 @@ def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
     assert contents(Home(trained_copy)) == before
 
 
-def test_rebuild_keeps_a_damaged_file_aside(command: Callable[..., Result], trained_copy: Path) -> None:
+def test_rebuild_keeps_a_damaged_file_aside(
+    command: Callable[..., Result], trained_copy: Path
+) -> None:
     before = contents(Home(trained_copy))
     (trained_copy / "results.duckdb").write_bytes(b"not a database" * 1000)
     (trained_copy / "results.duckdb.wal").write_bytes(b"its log")
@@ -58,7 +63,9 @@ def test_rebuild_keeps_a_damaged_file_aside(command: Callable[..., Result], trai
     assert not list(trained_copy.glob("results.duckdb.new-*"))
 
 
-def test_rebuild_is_refused_while_the_home_is_in_use(command: Callable[..., Result], trained: Path) -> None:
+def test_rebuild_is_refused_while_the_home_is_in_use(
+    command: Callable[..., Result], trained: Path
+) -> None:
     before = (trained / "results.duckdb").read_bytes()
     lock = owner.acquire(Home(trained))
     try:
@@ -68,9 +75,13 @@ def test_rebuild_is_refused_while_the_home_is_in_use(command: Callable[..., Resu
     assert (trained / "results.duckdb").read_bytes() == before
 
 
-def test_a_rebuild_replaces_nothing_that_is_no_file(command: Callable[..., Result], home: Home) -> None:
+def test_a_rebuild_replaces_nothing_that_is_no_file(
+    command: Callable[..., Result], home: Home
+) -> None:
     os.mkfifo(home.database)
-    assert "results.duckdb is a named pipe, not a plain file" in refused(command("rebuild", home=home.path))
+    assert "results.duckdb is a named pipe, not a plain file" in refused(
+        command("rebuild", home=home.path)
+    )
     assert home.database.is_fifo()
 
 
@@ -79,7 +90,10 @@ def test_a_rebuild_replaces_nothing_that_is_no_file(command: Callable[..., Resul
 def test_a_results_file_that_another_program_holds_is_refused(
     home: Home, command: Callable[..., Result], words: list[str]
 ) -> None:
-    hold = f"import duckdb, sys; c = duckdb.connect({str(home.database)!r}); print('held', flush=True); sys.stdin.read()"
+    hold = (
+        f"import duckdb, sys; c = duckdb.connect({str(home.database)!r}); print('held',"
+        " flush=True); sys.stdin.read()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
@@ -102,7 +116,10 @@ def test_a_results_file_that_is_no_database_is_set_aside_and_said_so(
     (old,) = home.path.glob("results.duckdb.damaged-*")
     assert old.read_bytes() == b"not a database" * 1000
     told = " ".join(capsys.readouterr().err.split())
-    assert f"It was set aside as {old.name}. A new one holds 0 runs, read again from their journals." in told
+    assert (
+        f"It was set aside as {old.name}. A new one holds 0 runs, read again from their journals."
+        in told
+    )
 
 
 def test_a_disk_that_runs_full_is_named_by_its_folder(
@@ -132,11 +149,15 @@ def test_a_command_that_gets_too_little_memory_says_so(
     ):
         monkeypatch.setattr(module, take_all)
     for words in (["rebuild"], ["runs"], ["sql", "SELECT 1"]):
-        assert refused(command(*words)).startswith("there is too little memory for this: end other programs")
+        assert refused(command(*words)).startswith(
+            "there is too little memory for this: end other programs"
+        )
 
 
 @pytest.mark.usefixtures("known_host")
-def test_a_home_that_cannot_be_written_is_refused(command: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_refused(
+    command: Callable[..., Result], tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     below_a_file = tmp_path / "file" / "home"  # tests may run as root, whom no permission stops
     for words in (["train"], ["train", "--detach"], ["rebuild"]):
@@ -146,11 +167,14 @@ def test_a_home_that_cannot_be_written_is_refused(command: Callable[..., Result]
 
 
 @pytest.mark.parametrize("place", ["~nosuch-user/x", "/tmp/" + "x" * 300, "/tmp" + "/x" * 3000])
-def test_a_home_that_no_folder_can_be_is_refused(command: Callable[..., Result], place: str) -> None:
+def test_a_home_that_no_folder_can_be_is_refused(
+    command: Callable[..., Result], place: str
+) -> None:
     for words in (["runs"], ["train", "--detach"]):
         sentence = refused(command(*words, home=Path(place)))
         assert re.match(
-            r"home '.{5,80} cannot be used \(.+\): choose another folder with --home DIR or", sentence
+            r"home '.{5,80} cannot be used \(.+\): choose another folder with --home DIR or",
+            sentence,
         )
 
 
@@ -183,7 +207,9 @@ def test_reading_an_unknown_home_makes_nothing(place: Path, command: Callable[..
     assert not place.exists()
 
 
-def test_a_run_that_cannot_be_read_is_named_and_left_out(place: Path, command: Callable[..., Result]) -> None:
+def test_a_run_that_cannot_be_read_is_named_and_left_out(
+    place: Path, command: Callable[..., Result]
+) -> None:
     bad = place / "runs" / "quick-0001"
     bad.mkdir(parents=True)
     (bad / "journal-supervisor.jsonl").write_text('{"kind": "created"}\n')
@@ -192,10 +218,12 @@ def test_a_run_that_cannot_be_read_is_named_and_left_out(place: Path, command: C
         told = command(*words).stderr.splitlines()
         assert (
             told[0]
-            == "\\x1b[31mred is no run that can be read, and is left out: its folder has a name that no run can have."
+            == "\\x1b[31mred is no run that can be read, and is left out: its folder has a name"
+            " that no run can have."
         )
         assert told[1].startswith(
-            "quick-0001 is no run that can be read, and is left out: the first line of journal-supervisor"
+            "quick-0001 is no run that can be read, and is left out: the first line of"
+            " journal-supervisor"
         )
         assert len(told) == 2
     assert answer(command("sql", "SELECT run_id FROM set_aside ORDER BY ALL", "--json"))[1] == {

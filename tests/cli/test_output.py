@@ -21,16 +21,24 @@ from gan_runtime.records.run_folder import RunDir
 from tests.support.command_line import answer, run
 
 
-def test_devices_names_what_is_missing_and_why(known_host: None, command: Callable[..., Result]) -> None:  # noqa: ARG001
+def test_devices_names_what_is_missing_and_why(
+    known_host: None,  # noqa: ARG001
+    command: Callable[..., Result],
+) -> None:
     found = answer(command("devices", "--json"))["devices"]
     assert (found["cpu"]["count"], found["gpu"]["available"]) == (8, False)
     assert "this host has no TPU." in command("devices").stdout
 
 
 def test_the_command_line_loads_no_framework_and_no_streamlit() -> None:
-    code = "import sys, gan_runtime.cli.app; print(sorted({'tensorflow', 'keras', 'sklearn', 'streamlit'} & set(sys.modules)))"
+    code = (
+        "import sys, gan_runtime.cli.app; print(sorted({'tensorflow', 'keras', 'sklearn',"
+        " 'streamlit'} & set(sys.modules)))"
+    )
     assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
         == "[]\n"
     )
 
@@ -42,7 +50,9 @@ def test_the_version_is_that_of_the_project() -> None:
 
 @pytest.fixture
 def hostile(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run as a stranger may have made it: its name rings, clears the screen and turns text round."""
+    """A run as a stranger may have made it: its name rings, clears the screen and turns text
+    round.
+    """
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, journal.Renamed(name="\x1b[2J\x07\u202eé\x9b1m"))
     reason = "=HYPERLINK(1) \x1b]0;owned\x07"
@@ -53,7 +63,10 @@ def hostile(new_run: Callable[..., RunDir]) -> RunDir:
 def test_names_do_nothing_to_the_terminal(
     command: Callable[..., Result], home: Home, hostile: RunDir
 ) -> None:
-    shown = command("runs", home=home.path).stdout + command("show", hostile.run_id, home=home.path).stdout
+    shown = (
+        command("runs", home=home.path).stdout
+        + command("show", hostile.run_id, home=home.path).stdout
+    )
     shown += command("sql", "SELECT name, note FROM runs", home=home.path).stdout
     assert r"\x1b[2J\x07\u202eé\x9b1m" in shown
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
@@ -76,17 +89,25 @@ def test_an_output_that_takes_ascii_only_gets_the_rest_written_out(
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize("words", [["runs"], ["runs", "--json"]], ids=["table", "json"])
 def test_an_output_that_is_full_is_one_sentence(
-    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
 ) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdout", full)
         assert app([*words, "--home", str(home.path)], standalone_mode=False) == 2
-    sentence = "the answer cannot be written (No space left on device): look after where the output goes.\n"
+    sentence = (
+        "the answer cannot be written (No space left on device): look after where the output"
+        " goes.\n"
+    )
     assert capsys.readouterr().err == sentence
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_output_that_is_closed_is_no_trouble(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_that_is_closed_is_no_trouble(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert app(["runs", "--home", str(home.path)], standalone_mode=False) is None
 
@@ -99,7 +120,14 @@ def test_a_table_of_a_run_ends_somewhere_however_much_its_journals_tell() -> Non
         "kind": "t",
         "message": "x" * 10**6,
     }
-    parts = {"spec": {}, "phases": {}, "memory": None, "profile": [], "progress": {"newest": {}}, "run": {}}
+    parts = {
+        "spec": {},
+        "phases": {},
+        "memory": None,
+        "profile": [],
+        "progress": {"newest": {}},
+        "run": {},
+    }
     [events] = tables.run_tables(
         {**parts, "events": [{**event, "attempt": number} for number in range(100_000)]}
     )

@@ -95,12 +95,21 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
         (["--set", "epoch=3"], "epoch is not an option of a run: did you mean epochs?"),
         (
             ["--set", "mlp_gan.label_smoothing=0.1"],
-            "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist: leave it out, or use workload=mlp_gan.",
+            (
+                "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist:"
+                " leave it out, or use workload=mlp_gan."
+            ),
         ),
-        (["--set", "epochs"], "--set 'epochs' has no '=': write it as key=value, such as epochs=3."),
+        (
+            ["--set", "epochs"],
+            "--set 'epochs' has no '=': write it as key=value, such as epochs=3.",
+        ),
         (
             ["--spec", "/no/such.json"],
-            "spec file /no/such.json cannot be read (No such file or directory): give the path of a JSON file.",
+            (
+                "spec file /no/such.json cannot be read (No such file or directory): give the path"
+                " of a JSON file."
+            ),
         ),
     ],
 )
@@ -111,7 +120,9 @@ def test_a_wrong_word_is_refused(
     assert not place.exists()
 
 
-def test_options_that_do_not_go_together_are_refused(place: Path, command: Callable[..., Result]) -> None:
+def test_options_that_do_not_go_together_are_refused(
+    place: Path, command: Callable[..., Result]
+) -> None:
     sentence = refused(command("train", "--set", "batch_size_global=30", "--set", "replicas=4"))
     assert sentence.startswith("Global batch (batch_size_global) is 30, but 4 replicas ")
     assert not place.exists()
@@ -122,13 +133,19 @@ def test_options_that_do_not_go_together_are_refused(place: Path, command: Calla
     [
         (
             ["train", "--detac"],
-            r"no such option: --detac \(Possible options: .+\): see `.+ -m gan_runtime train --help`\.",
+            (
+                r"no such option: --detac \(Possible options: .+\): see `.+ -m gan_runtime train"
+                r" --help`\."
+            ),
         ),
         (["--detach"], r"no such option: --detach: see `.+ -m gan_runtime --help`\."),
         (["shw"], r"no such command 'shw', did you mean 'show': see `.+ -m gan_runtime --help`\."),
         (["x" * 10_000], r"no such command 'x{150,190}…: see `.+ -m gan_runtime --help`\."),
         (["show"], r"missing argument 'RUN': see `.+ -m gan_runtime show --help`\."),
-        (["serve", "--port", "0"], r"invalid value for '--port': .+: see `.+ -m gan_runtime serve --help`\."),
+        (
+            ["serve", "--port", "0"],
+            r"invalid value for '--port': .+: see `.+ -m gan_runtime serve --help`\.",
+        ),
         (
             ["study", "batch_size", "--values", ""],
             r"values has 1 value\(s\), but a study compares at least 2: try .+\.",
@@ -177,14 +194,18 @@ def test_an_absent_accelerator_is_refused(
     place: Path, command: Callable[..., Result], accelerator: str
 ) -> None:
     sentence = refused(command("train", *TINY, "--set", f"accelerator={accelerator}"))
-    assert sentence == (
-        f"accelerator is {accelerator}, but this host has no {accelerator.upper()}; on this host you can use cpu."
+    assert (
+        sentence
+        == f"accelerator is {accelerator}, but this host has no {accelerator.upper()}; on this host"
+        " you can use cpu."
     )
     assert not place.exists()
 
 
 @pytest.mark.usefixtures("known_host")
-def test_a_batch_larger_than_the_dataset_is_refused(place: Path, command: Callable[..., Result]) -> None:
+def test_a_batch_larger_than_the_dataset_is_refused(
+    place: Path, command: Callable[..., Result]
+) -> None:
     sentence = refused(command("train", "--set", "batch_size_global=2000"))
     assert sentence.startswith("Global batch (batch_size_global) is 2000, but digits has only ")
     assert not place.exists()

@@ -19,7 +19,9 @@ from tests.support.command_line import refused
 def test_serve_ends_where_the_secrets_file_cannot_be_understood(
     start: Callable[..., subprocess.Popen[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a slip in it nobody would have to sign in, and everyone on this machine would be an operator."""
+    """With a slip in it nobody would have to sign in, and everyone on this machine would be
+    an operator.
+    """
     file = tmp_path / "secrets.toml"
     file.write_text('[operators]\npasword = "$argon2id$"', encoding="utf-8")
     monkeypatch.setenv("STREAMLIT_SECRETS_FILES", str(file))
@@ -41,10 +43,13 @@ def test_serve_ends_where_the_secrets_file_cannot_be_understood(
         ("192.168.1.5", "http://192.168.1.5:8501", True),
     ],
 )
-def test_serve_names_what_to_open_and_warns_of_others(address: str, opened: str, warned: bool) -> None:
+def test_serve_names_what_to_open_and_warns_of_others(
+    address: str, opened: str, warned: bool
+) -> None:
     assert serving.Place(address, 8501).url == opened
     assert (
-        serving.danger(serving.Place(address, 8501)).startswith("Everyone who reaches this machine") == warned
+        serving.danger(serving.Place(address, 8501)).startswith("Everyone who reaches this machine")
+        == warned
     )
 
 
@@ -52,15 +57,19 @@ def test_serve_says_who_else_will_see_the_pages(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "become_dashboard", lambda *_, **__: None)
-    result = command("serve", "--address", "0.0.0.0", "--port", str(port := local_server.free_port()))
+    result = command(
+        "serve", "--address", "0.0.0.0", "--port", str(port := local_server.free_port())
+    )
     assert result.stdout == f"The dashboard is at http://127.0.0.1:{port}\n"
     assert (
-        f"at http://{platform.node()}:{port} or another name of this machine can look at all runs. Pages change nothing until sign-in is set up"
-        in result.stderr
+        f"at http://{platform.node()}:{port} or another name of this machine can look at all runs."
+        " Pages change nothing until sign-in is set up" in result.stderr
     )
 
 
-def test_serve_refuses_a_certificate_without_its_key(command: Callable[..., Result], tmp_path: Path) -> None:
+def test_serve_refuses_a_certificate_without_its_key(
+    command: Callable[..., Result], tmp_path: Path
+) -> None:
     certificate, _ = certificates.made(tmp_path)
     (tmp_path / "other").mkdir()
     _, other = certificates.made(tmp_path / "other")
@@ -75,7 +84,8 @@ def test_the_operator_password_is_printed_as_a_hash_only(command: Callable[..., 
     assert asked.stdout.strip().startswith('[operators]\npassword = "$argon2id$')
     assert "correct horse" not in asked.stdout + asked.stderr
     short = command("operator-password", typed="short\nshort\n")
-    # Without a terminal the end of each question is on stdout, which is nothing that a person or a script would see.
+    # Without a terminal the end of each question is on stdout, which is nothing that a person or a
+    # script would see.
     assert (short.exit_code, short.stdout.strip()) == (2, "")
     assert "has 5 characters" in short.stderr
 
@@ -91,14 +101,18 @@ def test_serve_refuses_a_port_in_use(place: Path, command: Callable[..., Result]
     assert not place.exists()
 
 
-def test_serve_refuses_an_address_of_another_machine(place: Path, command: Callable[..., Result]) -> None:
+def test_serve_refuses_an_address_of_another_machine(
+    place: Path, command: Callable[..., Result]
+) -> None:
     assert refused(command("serve", "--address", "192.0.2.1")).startswith(
         "address 192.0.2.1 with port 8501 cannot"
     )
     assert not place.exists()
 
 
-def test_serve_refuses_a_home_that_cannot_be_written(command: Callable[..., Result], tmp_path: Path) -> None:
+def test_serve_refuses_a_home_that_cannot_be_written(
+    command: Callable[..., Result], tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     port = str(local_server.free_port())
     assert "cannot be written (Not a directory)" in refused(

@@ -1,4 +1,6 @@
-"""`make setup` in a folder of its own, with an environment that counts as made: nothing is installed."""
+"""`make setup` in a folder of its own, with an environment that counts as made: nothing is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ TPU_LIST = "requirements-tpu-tensorflow.txt"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Makefile, set-up script and lists, and an environment that was made from the list for TensorFlow on a TPU."""
+    """Makefile, set-up script and lists, and an environment that was made from the list for
+    TensorFlow on a TPU.
+    """
     for name in ("Makefile", *(path.name for path in REPOSITORY.glob("requirements*.txt"))):
         shutil.copy(REPOSITORY / name, tmp_path)
     for folder in ("scripts", "locks"):
@@ -26,14 +30,19 @@ def project(tmp_path: Path) -> Path:
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)
     lists = b"".join(
-        (tmp_path / name).read_bytes() for name in ("requirements.txt", TPU_LIST, f"locks/{TPU_LIST}")
+        (tmp_path / name).read_bytes()
+        for name in ("requirements.txt", TPU_LIST, f"locks/{TPU_LIST}")
     )
-    (tmp_path / ".venv" / f".installed-{TPU_LIST}").write_text(f"{hashlib.sha256(lists).hexdigest()}  -\n")
+    (tmp_path / ".venv" / f".installed-{TPU_LIST}").write_text(
+        f"{hashlib.sha256(lists).hexdigest()}  -\n"
+    )
     return tmp_path
 
 
 def make(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", "-C", str(project), *words], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["make", "-C", str(project), *words], capture_output=True, text=True, check=False
+    )
 
 
 def test_a_list_chosen_once_is_used_from_then_on(project: Path) -> None:

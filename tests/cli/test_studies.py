@@ -15,7 +15,10 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
     result = command("study", "precision", "--preset", "quick", "--detach")
     assert result.exit_code == 0
     assert "study study-0001: 2 queued." in result.stdout
-    assert [row["name"] for row in answer(command("runs", "--json"))] == ["mixed bfloat16", "float32"]
+    assert [row["name"] for row in answer(command("runs", "--json"))] == [
+        "mixed bfloat16",
+        "float32",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +26,10 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
     [
         (
             ["study", "speed"],
-            "question is 'speed', but allowed is batch_size, xla, precision, replicas, workers, loop, learning_rate, schedule, devices, seed: pick one of them.",
+            (
+                "question is 'speed', but allowed is batch_size, xla, precision, replicas, workers,"
+                " loop, learning_rate, schedule, devices, seed: pick one of them."
+            ),
         ),
         (
             ["study", "xla", "--values", "jit"],
@@ -31,7 +37,10 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
         ),
         (
             ["import", "/no/such.zip"],
-            "/no/such.zip cannot be read (No such file or directory): give a file made by `bundle`.",
+            (
+                "/no/such.zip cannot be read (No such file or directory): give a file made by"
+                " `bundle`."
+            ),
         ),
     ],
 )

@@ -26,9 +26,20 @@ from tests.support.trained_home import PRINTED, SCALARS
 def test_train_prints_a_json_line_per_state_and_epoch(trained: Path) -> None:
     lines = [json.loads(line) for line in (trained / PRINTED).read_text().splitlines()]
     statuses = [line["status"] for line in lines]
-    assert list(dict.fromkeys(statuses)) == ["queued", "starting", "compiling", "running", "finished"]
+    assert list(dict.fromkeys(statuses)) == [
+        "queued",
+        "starting",
+        "compiling",
+        "running",
+        "finished",
+    ]
     end = lines[-1]
-    assert (end["run_id"], end["epochs_done"], end["step"], end["last_step"]) == ("run-0001", 2, 14, 14)
+    assert (end["run_id"], end["epochs_done"], end["step"], end["last_step"]) == (
+        "run-0001",
+        2,
+        14,
+        14,
+    )
     assert set(end["metrics"]) >= {
         "loss_generator",
         "loss_discriminator",
@@ -42,7 +53,9 @@ def test_a_state_that_came_and_went_between_two_looks_is_told(trained: Path) -> 
     home = Home(trained)
     follower = Follower(home, home.run_dir("run-0001"))
     now = follower.now()
-    compiling = replace(now, row=replace(now.row, status="compiling"), progress=replace(now.progress, step=0))
+    compiling = replace(
+        now, row=replace(now.row, status="compiling"), progress=replace(now.progress, step=0)
+    )
     running, finished = follower.since(compiling)
     assert (running.row.status, running.epochs_done) == ("running", 0)
     assert finished == now
@@ -114,14 +127,21 @@ def test_export_writes_tables_pictures_and_specs(
     files = answer(
         command("export", "run-0001", "--to", str(folder), "--format", form, "--json", home=trained)
     )["files"]
-    assert {folder / name for name in files} == {path for path in folder.rglob("*") if path.is_file()}
+    assert {folder / name for name in files} == {
+        path for path in folder.rglob("*") if path.is_file()
+    }
     assert {f"{view}.{form}" for view in export.VIEWS} <= set(files)
     scalars = (
-        pd.read_csv(folder / "scalars.csv") if form == "csv" else pd.read_parquet(folder / "scalars.parquet")
+        pd.read_csv(folder / "scalars.csv")
+        if form == "csv"
+        else pd.read_parquet(folder / "scalars.parquet")
     )
     assert (len(scalars), scalars["step"].max()) == (SCALARS, 14)
     assert (folder / "samples/run-0001/samples-00002.png").read_bytes().startswith(b"\x89PNG")
-    assert RunSpec.read(folder / "specs/run-0001/spec.json") == Home(trained).run_dir("run-0001").spec()
+    assert (
+        RunSpec.read(folder / "specs/run-0001/spec.json")
+        == Home(trained).run_dir("run-0001").spec()
+    )
 
 
 def test_an_export_into_a_file_is_refused(
@@ -155,8 +175,12 @@ def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
     assert not list((tmp_path / "out").rglob(".*"))
 
 
-def test_an_ended_run_is_neither_stopped_nor_resumed(command: Callable[..., Result], trained: Path) -> None:
-    assert refused(command("stop", "run-0001", home=trained)).startswith("run run-0001 is finished already")
+def test_an_ended_run_is_neither_stopped_nor_resumed(
+    command: Callable[..., Result], trained: Path
+) -> None:
+    assert refused(command("stop", "run-0001", home=trained)).startswith(
+        "run run-0001 is finished already"
+    )
     assert "only a stopped, failed or lost run can be resumed" in refused(
         command("resume", "run-0001", home=trained)
     )
@@ -180,7 +204,9 @@ def test_the_home_comes_from_the_environment_if_none_is_given(
     ],
     ids=lambda words: words[0],
 )
-def test_an_unknown_run_is_refused(command: Callable[..., Result], trained: Path, words: list[str]) -> None:
+def test_an_unknown_run_is_refused(
+    command: Callable[..., Result], trained: Path, words: list[str]
+) -> None:
     sentence = refused(command(*words, "run-0404", home=trained))
     assert sentence == f"run 'run-0404' is not stored in {trained}: there are run-0001."
 
@@ -189,7 +215,9 @@ def test_an_unknown_run_is_refused(command: Callable[..., Result], trained: Path
 def test_sql_that_does_not_only_read_is_refused(
     command: Callable[..., Result], trained: Path, statement: str
 ) -> None:
-    assert refused(command("sql", statement, home=trained)).startswith("sql takes one statement that reads")
+    assert refused(command("sql", statement, home=trained)).startswith(
+        "sql takes one statement that reads"
+    )
 
 
 def test_sql_that_does_not_run_shows_the_place_of_the_mistake(
@@ -208,10 +236,13 @@ def test_generate_is_refused_where_its_picture_cannot_be(
     picture.write_bytes(b"mine")
     for out, sentence in {
         picture: f"{picture} exists already: choose another place, or give --overwrite.",
-        tmp_path / "grid.gif": f"{tmp_path}/grid.gif does not end in .png or .npz: choose another name.",
-        tmp_path
-        / "no"
-        / "grid.npz": f"{tmp_path}/no/grid.npz cannot be written (No such file or directory): choose another place.",
+        tmp_path / "grid.gif": (
+            f"{tmp_path}/grid.gif does not end in .png or .npz: choose another name."
+        ),
+        tmp_path / "no" / "grid.npz": (
+            f"{tmp_path}/no/grid.npz cannot be written (No such file or directory): choose another"
+            " place."
+        ),
     }.items():
         words = ("generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "best")
         assert refused(command(*words, "--out", str(out), home=trained)) == sentence

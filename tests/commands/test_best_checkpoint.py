@@ -21,9 +21,13 @@ NewRun = Callable[..., RunDir]
 
 
 def ended(run: RunDir, epochs: int = 3) -> RunDir:
-    """Ten steps an epoch; a weight is the number of its epoch, the optimizer's slot that of the newest checkpoint."""
+    """Ten steps an epoch; a weight is the number of its epoch, the optimizer's slot that of
+    the newest checkpoint.
+    """
     records: list[journal.Record] = [journal.Plan(images=640, steps_per_epoch=10, epochs=epochs)]
-    journal.append(run.trainer_journal(), 1, *records, journal.StatusChange(status="finished", reason="done"))
+    journal.append(
+        run.trainer_journal(), 1, *records, journal.StatusChange(status="finished", reason="done")
+    )
     for epoch in range(epochs + 1):
         snapshots.save(run.snapshots, state(epoch), epoch)
     checkpoints.save(run.checkpoints, state(epochs), 10 * epochs, wall_s=7.0, kept=1, shortfall=0.1)
@@ -43,9 +47,15 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
     ask_of(run).keep_best(run.run_id, 2, "FPD (35)")
     best = checkpoints.load(run.checkpoints, "best")
     assert (best.step, best.arrays["net/weight"].tolist()) == (20, [2.0, 2.0, 2.0])
-    assert best.arrays["optimizer_net/slot"].tolist() == [0.5, 0.5, 0.5], "all else is the newest one's"
+    assert best.arrays["optimizer_net/slot"].tolist() == [
+        0.5,
+        0.5,
+        0.5,
+    ], "all else is the newest one's"
     assert checkpoints.load(run.checkpoints, "newest").step == 30
-    told = [one for one in journal.read_all(run.supervisor_journal) if isinstance(one, journal.Event)]
+    told = [
+        one for one in journal.read_all(run.supervisor_journal) if isinstance(one, journal.Event)
+    ]
     assert [one.message for one in told] == [
         "The best checkpoint is that of epoch 2 now, by FPD (35), as the a test asked."
     ]
@@ -57,15 +67,20 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
 def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun) -> None:
     run = ended(new_run("quick-0001"))
     with pytest.raises(
-        CheckpointError, match="epoch is 9, but run quick-0001 has kept the weights of epochs 0 to 3"
+        CheckpointError,
+        match="epoch is 9, but run quick-0001 has kept the weights of epochs 0 to 3",
     ):
         ask_of(run).keep_best(run.run_id, 9, "FPD")
     (run.snapshots / "epoch-00002.safetensors").write_bytes(b"torn")
-    with pytest.raises(CheckpointError, match=r"epoch-00002.safetensors cannot be read .*take another epoch"):
+    with pytest.raises(
+        CheckpointError, match=r"epoch-00002.safetensors cannot be read .*take another epoch"
+    ):
         ask_of(run).keep_best(run.run_id, 2, "FPD")
     with np.errstate(over="ignore"):
         snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
-    with pytest.raises(CheckpointError, match="net/weight holds numbers too large for the half precision"):
+    with pytest.raises(
+        CheckpointError, match="net/weight holds numbers too large for the half precision"
+    ):
         ask_of(run).keep_best(run.run_id, 1, "FPD")
     assert checkpoints.load(run.checkpoints, "best").step == 30
     for other, sentence in (("ema", "has kept no weights"), ("live", "has kept no weights")):
@@ -75,7 +90,9 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
         with pytest.raises((CheckpointError, RunStateError), match=sentence):
             ask_of(bare).keep_best(bare.run_id, 1, "FPD")
     training = ended(new_run("quick-0002"))
-    journal.append(training.trainer_journal(), 2, journal.StatusChange(status="running", reason="training"))
+    journal.append(
+        training.trainer_journal(), 2, journal.StatusChange(status="running", reason="training")
+    )
     with pytest.raises(
         RunStateError, match="quick-0002 is running: its best checkpoint can be chosen at its end"
     ):
@@ -85,7 +102,9 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
 def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: NewRun) -> None:
     run = ended(new_run("showers-0001", workload="shower_3dgan", dataset="showers"))
     where = ["--home", str(home.path)]
-    assert "fewer than two epochs" in CliRunner().invoke(app, ["best", "showers-0001", *where]).output
+    assert (
+        "fewer than two epochs" in CliRunner().invoke(app, ["best", "showers-0001", *where]).output
+    )
     measured(run, 1, 2)  # the fault is half as large after epoch 2
     shown = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_fpd", *where])
     assert shown.exit_code == 0, shown.output

@@ -49,7 +49,9 @@ WIDE = np.zeros((4, 1, 5_000, 3), np.float16)
 
 @pytest.fixture
 def ended(new_run: NewRun) -> RunDir:
-    """A finished run with numbers, an image, a checkpoint, a log, and private things in its host's facts."""
+    """A finished run with numbers, an image, a checkpoint, a log, and private things in its
+    host's facts.
+    """
     run = new_run("quick-0001")
     run.samples.mkdir()
     run.checkpoints.mkdir()
@@ -61,14 +63,18 @@ def ended(new_run: NewRun) -> RunDir:
         run.trainer_journal(),
         1,
         journal.HostFacts(facts=facts),
-        journal.Event(level="info", topic="data", message="read /home/jane/data/mnist/t10k.gz: 38 images/s"),
+        journal.Event(
+            level="info", topic="data", message="read /home/jane/data/mnist/t10k.gz: 38 images/s"
+        ),
         journal.Scalars(
             epoch=1,
             first_step=1,
             wall_s=[1.0],
             values={"loss_generator": [0.5], "loss_discriminator": [float("nan")]},
         ),
-        journal.Sample(epoch=1, step=1, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
+        journal.Sample(
+            epoch=1, step=1, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}
+        ),
         journal.StatusChange(status="finished", reason="all epochs done"),
     )
     return run
@@ -122,7 +128,9 @@ def test_pictures_of_all_kinds_and_of_older_runs_travel_in_a_bundle(
         ended.sample_file(kind, 2).write_bytes(GRID)
         file = f"samples/{kind}-00002.png"
         journal.append(
-            ended.trainer_journal(), 1, journal.Sample(epoch=2, step=2, sample_kind=kind, file=file, meta={})
+            ended.trainer_journal(),
+            1,
+            journal.Sample(epoch=2, step=2, sample_kind=kind, file=file, meta={}),
         )
     bundles.pack([ended], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
@@ -142,7 +150,9 @@ def test_pictures_of_all_kinds_and_of_older_runs_travel_in_a_bundle(
 def test_loading_twice_changes_nothing(ended: RunDir, other: Home, tmp_path: Path) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
     bundles.unpack(tmp_path / "one.zip", other)
-    journal.append(other.run_dir("quick-0001").supervisor_journal, 1, journal.Renamed(name="mine now"))
+    journal.append(
+        other.run_dir("quick-0001").supervisor_journal, 1, journal.Renamed(name="mine now")
+    )
     assert bundles.unpack(tmp_path / "one.zip", other) == []
     assert "mine now" in other.run_dir("quick-0001").supervisor_journal.read_text(encoding="utf-8")
 
@@ -155,17 +165,23 @@ def test_a_study_stays_a_study_under_its_new_name(
     )
     for run in runs:
         journal.append(
-            run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="taken from the queue")
+            run.supervisor_journal,
+            1,
+            journal.StatusChange(status="stopped", reason="taken from the queue"),
         )
     bundles.pack(runs, tmp_path / "study.zip", prefix="example-")
     bundles.unpack(tmp_path / "study.zip", other)
     store = Store()
     Ingestor(other, store).catch_up()
-    assert [(row.study_id, row.runs) for row in queries.studies(store)] == [("example-study-0001", 2)]
+    assert [(row.study_id, row.runs) for row in queries.studies(store)] == [
+        ("example-study-0001", 2)
+    ]
 
 
 def test_a_run_that_has_not_ended_is_not_bundled(new_run: NewRun, tmp_path: Path) -> None:
-    with pytest.raises(RunStateError, match=r"run quick-0001 is queued: only ended runs can be bundled\."):
+    with pytest.raises(
+        RunStateError, match=r"run quick-0001 is queued: only ended runs can be bundled\."
+    ):
         bundles.pack([new_run("quick-0001")], tmp_path / "one.zip")
     assert not (tmp_path / "one.zip").exists()
 
@@ -208,7 +224,9 @@ def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: P
         "run-12345678901/spec.json",
     ],
 )
-def test_files_that_belong_into_no_bundle_are_refused(other: Home, tmp_path: Path, name: str) -> None:
+def test_files_that_belong_into_no_bundle_are_refused(
+    other: Home, tmp_path: Path, name: str
+) -> None:
     with zipfile.ZipFile(tmp_path / "odd.zip", "w") as odd:
         odd.writestr(name, b"{}")
     assert "which belongs into no bundle" in refused(tmp_path / "odd.zip", other)
@@ -232,8 +250,12 @@ def _rewritten(path: Path, change: Callable[[bytearray], None]) -> Path:
     return path
 
 
-def _in_each_header(offset_local: int, offset_central: int, value: bytes) -> Callable[[bytearray], None]:
-    """Writes `value` into every local and central header, at these offsets from their signatures."""
+def _in_each_header(
+    offset_local: int, offset_central: int, value: bytes
+) -> Callable[[bytearray], None]:
+    """Writes `value` into every local and central header, at these offsets from their
+    signatures.
+    """
 
     def change(data: bytearray) -> None:
         for mark, offset in ((b"PK\x03\x04", offset_local), (b"PK\x01\x02", offset_central)):
@@ -255,9 +277,18 @@ def _nul_in_a_name(data: bytearray) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[bytearray], None], str]] = {
-    "encrypted": (_in_each_header(6, 8, b"\x01\x00"), r"is damaged|is encrypted or packed as no bundle is"),
-    "unknown compression": (_in_each_header(8, 10, b"\x63\x00"), r"is damaged|packed as no bundle is"),
-    "bzip2, which no bundle has": (_in_each_header(8, 10, b"\x0c\x00"), r"is damaged|packed as no bundle is"),
+    "encrypted": (
+        _in_each_header(6, 8, b"\x01\x00"),
+        r"is damaged|is encrypted or packed as no bundle is",
+    ),
+    "unknown compression": (
+        _in_each_header(8, 10, b"\x63\x00"),
+        r"is damaged|packed as no bundle is",
+    ),
+    "bzip2, which no bundle has": (
+        _in_each_header(8, 10, b"\x0c\x00"),
+        r"is damaged|packed as no bundle is",
+    ),
     "zip of version 9.0": (
         _in_each_header(4, 6, b"\x5a\x00"),
         r"cannot be read \(it is no zip file, or damaged\)",
@@ -276,15 +307,20 @@ DAMAGES: dict[str, tuple[Callable[[bytearray], None], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_bundle_loads_nothing(ended: RunDir, other: Home, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_bundle_loads_nothing(
+    ended: RunDir, other: Home, tmp_path: Path, damage: str
+) -> None:
     change, sentence = DAMAGES[damage]
     bundles.pack([ended], tmp_path / "one.zip")
     assert re.search(sentence, refused(_rewritten(tmp_path / "one.zip", change), other))
 
 
-def test_a_zip_that_lists_more_members_than_a_bundle_has_is_refused(other: Home, tmp_path: Path) -> None:
-    assert refused(crowded(tmp_path / "odd.zip", 100_010, told=1), other) == (
-        f"{tmp_path / 'odd.zip'} holds more than 2 GB or 100,000 files: give a smaller bundle."
+def test_a_zip_that_lists_more_members_than_a_bundle_has_is_refused(
+    other: Home, tmp_path: Path
+) -> None:
+    assert (
+        refused(crowded(tmp_path / "odd.zip", 100_010, told=1), other)
+        == f"{tmp_path / 'odd.zip'} holds more than 2 GB or 100,000 files: give a smaller bundle."
     )
 
 
@@ -301,7 +337,10 @@ def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
     [
         ([], "holds no run"),
         ([("bundle.json", b'{"format": 1, "program": "0.2.0"}')], "holds no run"),
-        ([("run-0001/spec.json", b"{}"), ("run-0001/spec.json", b"{}")], "holds run-0001/spec.json twice"),
+        (
+            [("run-0001/spec.json", b"{}"), ("run-0001/spec.json", b"{}")],
+            "holds run-0001/spec.json twice",
+        ),
         ([("run-0001/spec.json", b"{}")], "run run-0001 in .+ is not whole: make the bundle anew"),
         (
             [("run-0001/samples/epoch-00001.png", bytes(30_000_000))],
@@ -345,7 +384,9 @@ def test_a_bundle_with_a_picture_that_is_no_sample_grid_is_refused(
     )
 
 
-def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(ended: RunDir, tmp_path: Path) -> None:
+def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(
+    ended: RunDir, tmp_path: Path
+) -> None:
     (tmp_path / "secret").write_text("of the host")
     (ended.samples / "epoch-00002.png").symlink_to(tmp_path / "secret")
     (ended.samples / "epoch-00003.png").write_bytes(b"torn")
@@ -363,12 +404,17 @@ def test_a_bundle_that_is_no_plain_file_is_refused_at_once(other: Home, tmp_path
 
 
 def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
-    ended: RunDir, other: Home, tmp_path: Path, files_end_at: Callable[[int], AbstractContextManager[None]]
+    ended: RunDir,
+    other: Home,
+    tmp_path: Path,
+    files_end_at: Callable[[int], AbstractContextManager[None]],
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
     with (
         files_end_at(100),
-        pytest.raises(HomeError, match=r"runs cannot be written \(File too large\): look after its disk"),
+        pytest.raises(
+            HomeError, match=r"runs cannot be written \(File too large\): look after its disk"
+        ),
     ):
         bundles.unpack(tmp_path / "one.zip", other)
     assert list(other.runs.iterdir()) == []
@@ -378,22 +424,29 @@ def test_the_examples_from_before_the_format_number_still_open(other: Home) -> N
     assert len(bundles.unpack(bundles.examples()[0], other)) > 10
 
 
-# ---- films ------------------------------------------------------------------------------------------------------------------
+# ---- films ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def iterated(ended: RunDir) -> RunDir:
-    """The same run after two iterations, with the film of the first one; that of the second is gone, and another file has no record."""
+    """The same run after two iterations, with the film of the first one; that of the second
+    is gone, and another file has no record.
+    """
     film = film_files.write(ended, "iterate-0001-map_reduce", FILM)
     gone = iteration(steps=3, number=2, way="whole").model_copy(update={"frames": "flow/gone.npz"})
     journal.append(
-        ended.earlier_journal("flow"), 1, iteration(steps=3).model_copy(update={"frames": film}), gone
+        ended.earlier_journal("flow"),
+        1,
+        iteration(steps=3).model_copy(update={"frames": film}),
+        gone,
     )
     film_files.write(ended, "unnamed", FILM)
     return ended
 
 
-def test_a_bundle_brings_iterations_with_their_films(iterated: RunDir, other: Home, tmp_path: Path) -> None:
+def test_a_bundle_brings_iterations_with_their_films(
+    iterated: RunDir, other: Home, tmp_path: Path
+) -> None:
     bundles.pack([iterated], tmp_path / "one.zip", prefix="example-")
     assert bundles.unpack(tmp_path / "one.zip", other) == ["example-quick-0001"]
     brought = other.run_dir("example-quick-0001")
@@ -404,7 +457,9 @@ def test_a_bundle_brings_iterations_with_their_films(iterated: RunDir, other: Ho
     np.testing.assert_array_equal(film.predicted, FILM.predicted)
 
 
-def test_a_bundle_may_leave_the_films_at_home(iterated: RunDir, other: Home, tmp_path: Path) -> None:
+def test_a_bundle_may_leave_the_films_at_home(
+    iterated: RunDir, other: Home, tmp_path: Path
+) -> None:
     with_films = bundles.pack([iterated], tmp_path / "one.zip")
     without = bundles.pack([iterated], tmp_path / "two.zip", films=False)
     assert without < with_films - 2_000
@@ -470,11 +525,17 @@ def _crowded_film() -> bytes:
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "objects": (lambda: _film(mask=np.array([Evil()], object)), "its mask are of the type object"),
-    "a type of its own": (lambda: _film(truth=np.zeros((4, 12, 40, 3))), "its truth are of the type float64"),
+    "a type of its own": (
+        lambda: _film(truth=np.zeros((4, 12, 40, 3))),
+        "its truth are of the type float64",
+    ),
     "fields": (lambda: _film(steps=np.zeros(4, [("a", "<i8")])), "its steps are of the type"),
     "more than it has": (lambda: _film(truth=TOLD), "its truth are not as many as it tells"),
     "no array": (lambda: _film(truth=b"what?"), "it is damaged"),
-    "half an array": (lambda: _film(truth=ARRAYS["truth"][:500]), "its truth are not as many as it tells"),
+    "half an array": (
+        lambda: _film(truth=ARRAYS["truth"][:500]),
+        "its truth are not as many as it tells",
+    ),
     "no mask": (lambda: _film(mask=None), "it does not hold steps, truth, predicted, mask alone"),
     "something else": (lambda: _film(more=b"x"), "it is damaged|it does not hold"),
     "a list of thousands": (_crowded_film, "it is damaged"),
@@ -490,7 +551,10 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "one pixel high": (lambda: _film(truth=WIDE, predicted=WIDE), "a frame has 5000 × 1 pixels"),
     "another mask": (lambda: _film(mask=FILM.mask[1:]), "its mask is that of other films"),
-    "steps back": (lambda: _film(steps=FILM.steps[::-1]), "its steps are not those of an iteration"),
+    "steps back": (
+        lambda: _film(steps=FILM.steps[::-1]),
+        "its steps are not those of an iteration",
+    ),
     "steps beyond all": (
         lambda: _film(steps=np.array([0, 2**63 - 1, -(2**63), 3])),
         "its steps are not those of an iteration",
@@ -508,7 +572,8 @@ def test_a_bundle_with_a_film_that_is_none_is_refused(
         bundle.writestr("quick-0001/flow/gone.npz", made())
     told = refused(tmp_path / "one.zip", other)
     assert re.search(
-        rf"quick-0001/flow/gone\.npz in .+ is no film \(({sentence}).*\): make the bundle anew", told
+        rf"quick-0001/flow/gone\.npz in .+ is no film \(({sentence}).*\): make the bundle anew",
+        told,
     )
     assert "unpickled" not in capsys.readouterr().out
 
@@ -530,11 +595,13 @@ def test_a_bundle_with_more_films_than_one_may_have_is_refused(
     assert "GB of films: give a smaller bundle" in refused(tmp_path / "one.zip", other)
 
 
-# ---- names ------------------------------------------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prefix", ["../", "Example-", "a b", "-", "x" * 100, "."])
-def test_a_prefix_that_no_home_would_take_is_refused(ended: RunDir, tmp_path: Path, prefix: str) -> None:
+def test_a_prefix_that_no_home_would_take_is_refused(
+    ended: RunDir, tmp_path: Path, prefix: str
+) -> None:
     with pytest.raises(
         BundleError, match="would be imported nowhere: use a prefix and a name of small letters"
     ):
@@ -544,7 +611,12 @@ def test_a_prefix_that_no_home_would_take_is_refused(ended: RunDir, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "folder",
-    ["/home/jane doe/My Data (old)/[2024]", "/srv/jane, private: data", "data of jane/mnist", "/home/jane's"],
+    [
+        "/home/jane doe/My Data (old)/[2024]",
+        "/srv/jane, private: data",
+        "data of jane/mnist",
+        "/home/jane's",
+    ],
 )
 def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folder: str) -> None:
     journal.append(
@@ -576,7 +648,9 @@ def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folde
 def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_path: Path) -> None:
     run = new_run("quick-0001", tpu_address="grpc://tpu.jane.lan:8470")
     journal.append(
-        run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="taken from the queue")
+        run.supervisor_journal,
+        1,
+        journal.StatusChange(status="stopped", reason="taken from the queue"),
     )
     bundles.pack([run], tmp_path / "one.zip")
     bundles.unpack(tmp_path / "one.zip", other)
@@ -585,7 +659,7 @@ def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_pa
     assert "jane" not in brought.supervisor_journal.read_text(encoding="utf-8")
 
 
-# ---- where it is written ----------------------------------------------------------------------------------------------------
+# ---- where it is written -------------------------------------------------------------------------
 
 
 def test_an_existing_file_is_replaced_only_when_told_so(ended: RunDir, tmp_path: Path) -> None:
@@ -606,22 +680,28 @@ def test_what_is_no_plain_file_is_never_replaced(ended: RunDir, tmp_path: Path) 
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("/dev/null")
     for name, kind in (("pipe", "a named pipe"), ("folder", "a folder"), ("link", "a link")):
-        with pytest.raises(TargetError, match=f"{name} is {kind}, not a plain file: choose another place"):
+        with pytest.raises(
+            TargetError, match=f"{name} is {kind}, not a plain file: choose another place"
+        ):
             bundles.pack([ended], tmp_path / name, overwrite=True)
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "link").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "home", "link", "pipe"]
 
 
-# ---- what would take memory, disk or time ---------------------------------------------------------------------------
+# ---- what would take memory, disk or time --------------------------------------------------------
 
 
 def _with(source: Path, target: Path, name: str, more: bytes, **how: Any) -> Path:
     """A copy of a bundle, with more at the end of one file."""
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, **how) as new:
+    with (
+        zipfile.ZipFile(source) as old,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, **how) as new,
+    ):
         for member in old.infolist():
             new.writestr(
-                member.filename, old.read(member) + (more if member.filename.endswith(name) else b"")
+                member.filename,
+                old.read(member) + (more if member.filename.endswith(name) else b""),
             )
     return target
 
@@ -634,7 +714,9 @@ def test_a_small_bundle_of_a_large_file_is_refused_before_it_is_unpacked(
     crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", name, b"no\n" * 2_000_000)
     opened, open_ = [], zipfile.ZipFile.open
     monkeypatch.setattr(
-        zipfile.ZipFile, "open", lambda self, member: opened.append(member.filename) or open_(self, member)
+        zipfile.ZipFile,
+        "open",
+        lambda self, member: opened.append(member.filename) or open_(self, member),
     )
     with pytest.raises(BundleError, match=r"would unpack to \d,?\d+ times its size"):
         bundles.unpack(crafted, other)
@@ -681,8 +763,12 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
     ended: RunDir, other: Home, tmp_path: Path
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
-    marked = journal.Marked(tags=["mine"], pinned=True, hidden=True).model_dump_json().encode() + b"\n"
-    crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-supervisor.jsonl", marked)
+    marked = (
+        journal.Marked(tags=["mine"], pinned=True, hidden=True).model_dump_json().encode() + b"\n"
+    )
+    crafted = _with(
+        tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-supervisor.jsonl", marked
+    )
     assert bundles.unpack(crafted, other) == ["quick-0001"]
     assert run_state.marks_of(other.run_dir("quick-0001")) == run_state.Marks(tags=("mine",))
     [row] = queries.run_table(ingest.store_of(other)).to_dict("records")
@@ -703,13 +789,17 @@ def test_what_an_import_brings_does_not_push_the_numbers_of_our_own_runs(
     assert next_number(other.runs) == 51, "50 is theirs"
 
 
-def test_a_run_with_the_highest_number_of_all_leaves_the_home_numbers_that_can_be_bundled(home: Home) -> None:
+def test_a_run_with_the_highest_number_of_all_leaves_the_home_numbers_that_can_be_bundled(
+    home: Home,
+) -> None:
     given = [next_number(home.runs)]
     for imported in ("q-99999999", "q-9999999", "q-0006", "q-999999", "q-1000002"):
         (home.runs / imported).mkdir()
         given += [next_number(home.runs), next_number(home.runs)]
     assert given == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
-    home.last_number_file.write_text("100000001\n")  # as earlier versions have written after such an import
+    home.last_number_file.write_text(
+        "100000001\n"
+    )  # as earlier versions have written after such an import
     assert next_number(home.runs) == 1_000_000
     home.last_number_file.write_text("9" * 5_000)  # more digits than Python makes a number of
     assert next_number(home.runs) == 1_000_000

@@ -27,7 +27,11 @@ NewRun = Callable[..., RunDir]
 
 
 def names(run: RunDir) -> list[str]:
-    return [record.name for record in journal.read_all(run.supervisor_journal) if isinstance(record, Renamed)]
+    return [
+        record.name
+        for record in journal.read_all(run.supervisor_journal)
+        if isinstance(record, Renamed)
+    ]
 
 
 def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
@@ -61,7 +65,7 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
     assert list(home.runs.iterdir()) == []
 
 
-# ---- who asks, and in which order ---------------------------------------------------------------------------------------------
+# ---- who asks, and in which order ----------------------------------------------------------------
 
 
 def test_a_run_tells_who_asked_for_what(home: Home, host: Host) -> None:
@@ -85,7 +89,7 @@ def test_places_in_the_queue_are_counted_whatever_the_clock_says(home: Home) -> 
     assert ranks == [noon + 1, noon + 2, noon + 3]
 
 
-# ---- going on -----------------------------------------------------------------------------------------------------------------
+# ---- going on ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -94,7 +98,10 @@ def imported(new_run: NewRun) -> RunDir:
     run = new_run("quick-0001")
     numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
     journal.append(
-        run.trainer_journal(), 1, numbers, StatusChange(status="stopped", reason="stopped on request")
+        run.trainer_journal(),
+        1,
+        numbers,
+        StatusChange(status="stopped", reason="stopped on request"),
     )
     return run
 
@@ -105,33 +112,46 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
     before = imported.supervisor_journal.read_bytes()
     with pytest.raises(RunStateError) as refused:
         ask_of(imported).resume(imported.run_id)
-    assert str(refused.value) == (
-        "run quick-0001 has no checkpoint, so there is nothing to resume from: train its settings again with "
-        f"`{command_line()} train --spec {imported.spec_path} --home {home.path}`."
+    assert (
+        str(refused.value)
+        == "run quick-0001 has no checkpoint, so there is nothing to resume from: train its"
+        f" settings again with `{command_line()} train --spec {imported.spec_path} --home"
+        f" {home.path}`."
     )
     assert imported.supervisor_journal.read_bytes() == before
 
 
 def test_a_run_that_measured_nothing_may_begin_anew(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
+    )
     ask_of(run).resume(run.run_id)
     assert latest_status(run).attempt == 2
 
 
-def test_a_run_killed_before_its_first_checkpoint_begins_anew(imported: RunDir, new_run: NewRun) -> None:
-    """It was killed in its first epoch, or after it while the checkpoint was being written. An imported one has trained elsewhere."""
+def test_a_run_killed_before_its_first_checkpoint_begins_anew(
+    imported: RunDir, new_run: NewRun
+) -> None:
+    """It was killed in its first epoch, or after it while the checkpoint was being written.
+
+    An imported one has trained elsewhere.
+    """
     run = new_run("quick-0002")
     numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
     epoch = journal.EpochDone(epoch=1, step=1, seconds=1.0, images=64, images_per_s=64.0)
     journal.append(run.trainer_journal(), 1, numbers, epoch)
-    journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="killed by signal 9"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="lost", reason="killed by signal 9")
+    )
     assert "no checkpoint" in next_attempt.refusal(run)
     for trained_here in (run, imported):
         trained_here.write_process({"pid": 1, "started": 1.0, "attempt": 1})
     ask_of(run).resume(run.run_id)
     assert latest_status(run).attempt == 2
-    assert "no checkpoint" in next_attempt.refusal(imported), "it has stopped, and then it has saved"
+    assert "no checkpoint" in next_attempt.refusal(imported), (
+        "it has stopped, and then it has saved"
+    )
 
 
 def test_a_run_with_a_checkpoint_goes_on(imported: RunDir) -> None:
@@ -145,11 +165,16 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     home: Home, host: Host, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
-    journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
+    )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
     with pytest.raises(
         HomeError,
-        match=rf"the disk of {home.path} has 3 MB left, but going on with the run needs 20 MB: make space",
+        match=(
+            rf"the disk of {home.path} has 3 MB left, but going on with the run needs 20 MB: make"
+            r" space"
+        ),
     ):
         ask_of(run).resume(run.run_id)
     with pytest.raises(HomeError, match="has 3 MB left"):
@@ -158,7 +183,7 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     assert home.run_dirs() == [run]
 
 
-# ---- numbers ----------------------------------------------------------------------------------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------
 
 
 def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
@@ -176,7 +201,9 @@ def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host
     assert ask(home, host).submit(RunSpec()).run_id == "run-0003"
 
 
-def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home, host: Host) -> None:
+def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(
+    home: Home, host: Host
+) -> None:
     shutil.rmtree(ask(home, host).submit(RunSpec()).path)
     assert ask(home, host).submit(RunSpec()).run_id == "run-0002"
 
@@ -184,7 +211,9 @@ def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home,
 @pytest.mark.parametrize(
     "name", [".new-56075943", ".deleted-quick-0008", "quick-٣٣٣٣", "-0008", "quick-9999999999"]
 )
-def test_a_folder_that_is_no_run_gives_no_number(home: Home, host: Host, new_run: NewRun, name: str) -> None:
+def test_a_folder_that_is_no_run_gives_no_number(
+    home: Home, host: Host, new_run: NewRun, name: str
+) -> None:
     """The random end of a folder in the making may be eight digits."""
     new_run("quick-0007")
     (home.runs / name).mkdir()
@@ -198,7 +227,19 @@ def test_what_submit_and_bundles_give_is_the_name_of_a_run(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", ".", "..", ".owner.lock", ".new-1", "-0001", "a b", "a/b", "ü-0001", "quick-0001\n", "x" * 101],
+    [
+        "",
+        ".",
+        "..",
+        ".owner.lock",
+        ".new-1",
+        "-0001",
+        "a b",
+        "a/b",
+        "ü-0001",
+        "quick-0001\n",
+        "x" * 101,
+    ],
 )
 def test_other_folders_are_no_runs(name: str) -> None:
     assert not is_run_name(name)
@@ -219,7 +260,7 @@ def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, ho
     assert sorted(made) == [f"run-{number:04d}" for number in range(1, 17)]
 
 
-# ---- two people at once ----------------------------------------------------------------------------------------------
+# ---- two people at once --------------------------------------------------------------------------
 
 CHANGES_OF_A_RUN: dict[str, Callable[[RunDir], object]] = {
     "delete": lambda run: ask_of(run).delete(run.run_id),
@@ -267,6 +308,8 @@ def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(
         return answer
 
     monkeypatch.setattr(real, function, with_a_deletion)
-    with pytest.raises(UnknownRunError, match="run quick-0001 is gone: somebody else has deleted it"):
+    with pytest.raises(
+        UnknownRunError, match="run quick-0001 is gone: somebody else has deleted it"
+    ):
         CHANGES_OF_A_RUN[name](run)
     assert not run.path.exists()

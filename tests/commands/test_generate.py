@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
+from gan_runtime.base.errors import (
+    CheckpointError,
+    DatasetError,
+    GanRuntimeError,
+    SpecError,
+    UnknownRunError,
+)
 from gan_runtime.data import preparations
 from gan_runtime.data.preparations import Asked
 from gan_runtime.jobs import job_queue, picture_job
@@ -73,7 +79,10 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
         (
             Wanted("run-0002", label="7"),
             DatasetError,
-            "class '7' is unknown to this run: it was trained without labels, so leave the class out.",
+            (
+                "class '7' is unknown to this run: it was trained without labels, so leave the"
+                " class out."
+            ),
         ),
         (
             Wanted("run-0003"),
@@ -123,7 +132,9 @@ def test_networks_of_another_form_are_told_by_what_differs(
     home: Home, new_run: NewRun, wait_until: Callable[..., Any]
 ) -> None:
     """As those of an older version, or of a data set that was prepared anew with other classes."""
-    with_checkpoint(new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7)
+    with_checkpoint(
+        new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7
+    )
     job = ask(home).request_job("generate", Wanted("run-0001"))
     wait_until(job.end, "the job ends")
     assert reason(job).startswith(

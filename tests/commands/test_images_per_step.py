@@ -1,4 +1,6 @@
-"""With k updates of D in each step a step takes k batches: rates, estimates and epochs all count so (k = 4, batch 64)."""
+"""With k updates of D in each step a step takes k batches: rates, estimates and epochs all
+count so (k = 4, batch 64).
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,14 @@ def test_an_epoch_is_one_pass_over_the_images_whatever_a_step_takes() -> None:
 def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: Home) -> None:
     run = new_run("quick-0001", **FOUR)
     walls = [0.1 * step for step in range(1, 11)]
-    scalars = journal.Scalars(epoch=1, first_step=1, wall_s=walls, values={"loss_generator": [0.7] * 10})
+    scalars = journal.Scalars(
+        epoch=1, first_step=1, wall_s=walls, values={"loss_generator": [0.7] * 10}
+    )
     journal.append(
-        run.trainer_journal(), 1, journal.Plan(images=60_000, steps_per_epoch=234, epochs=1), scalars
+        run.trainer_journal(),
+        1,
+        journal.Plan(images=60_000, steps_per_epoch=234, epochs=1),
+        scalars,
     )
     store = Store()
     Ingestor(home, store).catch_up()
@@ -42,9 +49,9 @@ def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: 
 def test_the_time_estimate_is_that_of_all_images() -> None:
     spec = RunSpec.parse({**FOUR, "epochs": 10})
     # 39 steps of 256 images, 10 times, at 2,560 images/s.
-    assert memory_estimate.training_seconds(spec, images=39 * 256, images_per_s=2_560.0) == pytest.approx(
-        39.0
-    ), "not 9.75"
+    assert memory_estimate.training_seconds(
+        spec, images=39 * 256, images_per_s=2_560.0
+    ) == pytest.approx(39.0), "not 9.75"
 
 
 def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
@@ -54,9 +61,9 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
     answer = examples.estimate(
         point, cycles=940_000.0 / 6, exchanges=0.0, exchange_bytes=0
     )  # a sixth of a millisecond a step
-    assert answer.epoch_s(plan.steps_per_epoch(point), steps_per_call=10, overhead_s=0.0) == pytest.approx(
-        0.039
-    ), "not 0.156"
+    assert answer.epoch_s(
+        plan.steps_per_epoch(point), steps_per_call=10, overhead_s=0.0
+    ) == pytest.approx(0.039), "not 0.156"
     rows = tpu_frames.device_rows(
         plan, [examples.estimate(one, exchanges=0.0) for one in plan.points], overhead_s=0.0
     )
@@ -69,12 +76,18 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
     [
         (
             {**FOUR, "batch_size_global": 512},
-            "Global batch (batch_size_global) is 512 and a step takes 4 batches, 2048 images in all, but digits has only 1797 images: "
-            "use a smaller batch, or fewer batches in a step.",
+            (
+                "Global batch (batch_size_global) is 512 and a step takes 4 batches, 2048 images in"
+                " all, but digits has only 1797 images: use a smaller batch, or fewer batches in a"
+                " step."
+            ),
         ),
         (
             {"batch_size_global": 2000},
-            "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch.",
+            (
+                "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a"
+                " smaller batch."
+            ),
         ),
     ],
 )

@@ -1,4 +1,6 @@
-"""Resuming with other rates: what may change, where it is told, and that a refusal leaves everything as it was."""
+"""Resuming with other rates: what may change, where it is told, and that a refusal leaves
+everything as it was.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,10 @@ def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) 
     Ingestor(home, store).catch_up()
     row = queries.run(store, "quick-0001")
     assert (row.status, row.attempt) == ("queued", 2)
-    assert row.note == (
-        "resumed with learning_rate_generator 5e-05 instead of 0.0002, clip_norm 1 instead of 0: waiting for the accelerator"
+    assert (
+        row.note
+        == "resumed with learning_rate_generator 5e-05 instead of 0.0002, clip_norm 1 instead of 0:"
+        " waiting for the accelerator"
     )
     stored = json.loads(row.spec)
     assert (
@@ -55,7 +59,9 @@ def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) 
 def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> None:
     for attempt, rate in ((2, 1e-4), (3, 2.5e-5)):
         ask_of(failed).resume(failed.run_id, {"learning_rate_generator": rate})
-        journal.append(failed.supervisor_journal, attempt, StatusChange(status="failed", reason="again"))
+        journal.append(
+            failed.supervisor_journal, attempt, StatusChange(status="failed", reason="again")
+        )
     ask_of(failed).resume(failed.run_id)
     store = Store()
     Ingestor(home, store).catch_up()
@@ -78,8 +84,10 @@ def test_the_same_rates_change_nothing(failed: RunDir) -> None:
     [
         (
             {"batch_size_global": "64"},
-            "batch_size_global is not changed by a resume, only learning_rate_generator, learning_rate_discriminator, clip_norm: "
-            "start a new run for it.",
+            (
+                "batch_size_global is not changed by a resume, only learning_rate_generator,"
+                " learning_rate_discriminator, clip_norm: start a new run for it."
+            ),
         ),
         ({"momentum": 0.9}, "momentum is not changed by a resume"),
         ({"mlp_gan.r1_weight": 1.0}, "mlp_gan.r1_weight is not changed by a resume"),
@@ -103,7 +111,12 @@ def test_everything_else_is_refused_by_name_and_nothing_is_written(
 
 def test_a_run_of_a_study_keeps_its_options(failed: RunDir) -> None:
     place = StudyPlace(
-        study_id="study-0001", question="batch_size", title="", variant="32", variant_index=0, repeat=1
+        study_id="study-0001",
+        question="batch_size",
+        title="",
+        variant="32",
+        variant_index=0,
+        repeat=1,
     )
     created = journal.read_all(failed.supervisor_journal)[0]
     assert isinstance(created, Created)

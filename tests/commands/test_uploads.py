@@ -1,4 +1,6 @@
-"""What is dropped into the browser: on the disk while it arrives, gone when it is taken back or refused."""
+"""What is dropped into the browser: on the disk while it arrives, gone when it is taken back
+or refused.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from gan_runtime.records.home import HOME_VARIABLE, Home
 
 FILE_ID = "0b0e9a3c-1111-4222-8333-444455556666"
 CONTENT = b"\r\n--not-the-boundary " * 10_000
-BODY = b'--xyz\r\nContent-Disposition: form-data; name="%s"; filename="photos.zip"\r\nContent-Type: application/zip\r\n\r\n%s\r\n--xyz--\r\n'
+BODY = (
+    b'--xyz\r\nContent-Disposition: form-data; name="%s"; filename="photos.zip"\r\nContent-Type:'
+    b" application/zip\r\n\r\n%s\r\n--xyz--\r\n"
+)
 
 
 async def _put(request: Request) -> Response:
@@ -44,16 +49,24 @@ async def _delete(_: Request) -> Response:
 
 
 ROUTE = "/_stcore/upload_file/{session_id}/{file_id}"
-STREAMLIT = Starlette(routes=[Route(ROUTE, _put, methods=["PUT"]), Route(ROUTE, _delete, methods=["DELETE"])])
+STREAMLIT = Starlette(
+    routes=[Route(ROUTE, _put, methods=["PUT"]), Route(ROUTE, _delete, methods=["DELETE"])]
+)
 
 
 @pytest.fixture
 def ask(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
-    """`ask("PUT", body)`: status and text of the answer; the body comes in pieces of 1,000 bytes."""
+    """`ask("PUT", body)`: status and text of the answer; the body comes in pieces of 1,000
+    bytes.
+    """
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
 
     def request(
-        method: str, body: bytes = b"", token: str = "right", complete: bool = True, file_id: str = FILE_ID
+        method: str,
+        body: bytes = b"",
+        token: str = "right",
+        complete: bool = True,
+        file_id: str = FILE_ID,
     ) -> tuple[int, str]:
         pieces = [body[begin : begin + 1_000] for begin in range(0, len(body), 1_000)] or [b""]
         messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
@@ -121,7 +134,9 @@ def test_an_id_that_no_page_makes_would_stay_in_memory_and_is_refused(
 
 
 @pytest.mark.parametrize("body", [b"--xyz\r\nno form at all", BODY[:40]])
-def test_a_torn_body_leaves_nothing(home: Home, ask: Callable[..., tuple[int, str]], body: bytes) -> None:
+def test_a_torn_body_leaves_nothing(
+    home: Home, ask: Callable[..., tuple[int, str]], body: bytes
+) -> None:
     assert ask("PUT", body)[0] == 400
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
@@ -143,7 +158,7 @@ def test_a_full_disk_is_told(
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
 
-# ---- from files to a source --------------------------------------------------------------------------------------------------
+# ---- from files to a source ----------------------------------------------------------------------
 
 
 def dropped(home: Home, file_id: str, name: str, content: bytes = b"x") -> Dropped:
@@ -154,7 +169,10 @@ def dropped(home: Home, file_id: str, name: str, content: bytes = b"x") -> Dropp
 def test_a_zip_keeps_its_name_and_pictures_become_a_folder(home: Home) -> None:
     zipped = uploads.as_source(home, [dropped(home, "a", "holiday photos.zip")])
     assert (zipped.name, zipped.read_bytes()) == ("holiday photos.zip", b"x")
-    pictures = [dropped(home, "b", "../../etc/cat.png", b"1"), dropped(home, "c", "C:\\tmp\\cat.png", b"2")]
+    pictures = [
+        dropped(home, "b", "../../etc/cat.png", b"1"),
+        dropped(home, "c", "C:\\tmp\\cat.png", b"2"),
+    ]
     folder = uploads.as_source(home, pictures)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
         "00001-cat.png": b"1",

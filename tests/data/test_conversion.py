@@ -1,4 +1,6 @@
-"""One picture file becomes one row: turned, laid on its ground, cut or fitted, of the asked size."""
+"""One picture file becomes one row: turned, laid on its ground, cut or fitted, of the asked
+size.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ def test_a_picture_is_turned_as_its_exif_says() -> None:
 @pytest.mark.parametrize(
     ("ground", "shown"), [(0, (0, 0, 0)), (255, (255, 255, 255)), (128, (128, 128, 128))]
 )
-def test_the_ground_shows_through_what_is_transparent(ground: int, shown: tuple[int, int, int]) -> None:
+def test_the_ground_shows_through_what_is_transparent(
+    ground: int, shown: tuple[int, int, int]
+) -> None:
     target = Target(32, 3, ground, True)
     assert (row(encoded((*BLUE, 0)), target) == shown).all()
     assert (row(encoded((*BLUE, 255)), target) == BLUE).all()
@@ -130,7 +134,10 @@ def test_a_large_jpeg_keeps_its_place_though_it_is_decoded_small() -> None:
 
 
 def test_a_picture_smaller_than_asked_for_is_not_enlarged() -> None:
-    assert refused(encoded(size=(31, 90))) == ("too small", "it has 31 × 90 pixels, fewer than 32 × 32")
+    assert refused(encoded(size=(31, 90))) == (
+        "too small",
+        "it has 31 × 90 pixels, fewer than 32 × 32",
+    )
     assert row(encoded(size=(31, 90)), WHOLE).shape == (32, 32, 3)
     assert refused(encoded(size=(31, 20)), WHOLE)[0] == "too small"
 
@@ -138,7 +145,9 @@ def test_a_picture_smaller_than_asked_for_is_not_enlarged() -> None:
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
 def test_a_file_that_is_cut_off_is_damaged(form: str) -> None:
     noise = io.BytesIO()
-    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(noise, form)
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(
+        noise, form
+    )
     content = noise.getvalue()
     kind, reason = refused(content[: len(content) // 2])
     assert (kind, reason) in {
@@ -159,7 +168,10 @@ def test_a_small_file_that_would_fill_the_memory_is_not_opened(side: int) -> Non
 
     def part(kind: bytes, content: bytes) -> bytes:
         return (
-            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+            struct.pack(">I", len(content))
+            + kind
+            + content
+            + struct.pack(">I", zlib.crc32(kind + content))
         )
 
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)

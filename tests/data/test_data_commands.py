@@ -43,9 +43,16 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
     made = prepare()
     assert (made.exit_code, made.stderr) == (0, "")
     [job] = job_queue.looks(home)
-    assert (job.asked.kind, job.asked.asker, job.state) == ("prepare_data", "command line", "finished")
+    assert (job.asked.kind, job.asked.asker, job.state) == (
+        "prepare_data",
+        "command line",
+        "finished",
+    )
     assert made.stdout.splitlines() == [
-        "data set photos is ready: 5 rows to train on, 0 held out. Train on it with `train --set dataset=photos`.",
+        (
+            "data set photos is ready: 5 rows to train on, 0 held out. Train on it with `train"
+            " --set dataset=photos`."
+        ),
         "1 file left out: damaged 1 (dogs/torn.png).",
         "Converted: resized 5.",
         "class  to train on  held out",
@@ -95,7 +102,11 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(pictures, "converted", interrupted)
     ended = prepare("--preview")
-    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", "cancelled: nothing of it was kept.\n")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (
+        1,
+        "",
+        "cancelled: nothing of it was kept.\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,7 +119,9 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
         (["show", "digit"], "did you mean digits?"),
     ],
 )
-def test_what_cannot_be_done_is_exit_code_2_with_one_sentence(run: Run, words: list[str], named: str) -> None:
+def test_what_cannot_be_done_is_exit_code_2_with_one_sentence(
+    run: Run, words: list[str], named: str
+) -> None:
     refused = run(*words)
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert named in refused.stderr

@@ -1,4 +1,6 @@
-"""The pixels decide whether a picture can be used: odd metadata is left aside, colors become sRGB, and 16 bits are scaled by their brightest."""
+"""The pixels decide whether a picture can be used: odd metadata is left aside, colors become
+sRGB, and 16 bits are scaled by their brightest.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def exif(kind: int, count: int, value: bytes) -> bytes:
     return segment(0xE1, b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + entry + b"\0\0\0\0")
 
 
-def with_chunk(png: bytes, kind: bytes, data: bytes, *, last: bool = False, crc: int | None = None) -> bytes:
+def with_chunk(
+    png: bytes, kind: bytes, data: bytes, *, last: bool = False, crc: int | None = None
+) -> bytes:
     """A PNG with another chunk, before its pixels or after them."""
     chunk = struct.pack(">I", len(data)) + kind + data
     chunk += struct.pack(">I", zlib.crc32(kind + data) if crc is None else crc)
@@ -106,7 +110,9 @@ LARGE = zlib.compress(bytes(2_500_000))
         "short",
     ],
 )
-def test_a_png_is_used_whatever_is_written_about_it(kind: bytes, data: bytes, places: dict[str, int]) -> None:
+def test_a_png_is_used_whatever_is_written_about_it(
+    kind: bytes, data: bytes, places: dict[str, int]
+) -> None:
     row = made(with_chunk(quarters(), kind, data, **places))
     assert (row.pixels == made(quarters()).pixels).all()
     assert row.changes == (IGNORED,)
@@ -145,7 +151,9 @@ ADOBE = icc_profiles.of_primaries(icc_profiles.ADOBE_RGB, 2.19921875)
 @pytest.mark.parametrize(
     ("primaries", "gamma"), [(icc_profiles.ADOBE_RGB, 2.19921875), (icc_profiles.DISPLAY_P3, 1.8)]
 )
-def test_colors_become_srgb_by_their_profile(form: str, primaries: np.ndarray, gamma: float) -> None:
+def test_colors_become_srgb_by_their_profile(
+    form: str, primaries: np.ndarray, gamma: float
+) -> None:
     profile = icc_profiles.of_primaries(primaries, gamma)
     row = made(encoded((180, 120, 60), form=form, quality=100, icc_profile=profile))
     assert "color profile to sRGB" in row.changes
@@ -203,7 +211,9 @@ def deep_colors(level: int) -> bytes:
     header = struct.pack(">IIBBBBB", 40, 40, 16, 2, 0, 0, 0)
     whole = png[:8] + png[-12:]
     for kind, data in ((b"IDAT", zlib.compress(rows)), (b"IHDR", header)):
-        chunk = struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        chunk = (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
         whole = whole[:8] + chunk + whole[8:]
     return whole
 
@@ -220,19 +230,27 @@ def surveyed(spread: Pack) -> Callable[..., Survey]:
 
 
 @pytest.mark.parametrize(
-    ("brightest", "bits", "white"), [(900, 10, 1_023), (2_600, 12, 4_095), (9_000, 14, 16_383), (20, 8, 255)]
+    ("brightest", "bits", "white"),
+    [(900, 10, 1_023), (2_600, 12, 4_095), (9_000, 14, 16_383), (20, 8, 255)],
 )
 def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_pictures(
     surveyed: Callable[..., Survey], brightest: int, bits: int, white: int
 ) -> None:
     seen = surveyed(
-        {"bright.png": deep(brightest), "dark.png": deep(brightest // 4), "plain.png": encoded((7,))}
+        {
+            "bright.png": deep(brightest),
+            "dark.png": deep(brightest // 4),
+            "plain.png": encoded((7,)),
+        }
     )
     levels = {int(row.max()) for row in seen.grid}
     assert levels == {7, round(255 * brightest / white), round(255 * (brightest // 4) / white)}
     assert seen.summary.converted[f"{bits} bits in 16 to 8"] == 2
     assert seen.summary.warnings == (
-        f"No value of the 16-bit pictures is above {brightest:,}: they are read as {bits} bits, so that white is {white:,}.",
+        (
+            f"No value of the 16-bit pictures is above {brightest:,}: they are read as {bits} bits,"
+            f" so that white is {white:,}."
+        ),
     )
 
 
@@ -243,7 +261,9 @@ def test_a_dark_picture_among_bright_ones_stays_dark(surveyed: Callable[..., Sur
     assert seen.summary.warnings == ()
 
 
-def test_colors_of_sixteen_bits_are_read_and_of_fewer_bits_refused(surveyed: Callable[..., Survey]) -> None:
+def test_colors_of_sixteen_bits_are_read_and_of_fewer_bits_refused(
+    surveyed: Callable[..., Survey],
+) -> None:
     """Of 12 bits in 16, only four would be left."""
     assert set(surveyed({"a.png": deep_colors(51_400)}, "rgb").grid.ravel()) == {200}
     seen = surveyed({"a.png": deep_colors(4_000), "b.png": encoded(RED)}, "rgb")

@@ -1,4 +1,6 @@
-"""Which data sets a run may have: any that is prepared, if it has the fields that the workload reads."""
+"""Which data sets a run may have: any that is prepared, if it has the fields that the
+workload reads.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def photos(**options: Any) -> RunSpec:
     return RunSpec.parse({"dataset": "photos", "batch_size_global": 8, **options})
 
 
-def test_a_run_may_name_any_prepared_set_that_fits(home: Home, host: Host, prepare: Prepare) -> None:
+def test_a_run_may_name_any_prepared_set_that_fits(
+    home: Home, host: Host, prepare: Prepare
+) -> None:
     prepare(pixels="28", color="grey")
     assert ask(home, host).submit(photos()).spec().dataset == "photos"
     assert loading.check(photos(), home) == {IMAGES: pictures(28, 28, 1)}
@@ -56,9 +60,10 @@ def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
 ) -> None:
     prepare(pixels="32", color="rgb")
     said = sentence(lambda: ask(home, host).submit(photos()))
-    assert said == (
-        "data set photos does not fit workload dcgan_mnist: its images are 32 × 32 × 3, but 28 × 28 × 1 is needed: "
-        "use a data set of grey pictures of 28 pixels, or another workload."
+    assert (
+        said
+        == "data set photos does not fit workload dcgan_mnist: its images are 32 × 32 × 3, but 28 ×"
+        " 28 × 1 is needed: use a data set of grey pictures of 28 pixels, or another workload."
     )
     values = photos().model_dump() | {"batch_size_global": 64}
     assert sentence(lambda: planning.make(values, "v3:2x2", home=home)) == said
@@ -67,16 +72,22 @@ def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
 
 def test_stacked_digits_do_not_fit_networks_for_grey_pictures() -> None:
     spec = RunSpec.parse({"dataset": "stacked_digits"})
-    assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(lambda: loading.check(spec))
+    assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(
+        lambda: loading.check(spec)
+    )
 
 
 def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
-    assert {"dcgan_mnist", "dcgan", "mlp_gan"} <= set(loading.workloads_for({IMAGES: pictures(28, 28, 1)}))
+    assert {"dcgan_mnist", "dcgan", "mlp_gan"} <= set(
+        loading.workloads_for({IMAGES: pictures(28, 28, 1)})
+    )
     for_color = loading.workloads_for({IMAGES: pictures(64, 64, 3), LABELS: labels(("cat", "dog"))})
     assert "dcgan" in for_color
     assert {"dcgan_mnist", "mlp_gan", "pix2pix", "shower_3dgan"}.isdisjoint(for_color)
     assert "dcgan" not in loading.workloads_for({LABELS: labels(("cat",))})
-    assert "pix2pix" in loading.workloads_for(pair_fields(32, 32)), "with a smaller tile than the usual one"
+    assert "pix2pix" in loading.workloads_for(pair_fields(32, 32)), (
+        "with a smaller tile than the usual one"
+    )
     assert "pix2pix" not in loading.workloads_for(pair_fields(8, 8))
 
 
@@ -85,7 +96,9 @@ def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host
     assert said.startswith("no data set is called 'photos', there are digits")
 
 
-def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(home: Home, host: Host, prepare: Prepare) -> None:
+def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(
+    home: Home, host: Host, prepare: Prepare
+) -> None:
     prepare(pixels="28", color="grey")
     said = sentence(lambda: ask(home, host).submit(photos(batch_size_global=16)))
     assert "but photos has only 8 images" in said
@@ -94,7 +107,9 @@ def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(home: Home, host: Ho
 def test_labels_where_none_are_is_told() -> None:
     offered = {IMAGES: pictures(28, 28, 1)}
     advice = "use an unconditional workload"
-    said = sentence(lambda: needed(offered, LABELS, lambda shape: shape == (), "one number", advice))
+    said = sentence(
+        lambda: needed(offered, LABELS, lambda shape: shape == (), "one number", advice)
+    )
     assert said == "it has no labels, only images: use an unconditional workload."
     assert needed(
         {LABELS: labels(("a",))}, LABELS, lambda shape: shape == (), "one number", advice
@@ -109,7 +124,10 @@ def test_a_set_that_a_waiting_run_needs_is_not_removed(
     new_run("quick-0002", dataset="digits")
     with pytest.raises(RunStateError) as refused:
         ask(home).remove_data("photos")
-    assert str(refused.value) == "data set photos is used by run quick-0001, which is queued: stop it first."
+    assert (
+        str(refused.value)
+        == "data set photos is used by run quick-0001, which is queued: stop it first."
+    )
     ask_of(run).delete(run.run_id)
     ask(home).remove_data("photos")
     assert prepared.names(home) == []

@@ -39,18 +39,38 @@ def energies(path: Path) -> np.ndarray:
     ("content", "cause", "remedy"),
     [
         (b"", "empty", "fetch it again"),
-        (b"\n <!DOCTYPE HTML><title>Sign in</title>", "no HDF5 file but a web page", "download the file itself"),
+        (
+            b"\n <!DOCTYPE HTML><title>Sign in</title>",
+            "no HDF5 file but a web page",
+            "download the file itself",
+        ),
         (b'{"status": 404}', "no HDF5 file but JSON text", "download the file itself"),
-        (gzip.compress(b"whatever", mtime=0), "no HDF5 file but packed with gzip", "unpack it first"),
+        (
+            gzip.compress(b"whatever", mtime=0),
+            "no HDF5 file but packed with gzip",
+            "unpack it first",
+        ),
         (b"PK\x03\x04....", "no HDF5 file but a zip", "unpack it first"),
         (b"CDF\x01....", "no HDF5 file but a NetCDF 3 file", "nccopy -k nc4"),
-        (b"\x93NUMPY\x01\x00", "no HDF5 file but a NumPy array", "write its arrays into an HDF5 file with h5py"),
-        (b"\0\x05\x16\x07\0\x02\0\0Mac OS X", "no HDF5 file but what macOS stores about another file", "without ._"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "no HDF5 file but a pointer of Git LFS", "git lfs pull"),
+        (
+            b"\x93NUMPY\x01\x00",
+            "no HDF5 file but a NumPy array",
+            "write its arrays into an HDF5 file with h5py",
+        ),
+        (
+            b"\0\x05\x16\x07\0\x02\0\0Mac OS X",
+            "no HDF5 file but what macOS stores about another file",
+            "without ._",
+        ),
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            "no HDF5 file but a pointer of Git LFS",
+            "git lfs pull",
+        ),
         (bytes(4_096), "no HDF5 file but only zeros at its beginning", "fetch it again"),
         (b"energy,angle\n1,2\n", "no HDF5 file, whatever its name ends in", "give the right one"),
     ],
-)  # fmt: skip
+)
 def test_a_file_of_another_kind_is_called_what_it_is(
     tmp_path: Path, content: bytes, cause: str, remedy: str
 ) -> None:
@@ -65,8 +85,8 @@ def test_a_download_that_has_not_finished_says_how_much_is_there(tmp_path: Path)
     path = written(tmp_path / "run.h5")
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    assert refusal(path) == (
-        "run.h5 is cut short, as a download or a copy did not finish: "
+    assert (
+        refusal(path) == "run.h5 is cut short, as a download or a copy did not finish: "
         f"it has {len(whole) // 2:,} of {len(whole):,} bytes, so fetch it again."
     )
 
@@ -75,8 +95,10 @@ def test_a_file_that_another_program_writes_is_not_called_damaged(tmp_path: Path
     path = written(tmp_path / "run.h5")
     with path.open("rb") as writer:
         fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 takes it for a writer
-        assert refusal(path) == (
-            "run.h5 is open for writing in another program: close it there, or wait until it is written."
+        assert (
+            refusal(path)
+            == "run.h5 is open for writing in another program: close it there, or wait until it is"
+            " written."
         )
 
 
@@ -122,13 +144,15 @@ def test_a_block_that_cannot_be_unpacked_says_where_and_why(tmp_path: Path) -> N
     content = bytearray(path.read_bytes())
     content[block.byte_offset : block.byte_offset + block.size] = bytes(block.size)
     path.write_bytes(content)
-    assert refusal(path) == (
-        "run.h5 is damaged: its energy cannot be read from row 0 on "
+    assert (
+        refusal(path) == "run.h5 is damaged: its energy cannot be read from row 0 on "
         "(filter returned failure during read): fetch it again."
     )
 
 
-def test_a_folder_is_read_by_suffix_or_contents_and_what_is_passed_over_is_counted(tmp_path: Path) -> None:
+def test_a_folder_is_read_by_suffix_or_contents_and_what_is_passed_over_is_counted(
+    tmp_path: Path,
+) -> None:
     names = ("a.h5", "b.HDF5", "c.hdf5?download=1", "without_a_suffix")
     for name in names:
         written(tmp_path / name)

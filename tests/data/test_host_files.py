@@ -54,20 +54,26 @@ def test_what_is_offered_can_be_chosen(root: Path) -> None:
     "given", ["..", "../secret.zip", "out/secret.zip", "/etc/passwd", "photos/../../secret.zip"]
 )
 def test_nothing_outside_of_it_can_be_chosen(root: Path, given: str) -> None:
-    assert sentence(given) == (
-        f"{given!r} leads out of {root} (GAN_DATA_DIR): put the files below {root}, or drop them into the browser."
+    assert (
+        sentence(given)
+        == f"{given!r} leads out of {root} (GAN_DATA_DIR): put the files below {root}, or drop them"
+        " into the browser."
     )
 
 
 @pytest.mark.parametrize("given", ["none.zip", "x" * 300, "a\0b"])
 def test_what_is_not_there_is_told(root: Path, given: str) -> None:
     assert sentence(given).startswith("there is no '")
-    assert sentence(given).endswith(f" in {root}: put the files below {root}, or drop them into the browser.")
+    assert sentence(given).endswith(
+        f" in {root}: put the files below {root}, or drop them into the browser."
+    )
 
 
 def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
     (root / os.fsdecode(b"\xff")).mkdir()
-    denied = "cannot be read (Permission denied): give the user of the dashboard the right to read it."
+    denied = (
+        "cannot be read (Permission denied): give the user of the dashboard the right to read it."
+    )
     with without_rights(root / "photos"):
         offered = uploads.offered()
         assert sentence("photos/cats") == f"{root}/photos/cats {denied}"
@@ -80,14 +86,20 @@ def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
         assert uploads.offered() == Offered([], [f"{root} {denied}"])
         for look in (mnist.availability, mnist.fields, mnist.load):
             with pytest.raises(
-                DatasetError, match=r"data/mnist cannot be read \(Permission denied\): give this user"
+                DatasetError,
+                match=r"data/mnist cannot be read \(Permission denied\): give this user",
             ):
                 look("mnist")
-    with without_rights(root.parent), pytest.raises(DatasetError, match=r"which cannot be read \(Permission"):
+    with (
+        without_rights(root.parent),
+        pytest.raises(DatasetError, match=r"which cannot be read \(Permission"),
+    ):
         mnist.availability("mnist")
 
 
-def test_without_the_variable_nothing_is_offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_variable_nothing_is_offered(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
     assert uploads.offered() == Offered()
     assert sentence("x").startswith("GAN_DATA_DIR is not set: set it to a folder of data")

@@ -1,4 +1,6 @@
-"""What is wrong with an IDX file or a folder of them: told with its path, before a run is queued."""
+"""What is wrong with an IDX file or a folder of them: told with its path, before a run is
+queued.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx
     path.write_bytes(b"\x00\x00\x07\x03" + path.read_bytes()[4:])
     with pytest.raises(DatasetError) as refused:
         loading.availability("mnist")
-    assert str(refused.value) == (
-        f"{path} is not a readable IDX image file (it does not start like an IDX file): "
+    assert (
+        str(refused.value)
+        == f"{path} is not a readable IDX image file (it does not start like an IDX file): "
         "download it again, or point GAN_DATA_DIR elsewhere."
     )
 
@@ -29,7 +32,10 @@ def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"\0\0\x0e\3" + bytes(12), r"its pixels are 64-bit floats, .* write them as bytes from 0 to 255"),
+        (
+            b"\0\0\x0e\3" + bytes(12),
+            r"its pixels are 64-bit floats, .* write them as bytes from 0 to 255",
+        ),
         (b"\0\0\x0b\3" + bytes(12), "its pixels are 16-bit integers"),
         (
             b"\0\0\x08\1" + bytes(12),
@@ -52,9 +58,15 @@ def test_a_file_of_another_kind_is_called_what_it_is(
 
 
 @pytest.mark.parametrize("is_packed", [True, False])
-@pytest.mark.parametrize("name", ["train-images.idx3-ubyte", TRAIN + ".gz", TRAIN + ".gz?download=1"])
-def test_the_contents_say_whether_a_file_is_packed(folder: Path, name: str, is_packed: bool) -> None:
-    """Browsers unpack what they download, and leave the name; other programs pack it, or keep the end of the address."""
+@pytest.mark.parametrize(
+    "name", ["train-images.idx3-ubyte", TRAIN + ".gz", TRAIN + ".gz?download=1"]
+)
+def test_the_contents_say_whether_a_file_is_packed(
+    folder: Path, name: str, is_packed: bool
+) -> None:
+    """Browsers unpack what they download, and leave the name; other programs pack it, or keep
+    the end of the address.
+    """
     content = struct.pack(">HBB3I", 0, 8, 3, 5, 28, 28) + pictures(5).tobytes()
     (folder / name).write_bytes(gzip.compress(content) if is_packed else content)
     assert loading.availability("mnist").images == 5
@@ -77,13 +89,18 @@ def test_a_file_with_too_few_or_too_many_bytes_is_refused(
     path.write_bytes(content[:-1] if missing == 1 else content + b"\x00")
     with pytest.raises(
         DatasetError,
-        match=f"its header promises 2352 bytes of pixels, but {'more' if missing < 0 else 2351} follow",
+        match=(
+            f"its header promises 2352 bytes of pixels, but {'more' if missing < 0 else 2351}"
+            " follow"
+        ),
     ):
         loading.load("mnist")
 
 
 @pytest.mark.parametrize("kept", [5, 20, 1_000])
-def test_a_compressed_file_cut_short_is_refused(folder: Path, write_idx: WriteIdx, kept: int) -> None:
+def test_a_compressed_file_cut_short_is_refused(
+    folder: Path, write_idx: WriteIdx, kept: int
+) -> None:
     path = write_idx(folder / (TRAIN + ".gz"), noise(3))
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(DatasetError, match="is not a readable IDX image file"):
@@ -113,23 +130,34 @@ def test_a_file_that_only_claims_to_be_compressed_is_refused(folder: Path) -> No
 def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
     folder: Path, name: str, damage: str
 ) -> None:
-    count, pixels = {"short": (3, 3 * 784 - 1), "long": (3, 3 * 784 + 1), "wrong count": (4, 3 * 784)}[damage]
+    count, pixels = {
+        "short": (3, 3 * 784 - 1),
+        "long": (3, 3 * 784 + 1),
+        "wrong count": (4, 3 * 784),
+    }[damage]
     content = struct.pack(">HBB3I", 0, 8, 3, count, 28, 28) + bytes(pixels)
     (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     for look in (loading.availability, loading.load):
         with pytest.raises(
-            DatasetError, match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow"
+            DatasetError,
+            match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow",
         ):
             look("mnist")
 
 
-def test_a_file_that_grows_without_end_is_read_no_further_than_its_header_promises(folder: Path) -> None:
+def test_a_file_that_grows_without_end_is_read_no_further_than_its_header_promises(
+    folder: Path,
+) -> None:
     header = struct.pack(">HBB3I", 0, 8, 3, 2, 28, 28)
     (folder / (TRAIN + ".gz")).write_bytes(gzip.compress(header + bytes(300_000_000), 1))
     tracemalloc.start()
-    with pytest.raises(DatasetError, match="its header promises 1568 bytes of pixels, but more follow"):
+    with pytest.raises(
+        DatasetError, match="its header promises 1568 bytes of pixels, but more follow"
+    ):
         loading.load("mnist")
-    with pytest.raises(DatasetError, match="its header promises 1568 bytes of pixels, but more follow"):
+    with pytest.raises(
+        DatasetError, match="its header promises 1568 bytes of pixels, but more follow"
+    ):
         loading.availability("mnist")
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
@@ -155,12 +183,16 @@ def test_a_file_that_changes_is_looked_at_again(folder: Path, write_idx: WriteId
 
 
 @pytest.mark.parametrize("given", ["~nosuch-user", "/tmp/" + "x" * 300])
-def test_a_data_folder_that_no_folder_can_be_is_named(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_a_data_folder_that_no_folder_can_be_is_named(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
     monkeypatch.setenv("GAN_DATA_DIR", given)
     with pytest.raises(DatasetError) as refused:
         loading.availability("mnist")
-    assert str(refused.value) == (
-        f"GAN_DATA_DIR is '{given[:80]}', which is not a folder: set it to a folder of IDX files, or unset it."
+    assert (
+        str(refused.value)
+        == f"GAN_DATA_DIR is '{given[:80]}', which is not a folder: set it to a folder of IDX"
+        " files, or unset it."
     )
 
 
@@ -168,8 +200,10 @@ def test_images_of_another_size_are_refused(folder: Path, write_idx: WriteIdx) -
     path = write_idx(folder / TRAIN, pictures(3, side=32))
     with pytest.raises(DatasetError) as refused:
         loading.load("mnist")
-    assert str(refused.value) == (
-        f"{path} holds 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original files."
+    assert (
+        str(refused.value)
+        == f"{path} holds 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original"
+        " files."
     )
 
 
@@ -184,19 +218,25 @@ def test_a_missing_file_is_no_readable_idx_file(tmp_path: Path) -> None:
         idx.read(tmp_path / "none")
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
     with pytest.raises(DatasetError) as refused:
         loading.load("mnist")
-    assert str(refused.value) == (
-        f"GAN_DATA_DIR is '{tmp_path / 'none'}', which is not a folder: set it to a folder of IDX files, or unset it."
+    assert (
+        str(refused.value)
+        == f"GAN_DATA_DIR is '{tmp_path / 'none'}', which is not a folder: set it to a folder of"
+        " IDX files, or unset it."
     )
 
 
 def test_an_empty_folder_says_which_file_belongs_where(folder: Path) -> None:
     with pytest.raises(DatasetError) as refused:
         loading.load("mnist")
-    assert str(refused.value) == (
-        f"GAN_DATA_DIR is '{folder}', but no mnist images are there: put train-images-idx3-ubyte (.gz or not) into "
-        f"{folder / 'mnist'}, or unset GAN_DATA_DIR to use Keras' cache or its download."
+    assert (
+        str(refused.value)
+        == f"GAN_DATA_DIR is '{folder}', but no mnist images are there: put train-images-idx3-ubyte"
+        f" (.gz or not) into {folder / 'mnist'}, or unset GAN_DATA_DIR to use Keras' cache or"
+        " its download."
     )

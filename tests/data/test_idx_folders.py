@@ -1,4 +1,6 @@
-"""MNIST and Fashion-MNIST from a folder of IDX files: which of them is taken, with its labels and held-out rows."""
+"""MNIST and Fashion-MNIST from a folder of IDX files: which of them is taken, with its labels
+and held-out rows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tests.support.asking import ask
 @pytest.mark.parametrize(
     "name", [TRAIN, TRAIN + ".gz", "train-images.idx3-ubyte", "train-images.idx3-ubyte.gz"]
 )
-def test_idx_files_are_read_plain_and_compressed(folder: Path, write_idx: WriteIdx, name: str) -> None:
+def test_idx_files_are_read_plain_and_compressed(
+    folder: Path, write_idx: WriteIdx, name: str
+) -> None:
     path = write_idx(folder / name, pictures(3))
     data = loading.load("mnist")
     assert np.array_equal(data.resident["images"][..., 0], pictures(3))
@@ -109,8 +113,9 @@ def test_labels_of_other_images_are_refused(folder: Path, write_idx: WriteIdx) -
     for look in (loading.availability, loading.load):
         with pytest.raises(DatasetError) as refused:
             look("mnist")
-        assert str(refused.value) == (
-            f"{path} holds 2 labels, but {TRAIN} beside it 3 images: use the original files."
+        assert (
+            str(refused.value)
+            == f"{path} holds 2 labels, but {TRAIN} beside it 3 images: use the original files."
         )
 
 
@@ -123,7 +128,9 @@ def test_a_label_of_no_class_is_refused_before_a_run_is_queued(
         write_idx(folder / f"{other}-images-idx3-ubyte", pictures(2))
         write_idx(folder / f"{other}-labels-idx1-ubyte", np.array([1, 46 if other == part else 9]))
     for look in (loading.availability, loading.load):
-        with pytest.raises(DatasetError, match=r"holds the label 46, but allowed is 0 to 9: .*EMNIST"):
+        with pytest.raises(
+            DatasetError, match=r"holds the label 46, but allowed is 0 to 9: .*EMNIST"
+        ):
             look("mnist")
 
 
@@ -185,6 +192,7 @@ def test_a_label_file_that_is_none_is_named(folder: Path, write_idx: WriteIdx) -
     write_idx(folder / TRAIN, pictures(2))
     (folder / TRAIN_LABELS).write_bytes(b"\x00\x00\x08\x01\x00\x00\x00\x02\x01")
     with pytest.raises(
-        DatasetError, match=r"is not a readable IDX label file .*promises 2 bytes of labels, but 1 follow"
+        DatasetError,
+        match=r"is not a readable IDX label file .*promises 2 bytes of labels, but 1 follow",
     ):
         loading.availability("mnist")

@@ -1,4 +1,6 @@
-"""Keras' cache and its download, without which there may be no MNIST. tests/full/data/test_keras_cache.py loads Keras."""
+"""Keras' cache and its download, without which there may be no MNIST.
+tests/full/data/test_keras_cache.py loads Keras.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.data.idx_files import TRAIN, WriteIdx, pictures
 from tests.support.offline import alone  # noqa: F401
 
 
-def test_keras_cache_is_found_without_loading_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keras_cache_is_found_without_loading_keras(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
     assert not loading.availability("mnist").ready
@@ -34,12 +38,15 @@ def test_a_failed_download_names_the_three_ways_to_get_the_images(
     def load_data() -> None:
         raise Exception("URL fetch failure\nand more")  # as Keras raises
 
-    keras = SimpleNamespace(datasets=SimpleNamespace(**{name: SimpleNamespace(load_data=load_data)}))
+    keras = SimpleNamespace(
+        datasets=SimpleNamespace(**{name: SimpleNamespace(load_data=load_data)})
+    )
     monkeypatch.setitem(sys.modules, "keras", keras)
     with pytest.raises(DatasetError) as refused:
         loading.load(name)
-    assert str(refused.value) == (
-        f"{name} is not on this machine and Keras could not download it (URL fetch failure): "
+    assert (
+        str(refused.value)
+        == f"{name} is not on this machine and Keras could not download it (URL fetch failure): "
         "connect to the network, or set GAN_DATA_DIR to a folder with its IDX files, "
         "or put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
     )

@@ -1,4 +1,6 @@
-"""Pairs of a label map and a photo: resizing keeps the colors of a map where it is told to, and warns where it mixes them."""
+"""Pairs of a label map and a photo: resizing keeps the colors of a map where it is told to,
+and warns where it mixes them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def label_map(side: int) -> Image.Image:
 
 
 def photo(side: int) -> Image.Image:
-    return Image.fromarray(np.random.default_rng(3).integers(0, 256, (side, side, 3), dtype=np.uint8))
+    return Image.fromarray(
+        np.random.default_rng(3).integers(0, 256, (side, side, 3), dtype=np.uint8)
+    )
 
 
 @pytest.mark.parametrize("direction", ["a_to_b", "b_to_a"])
@@ -50,8 +54,10 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
     assert kept.summary.converted == {"resized by nearest pixel": 1, "resized": 1}
     assert kept.summary.warnings == ()
     assert mixed.summary.warnings == (
-        f"The {side}s have at most 3 colors each, and resizing mixes them. If they are label maps, prepare them with "
-        f"{side}_resample=nearest.",
+        (
+            f"The {side}s have at most 3 colors each, and resizing mixes them. If they are label"
+            f" maps, prepare them with {side}_resample=nearest."
+        ),
     )
 
 
@@ -74,9 +80,13 @@ def test_a_label_map_in_a_jpeg_is_not_decoded_small(spread: Pack) -> None:
     fine = encoded_image(label_map(568), "JPEG")
     given = spread({"a/1.jpg": fine, "b/1.jpg": fine})
     options = {"layout": "folders", "pixels": "32", "source_resample": "nearest"}
-    [row] = preparations.survey(Asked("picture_pairs", "maps", given, options), lambda *_: None).grid
+    [row] = preparations.survey(
+        Asked("picture_pairs", "maps", given, options), lambda *_: None
+    ).grid
     colors = np.array([RED, GREEN, BLUE])
-    near = abs(row[:, :32, None].astype(int) - colors).max(axis=-1).min(axis=-1)  # of the nearest label
+    near = (
+        abs(row[:, :32, None].astype(int) - colors).max(axis=-1).min(axis=-1)
+    )  # of the nearest label
     smooth = abs(row[:, 32:, None].astype(int) - colors).max(axis=-1).min(axis=-1)
     assert (near < 30).mean() > 0.9 > (smooth < 30).mean()
 

@@ -1,4 +1,6 @@
-"""Folders and zip files of pictures: what is read, what is left out, and what is refused as a whole."""
+"""Folders and zip files of pictures: what is read, what is left out, and what is refused as a
+whole.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def sentence(path: Path) -> str:
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
-def test_names_are_sorted_and_hidden_files_are_counted(way: str, request: pytest.FixtureRequest) -> None:
+def test_names_are_sorted_and_hidden_files_are_counted(
+    way: str, request: pytest.FixtureRequest
+) -> None:
     hidden = {"__MACOSX/b/._1.png": b"x", ".DS_Store": b"x", "b/Thumbs.db": b"x"}
     files = {"b/2.png": b"22", "b/1.png": b"1", "a.png": b"", **hidden}
     with picture_sources.opened(request.getfixturevalue(way)(files)) as source:
@@ -52,10 +56,13 @@ def test_names_are_sorted_and_hidden_files_are_counted(way: str, request: pytest
         "..",
     ],
 )
-def test_a_zip_with_a_name_that_leads_out_of_its_folder_is_refused_as_a_whole(pack: Pack, name: str) -> None:
+def test_a_zip_with_a_name_that_leads_out_of_its_folder_is_refused_as_a_whole(
+    pack: Pack, name: str
+) -> None:
     path = pack({"good.png": encoded(), name: encoded()})
-    assert sentence(path) == (
-        f"photos.zip holds {name!r}, which leads out of the folder, so nothing of it is read: "
+    assert (
+        sentence(path)
+        == f"photos.zip holds {name!r}, which leads out of the folder, so nothing of it is read: "
         "pack the pictures themselves anew."
     )
 
@@ -68,7 +75,9 @@ def test_a_name_that_goes_on_behind_its_end_is_refused(pack: Pack) -> None:
 
 def test_a_zip_with_a_link_is_refused_as_a_whole(pack: Pack) -> None:
     path = pack({"good.png": encoded(), "link.png": ("/etc/passwd",)})
-    assert sentence(path).startswith("photos.zip holds the link 'link.png', so nothing of it is read")
+    assert sentence(path).startswith(
+        "photos.zip holds the link 'link.png', so nothing of it is read"
+    )
 
 
 def test_an_encrypted_zip_is_refused(pack: Pack) -> None:
@@ -99,10 +108,15 @@ def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
             b"\n<!DOCTYPE html><title>Not found",
             "a web page, no zip file: give a folder or a .zip of pictures",
         ),
-        (b"1.png".ljust(257, b"\0") + b"ustar", "a tar archive, no zip file: unpack it and give its folder"),
+        (
+            b"1.png".ljust(257, b"\0") + b"ustar",
+            "a tar archive, no zip file: unpack it and give its folder",
+        ),
     ],
 )
-def test_a_file_of_another_kind_is_said_to_be_that(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_of_another_kind_is_said_to_be_that(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
     (tmp_path / "photos.zip").write_bytes(content)
     assert sentence(tmp_path / "photos.zip") == f"photos.zip is {said}."
 
@@ -112,7 +126,9 @@ def test_a_zip_that_would_unpack_to_more_than_the_limit_is_refused_unread(
 ) -> None:
     path = pack({f"{number}.png": bytes(1_000) for number in range(3)})
     monkeypatch.setattr(picture_files, "MAX_BYTES", 2_999)
-    assert sentence(path).startswith("photos.zip would unpack to more than 0 GB, so nothing of it is read")
+    assert sentence(path).startswith(
+        "photos.zip would unpack to more than 0 GB, so nothing of it is read"
+    )
     monkeypatch.setattr(picture_files, "MAX_BYTES", 3_000)
     monkeypatch.setattr(picture_files, "MAX_FILES", 2)
     assert sentence(path).startswith("photos.zip holds 3 files, more than the 2 that are read")
@@ -151,7 +167,11 @@ def test_links_and_pipes_of_a_folder_are_left_out_by_name(spread: Pack, tmp_path
     with picture_sources.opened(root) as source:
         assert source.names == ["a.png"]
         told = {skip.name: skip.reason for skip in source.skipped}
-    assert told == {"far": "it is a link", "link.png": "it is a link", "pipe.png": "it is no plain file"}
+    assert told == {
+        "far": "it is a link",
+        "link.png": "it is a link",
+        "pipe.png": "it is no plain file",
+    }
 
 
 def test_a_link_that_has_taken_the_place_of_a_file_is_not_followed(spread: Pack) -> None:
@@ -168,11 +188,13 @@ def test_what_is_neither_a_folder_nor_a_file_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # a long path is quoted by its beginning
     os.mkfifo("pipe")
-    assert sentence(Path("pipe")) == (
-        "pipe is neither a folder nor a plain file: give a folder or a .zip of pictures."
+    assert (
+        sentence(Path("pipe"))
+        == "pipe is neither a folder nor a plain file: give a folder or a .zip of pictures."
     )
-    assert sentence(Path("none")) == (
-        "'none' cannot be read (No such file or directory): give a folder or a .zip of pictures."
+    assert (
+        sentence(Path("none"))
+        == "'none' cannot be read (No such file or directory): give a folder or a .zip of pictures."
     )
 
 
@@ -190,7 +212,12 @@ def test_the_content_is_known_by_names_and_bytes(way: str, request: pytest.Fixtu
 
 def test_what_may_not_be_read_is_left_out_by_name_with_the_reason(spread: Pack) -> None:
     root = spread(
-        {"ants/1.png": encoded(), "bees/2.png": encoded(), "cows/3.png": encoded(), "cows/4.png": encoded()}
+        {
+            "ants/1.png": encoded(),
+            "bees/2.png": encoded(),
+            "cows/3.png": encoded(),
+            "cows/4.png": encoded(),
+        }
     )
     with without_rights(root / "bees", root / "cows/3.png"):
         seen = pictures.survey(root, PictureOptions(pixels="32"), quiet)
@@ -210,7 +237,8 @@ def test_a_source_that_may_not_be_read_says_so(
     with without_rights(folder, bundle):
         assert (
             sentence(Path(folder.name))
-            == f"'{folder.name}' cannot be read (Permission denied): give a folder that you may read."
+            == f"'{folder.name}' cannot be read (Permission denied): give a folder that you may"
+            " read."
         )
         assert (
             sentence(bundle)
@@ -220,7 +248,9 @@ def test_a_source_that_may_not_be_read_says_so(
 
 @pytest.fixture
 def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a picture 1,500 folders below it, which neither Path.mkdir nor shutil.rmtree reaches: both call themselves."""
+    """A folder with a picture 1,500 folders below it, which neither Path.mkdir nor
+    shutil.rmtree reaches: both call themselves.
+    """
     root, levels = tmp_path / "photos", range(1_500)
     root.mkdir()
     monkeypatch.chdir(root)

@@ -1,4 +1,6 @@
-"""Pairs of pictures become a data set: side by side or in two folders, in either direction, what cannot be used told by name."""
+"""Pairs of pictures become a data set: side by side or in two folders, in either direction,
+what cannot be used told by name.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ SMALL = {"pixels": "32", "held_out_percent": 0}
 TWO_FOLDERS = {"edges/1.png": encoded(RED), "photos/1.jpg": encoded(BLUE, form="JPEG")}
 
 
-def beside(left: tuple[int, ...], right: tuple[int, ...], width: int = 80, form: str = "PNG") -> bytes:
+def beside(
+    left: tuple[int, ...], right: tuple[int, ...], width: int = 80, form: str = "PNG"
+) -> bytes:
     """A picture of two halves, 40 pixels high."""
     picture = Image.new("RGB", (width, 40), left)
     picture.paste(right, (width // 2, 0, width, 40))
@@ -53,10 +57,17 @@ def colors(rows: np.ndarray) -> list[tuple[int, ...]]:
     return [tuple(round(level / 51) * 51 for level in row.mean(axis=(0, 1))) for row in rows]
 
 
-@pytest.mark.parametrize(("direction", "source", "target"), [("a_to_b", RED, BLUE), ("b_to_a", BLUE, RED)])
+@pytest.mark.parametrize(
+    ("direction", "source", "target"), [("a_to_b", RED, BLUE), ("b_to_a", BLUE, RED)]
+)
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])
 def test_pairs_side_by_side_are_halved(
-    home: Home, spread: Pack, direction: str, source: tuple[int, ...], target: tuple[int, ...], form: str
+    home: Home,
+    spread: Pack,
+    direction: str,
+    source: tuple[int, ...],
+    target: tuple[int, ...],
+    form: str,
 ) -> None:
     pairs = made(home, spread({"1.bin": beside(RED, BLUE, form=form)}), direction=direction)
     rows = pairs.read(np.arange(1))
@@ -77,7 +88,9 @@ def test_pairs_in_two_folders_are_found_by_equal_names(
         "edges/more/2.png": encoded(GREEN),
         "photos/more/2.png": encoded((255, 255, 0)),
     }
-    source = (pack if packed else spread)({around + name: content for name, content in files.items()})
+    source = (pack if packed else spread)(
+        {around + name: content for name, content in files.items()}
+    )
     rows = made(home, source, layout="folders").read(np.arange(2))
     found = set(zip(colors(rows[SOURCE]), colors(rows[TARGET]), strict=True))
     assert found == {(RED, BLUE), (GREEN, (255, 255, 0))}
@@ -129,17 +142,25 @@ def test_what_has_no_partner_in_the_other_folder_is_left_out_by_name(spread: Pac
         "edges/5.png": "it is damaged",
         "readme.png": "it lies beside the two folders",
     }
-    assert seen.summary.skipped.counts == {"no partner": 3, "twice": 1, "other size": 1, "damaged": 1}
+    assert seen.summary.skipped.counts == {
+        "no partner": 3,
+        "twice": 1,
+        "other size": 1,
+        "damaged": 1,
+    }
 
 
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        (["1.png", "2.png"], "two folders of pictures, but there are none: put A into one folder and B into another"),
+        (
+            ["1.png", "2.png"],
+            "two folders of pictures, but there are none: put A into one folder and B into another",
+        ),
         (["a/1.png", "b/1.png", "c/1.png"], "but there are 3 ('a', 'b', 'c')"),
         (["all/1.png", "all/2.png"], "but there are none"),
     ],
-)  # fmt: skip
+)
 def test_other_folders_than_two_are_refused(
     home: Home, spread: Pack, names: list[str], sentence: str
 ) -> None:
@@ -151,15 +172,21 @@ def test_other_folders_than_two_are_refused(
 
 
 def test_a_source_without_a_single_pair_is_refused(home: Home, spread: Pack) -> None:
-    with pytest.raises(DatasetError, match=r"none of the 1 files can be used; odd\.png: it is 81 pixels"):
+    with pytest.raises(
+        DatasetError, match=r"none of the 1 files can be used; odd\.png: it is 81 pixels"
+    ):
         made(home, spread({"odd.png": beside(RED, BLUE, width=81)}))
     with pytest.raises(DatasetError, match="there is no picture: give a folder"):
         made(home, spread({".hidden": b""}, name="nothing"))
     assert list(home.data.iterdir()) == []
 
 
-def test_a_picture_that_lies_on_its_side_is_turned_before_it_is_halved(home: Home, spread: Pack) -> None:
-    """40 × 80 in the file, with an EXIF orientation that makes it 80 × 40: the upper half becomes the right one."""
+def test_a_picture_that_lies_on_its_side_is_turned_before_it_is_halved(
+    home: Home, spread: Pack
+) -> None:
+    """40 × 80 in the file, with an EXIF orientation that makes it 80 × 40: the upper half
+    becomes the right one.
+    """
     picture = Image.new("RGB", (40, 80), RED)
     picture.paste(BLUE, (0, 40, 40, 80))
     exif, kept = Image.Exif(), io.BytesIO()
@@ -181,7 +208,9 @@ def test_a_share_is_held_out_and_a_pair_stays_together(home: Home, spread: Pack)
     assert np.array_equal(first[SOURCE].astype(int) + 5, first[TARGET])
 
 
-def test_the_preview_and_the_card_show_source_and_target_beside_each_other(home: Home, spread: Pack) -> None:
+def test_the_preview_and_the_card_show_source_and_target_beside_each_other(
+    home: Home, spread: Pack
+) -> None:
     source = spread({"1.png": beside(RED, BLUE)})
     seen = looked_at(source)
     assert seen.grid.shape == (1, 32, 64, 3)
@@ -198,7 +227,9 @@ def test_the_preview_and_the_card_show_source_and_target_beside_each_other(home:
 
 
 def test_halves_are_cut_whatever_the_shape(home: Home, spread: Pack) -> None:
-    rows = made(home, spread({"narrow.png": beside(RED, BLUE, width=64)}), layout="halves").read(np.arange(1))
+    rows = made(home, spread({"narrow.png": beside(RED, BLUE, width=64)}), layout="halves").read(
+        np.arange(1)
+    )
     assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([RED], [BLUE])
 
 
@@ -217,18 +248,27 @@ def test_partners_are_of_one_split_and_those_of_test_are_held_out(
     dark_red, dark_blue = (102, 0, 0), (0, 0, 102)
     files = {train_a: RED, train_b: BLUE, test_a: dark_red, test_b: dark_blue}
     source = spread(
-        {f"{folder}/{number}.png": encoded(color) for folder, color in files.items() for number in range(3)}
+        {
+            f"{folder}/{number}.png": encoded(color)
+            for folder, color in files.items()
+            for number in range(3)
+        }
     )
     pairs = made(home, source, layout="folders", held_out_percent=50)
     assert (pairs.rows, pairs.held_out) == (3, 3)
     trained, held_out = pairs.read(np.arange(3)), pairs.read_held_out(3)
     assert (set(colors(trained[SOURCE])), set(colors(trained[TARGET]))) == ({RED}, {BLUE})
-    assert (set(colors(held_out[SOURCE])), set(colors(held_out[TARGET]))) == ({dark_red}, {dark_blue})
+    assert (set(colors(held_out[SOURCE])), set(colors(held_out[TARGET]))) == (
+        {dark_red},
+        {dark_blue},
+    )
 
 
 def test_a_partner_in_another_split_is_none(spread: Pack) -> None:
     both = {f"{split}/{folder}/1.png": encoded() for split in ("train", "val") for folder in "xy"}
-    seen = looked_at(spread({**both, "train/x/2.png": encoded(), "val/y/2.png": encoded()}), layout="folders")
+    seen = looked_at(
+        spread({**both, "train/x/2.png": encoded(), "val/y/2.png": encoded()}), layout="folders"
+    )
     assert (seen.rows, seen.summary.held_out) == (1, 1)
     assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "train/x/2.png": "there is no picture of this name in 'y' of train",
@@ -239,7 +279,9 @@ def test_a_partner_in_another_split_is_none(spread: Pack) -> None:
 def test_partners_are_found_in_both_normal_forms_of_unicode(home: Home, spread: Pack) -> None:
     one, other = (unicodedata.normalize(form, "čaj") for form in ("NFC", "NFD"))
     assert (
-        made(home, spread({f"a/{one}.png": encoded(), f"b/{other}.png": encoded()}), layout="folders").rows
+        made(
+            home, spread({f"a/{one}.png": encoded(), f"b/{other}.png": encoded()}), layout="folders"
+        ).rows
         == 1
     )
 
@@ -253,17 +295,23 @@ def test_a_text_of_the_same_name_takes_no_picture_s_place(spread: Pack) -> None:
 @pytest.mark.parametrize(
     ("names", "folders"),
     [
-        (["edges/1.png", "photos/1.png", "edges/2.jpg", "photos/2.png", "photos/3.png"], "'edges', 'photos'"),
+        (
+            ["edges/1.png", "photos/1.png", "edges/2.jpg", "photos/2.png", "photos/3.png"],
+            "'edges', 'photos'",
+        ),
         (["trainA/1.png", "trainB/2.png", "testA/3.png", "testB/4.png"], "'A', 'B'"),
     ],
 )
-def test_folders_of_a_and_b_are_not_cut_into_halves(spread: Pack, names: list[str], folders: str) -> None:
+def test_folders_of_a_and_b_are_not_cut_into_halves(
+    spread: Pack, names: list[str], folders: str
+) -> None:
     source = spread(dict.fromkeys(names, beside(RED, BLUE)))
     with pytest.raises(DatasetError) as refused:
         looked_at(source)
-    assert str(refused.value) == (
-        f"the pictures are in 2 folders ({folders}), as pairs by equal names are: use layout=folders, "
-        "or layout=halves if each file holds both pictures."
+    assert (
+        str(refused.value)
+        == f"the pictures are in 2 folders ({folders}), as pairs by equal names are: use"
+        " layout=folders, or layout=halves if each file holds both pictures."
     )
     assert looked_at(source, layout="halves").rows > 0
 
@@ -271,9 +319,11 @@ def test_folders_of_a_and_b_are_not_cut_into_halves(spread: Pack, names: list[st
 def test_pictures_of_one_are_not_cut_into_halves(spread: Pack) -> None:
     with pytest.raises(DatasetError) as refused:
         looked_at(spread({f"{number}.png": encoded(size=(90, 90)) for number in range(3)}))
-    assert str(refused.value) == (
-        "none of the 3 files can be used; 0.png: it has 90 × 90 pixels, but a pair is about twice as wide as high: "
-        "use layout=folders for two folders of pictures, or layout=halves to cut them in any case."
+    assert (
+        str(refused.value)
+        == "none of the 3 files can be used; 0.png: it has 90 × 90 pixels, but a pair is about"
+        " twice as wide as high: use layout=folders for two folders of pictures, or"
+        " layout=halves to cut them in any case."
     )
 
 

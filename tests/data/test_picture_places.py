@@ -1,4 +1,6 @@
-"""Folders of a set become splits and classes: split names at any level, in any case, and what is not clear is refused."""
+"""Folders of a set become splits and classes: split names at any level, in any case, and what
+is not clear is refused.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def test_names_of_splits_are_recognized_in_any_spelling(
 
 
 @pytest.mark.parametrize(
-    "folder", ["invalid", "contest", "trainers", "device", "evaluator", "fold", "train_test", "trainstation"]
+    "folder",
+    ["invalid", "contest", "trainers", "device", "evaluator", "fold", "train_test", "trainstation"],
 )
 def test_other_names_are_not(folder: str) -> None:
     assert split_of(folder) is None
@@ -61,15 +64,26 @@ def test_other_names_are_not(folder: str) -> None:
     [
         (["1.png", "2.png"], [("", False, "", "1.png"), ("", False, "", "2.png")]),
         (["x/a/1.png", "./x/b/2.png"], [("", False, "a", "1.png"), ("", False, "b", "2.png")]),
-        (["x/a/deep/1.png", "x/b/2.png"], [("", False, "a", "deep/1.png"), ("", False, "b", "2.png")]),
+        (
+            ["x/a/deep/1.png", "x/b/2.png"],
+            [("", False, "a", "deep/1.png"), ("", False, "b", "2.png")],
+        ),
         (["x/1.png", "x/b/2.png"], [("", False, "", "1.png"), ("", False, "b", "2.png")]),
         (
             ["set/Train/a/1.png", "set/Train/b/2.png", "set/VAL/b/3.png"],
-            [("train", False, "a", "1.png"), ("train", False, "b", "2.png"), ("val", True, "b", "3.png")],
+            [
+                ("train", False, "a", "1.png"),
+                ("train", False, "b", "2.png"),
+                ("val", True, "b", "3.png"),
+            ],
         ),
         (
             ["a/train/1.png", "a/holdout/2.png", "b/train/3.png"],
-            [("train", False, "a", "1.png"), ("holdout", True, "a", "2.png"), ("train", False, "b", "3.png")],
+            [
+                ("train", False, "a", "1.png"),
+                ("holdout", True, "a", "2.png"),
+                ("train", False, "b", "3.png"),
+            ],
         ),
         (
             ["trainA/1.png", "trainB/1.png", "testA/2.png", "testB/2.png"],
@@ -82,19 +96,30 @@ def test_other_names_are_not(folder: str) -> None:
         ),
         (
             ["seg_train/sea/1.png", "seg_train/ice/2.png", "seg_test/ice/3.png"],
-            [("train", False, "sea", "1.png"), ("train", False, "ice", "2.png"), ("test", True, "ice", "3.png")],
+            [
+                ("train", False, "sea", "1.png"),
+                ("train", False, "ice", "2.png"),
+                ("test", True, "ice", "3.png"),
+            ],
         ),
         (
             ["train/fold1/1.png", "train/fold2/2.png", "test/3.png"],
-            [("train", False, "", "1.png"), ("train", False, "", "2.png"), ("test", True, "", "3.png")],
+            [
+                ("train", False, "", "1.png"),
+                ("train", False, "", "2.png"),
+                ("test", True, "", "3.png"),
+            ],
         ),
         (
             ["test/train/1.png", "test/val/2.png"],
             [("train", False, "", "1.png"), ("val", True, "", "2.png")],
         ),
-        (["train/a/1.png", "train/b/2.png"], [("train", False, "a", "1.png"), ("train", False, "b", "2.png")]),
+        (
+            ["train/a/1.png", "train/b/2.png"],
+            [("train", False, "a", "1.png"), ("train", False, "b", "2.png")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_folders_of_splits_are_taken_out_before_the_classes(
     names: list[str], expected: list[tuple[str, bool, str, str]]
 ) -> None:
@@ -103,9 +128,11 @@ def test_folders_of_splits_are_taken_out_before_the_classes(
 
 def test_class_folders_called_like_a_split_among_others_have_to_be_decided() -> None:
     names = ["vehicles/bus/1.png", "vehicles/Train/2.png"]
-    assert sentence(names) == (
-        "'Train' may be a split or a class, since 'vehicles/bus' is in no split: use held_out_folders=none if it is a class, "
-        "or name what is held out, such as held_out_folders=test."
+    assert (
+        sentence(names)
+        == "'Train' may be a split or a class, since 'vehicles/bus' is in no split: use"
+        " held_out_folders=none if it is a class, or name what is held out, such as"
+        " held_out_folders=test."
     )
     assert found(names, "none") == [("", False, "bus", "1.png"), ("", False, "Train", "2.png")]
     assert found(names, " None") == found(names, "none")
@@ -116,16 +143,24 @@ def test_class_folders_called_like_a_split_among_others_have_to_be_decided() -> 
 
 def test_named_folders_are_held_out() -> None:
     names = ["a/1.png", "b/2.png", "Trial/3.png"]
-    assert found(names, " trial") == [("", False, "a", "1.png"), ("", False, "b", "2.png"), ("Trial", True, "", "3.png")]  # fmt: skip
-    assert sentence(names, "trial, Trials") == (
-        "held_out_folders is 'trial, trials', but no folder with pictures is called 'trials': there are 'Trial', 'a', 'b'."
+    assert found(names, " trial") == [
+        ("", False, "a", "1.png"),
+        ("", False, "b", "2.png"),
+        ("Trial", True, "", "3.png"),
+    ]
+    assert (
+        sentence(names, "trial, Trials")
+        == "held_out_folders is 'trial, trials', but no folder with pictures is called 'trials':"
+        " there are 'Trial', 'a', 'b'."
     )
 
 
 def test_of_folds_one_has_to_be_named() -> None:
     names = [f"fold{number}/{animal}/1.png" for number in (1, 2) for animal in ("ant", "bee")]
-    assert sentence(names) == (
-        "the pictures are in folds ('fold1', 'fold2'), and nothing says which is held out: use held_out_folders=fold2 or another one."
+    assert (
+        sentence(names)
+        == "the pictures are in folds ('fold1', 'fold2'), and nothing says which is held out: use"
+        " held_out_folders=fold2 or another one."
     )
     assert [(split, held_out, folder) for split, held_out, folder, _ in found(names, "fold1")] == [
         ("fold1", True, "ant"),
@@ -136,8 +171,9 @@ def test_of_folds_one_has_to_be_named() -> None:
 
 
 def test_a_set_with_nothing_to_train_on_is_refused() -> None:
-    assert sentence(["test/a/1.png", "test/b/2.png"]) == (
-        "all pictures are in 'test', which is held out, so nothing is left to train on: "
+    assert (
+        sentence(["test/a/1.png", "test/b/2.png"])
+        == "all pictures are in 'test', which is held out, so nothing is left to train on: "
         "give a folder to train on too, or use held_out_folders=none."
     )
 
@@ -154,5 +190,11 @@ def test_names_that_look_alike_in_unicode_are_one() -> None:
     composed, apart = (unicodedata.normalize(form, "čaj/é.png") for form in ("NFC", "NFD"))
     assert composed != apart
     one, other, tea = places([composed, apart, "x/1.png"], "auto").of.values()
-    assert one == other == Place("", False, unicodedata.normalize("NFC", "čaj"), unicodedata.normalize("NFC", "é.png"))  # fmt: skip
+    assert (
+        one
+        == other
+        == Place(
+            "", False, unicodedata.normalize("NFC", "čaj"), unicodedata.normalize("NFC", "é.png")
+        )
+    )
     assert tea.folder == "x"

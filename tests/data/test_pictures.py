@@ -16,7 +16,7 @@ from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, RED, Pack, encoded
 from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
 
-# ---- what is made -------------------------------------------------------------------------------------------------------------
+# ---- what is made --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
@@ -36,12 +36,16 @@ def test_the_first_rows_are_a_mix_of_all_classes_and_the_same_each_time(spread: 
     files = {f"{name}/{number}.png": encoded(RED) for name in "ab" for number in range(40)}
     first = preparations.survey(asked(spread(files)), quiet)
     assert 5 < first.grid_labels[:20].count("a") < 15
-    assert preparations.survey(asked(spread(files, "again")), quiet).grid_labels == first.grid_labels
+    assert (
+        preparations.survey(asked(spread(files, "again")), quiet).grid_labels == first.grid_labels
+    )
 
 
 def test_pictures_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> None:
     preparations.prepare(
-        home, asked(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})), quiet
+        home,
+        asked(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})),
+        quiet,
     )
     assert list(loading.fields_of("photos", home)) == ["images"]
     assert loading.availability("photos", home).images == 2
@@ -75,14 +79,18 @@ def test_pictures_of_a_test_folder_are_held_out_and_no_class(
 ) -> None:
     """Those trained on are red, those of val and test green."""
     trained = {
-        f"set/train/{name}/{number}.png": encoded(RED) for name in ("ant", "bee") for number in range(5)
+        f"set/train/{name}/{number}.png": encoded(RED)
+        for name in ("ant", "bee")
+        for number in range(5)
     }
     others = {
         "set/VAL/ant/1.png": encoded(GREEN),
         "set/Testing/bee/1.png": encoded(GREEN),
         "set/Testing/bee/2.png": encoded(GREEN),
     }
-    data = split_of(home, request.getfixturevalue(way)({**trained, **others}), held_out_percent="50")
+    data = split_of(
+        home, request.getfixturevalue(way)({**trained, **others}), held_out_percent="50"
+    )
     assert (data.rows, data.held_out) == (10, 3)
     assert data.fields["labels"].classes == ("ant", "bee")
     assert (data.read(np.arange(10))["images"][..., 1] == 0).all()
@@ -98,7 +106,13 @@ def test_pictures_of_a_test_folder_are_held_out_and_no_class(
 def test_a_held_out_class_that_nobody_trains_on_is_left_out(home: Home, spread: Pack) -> None:
     data = split_of(
         home,
-        spread({"train/ant/1.png": encoded(), "train/bee/2.png": encoded(), "test/cow/3.png": encoded()}),
+        spread(
+            {
+                "train/ant/1.png": encoded(),
+                "train/bee/2.png": encoded(),
+                "test/cow/3.png": encoded(),
+            }
+        ),
     )
     assert (data.rows, data.held_out, data.fields["labels"].classes) == (2, 0, ("ant", "bee"))
     [skip] = prepared.manifest(home, "photos").skipped.first
@@ -107,12 +121,16 @@ def test_a_held_out_class_that_nobody_trains_on_is_left_out(home: Home, spread: 
 
 def test_without_a_usable_picture_to_train_on_nothing_is_made(home: Home, spread: Pack) -> None:
     source = spread({"train/1.png": encoded()[:60], "test/2.png": encoded()})
-    assert sentence(split_of, home, source) == (
-        "none of the 1 files to train on can be used; train/1.png: it is damaged: give other pictures."
+    assert (
+        sentence(split_of, home, source)
+        == "none of the 1 files to train on can be used; train/1.png: it is damaged: give other"
+        " pictures."
     )
 
 
-def test_class_folders_are_those_of_pictures_whatever_their_names_end_in(home: Home, spread: Pack) -> None:
+def test_class_folders_are_those_of_pictures_whatever_their_names_end_in(
+    home: Home, spread: Pack
+) -> None:
     files = {
         "top/ants/1.pjpeg": encoded(form="JPEG"),
         "top/ants/2": encoded(),
@@ -133,7 +151,8 @@ def test_folders_whose_names_would_look_alike_are_not_merged(
         (tmp_path / "photos" / name / "1.png").write_bytes(encoded())
     said = sentence(split_of, home, tmp_path / "photos")
     assert said.startswith(
-        f"the folders {os.fsdecode(one)!r} and {os.fsdecode(other)!r} would both be the class {shown}"
+        f"the folders {os.fsdecode(one)!r} and {os.fsdecode(other)!r} would both be the class"
+        f" {shown}"
     )
     assert said.isprintable()
     assert split_of(home, tmp_path / "photos", labels="none").rows == 2
@@ -146,10 +165,12 @@ def test_folders_in_both_normal_forms_of_unicode_are_one_class(home: Home, sprea
     assert prepared.manifest(home, "photos").counts == {names[0]: 2, "tea": 1}
 
 
-# ---- what is left out ---------------------------------------------------------------------------------------------------------
+# ---- what is left out ----------------------------------------------------------------------------
 
 
-def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(home: Home, pack: Pack) -> None:
+def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(
+    home: Home, pack: Pack
+) -> None:
     others = {
         "top/cats/broken.png": encoded()[:60],
         "top/cats/small.png": encoded(size=(20, 50)),
@@ -161,14 +182,21 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(home: Home
     seen = preparations.survey(asked(pack({**TWO_CLASSES, **others}), held_out_percent="20"), quiet)
     assert (seen.rows, seen.summary.held_out, seen.summary.counts) == (8, 2, {"cats": 6, "dogs": 4})
     assert seen.grid.shape == (10, 32, 32, 3)
-    assert [label == "cats" for label in seen.grid_labels] == [bool(row[0, 0, 0] > 128) for row in seen.grid]
+    assert [label == "cats" for label in seen.grid_labels] == [
+        bool(row[0, 0, 0] > 128) for row in seen.grid
+    ]
     assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "top/alone.png": "it lies beside the folders that are the classes",
         "top/cats/broken.png": "it is damaged",
         "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
         "top/notes.txt": "it is no JPEG, PNG or WebP picture",
     }
-    assert seen.summary.skipped.counts == {"damaged": 1, "too small": 1, "no picture": 1, "no label": 1}
+    assert seen.summary.skipped.counts == {
+        "damaged": 1,
+        "too small": 1,
+        "no picture": 1,
+        "no label": 1,
+    }
     assert seen.summary.skipped.hidden == 2
     assert seen.bytes_on_disk == 10 * (32 * 32 * 3 + 4)
     assert not home.data.exists(), "nothing is stored"
@@ -180,9 +208,13 @@ def test_a_folder_whose_pictures_are_all_broken_is_no_class(home: Home, spread: 
 
 
 def test_a_source_without_a_usable_picture_says_why(spread: Pack) -> None:
-    small = asked(spread({"a.png": encoded(size=(20, 20)), "b.png": encoded(size=(20, 20))}, "small"))
-    assert sentence(preparations.survey, small, quiet) == (
-        "none of the 2 files can be used; a.png: it has 20 × 20 pixels, fewer than 32 × 32: use fewer pixels."
+    small = asked(
+        spread({"a.png": encoded(size=(20, 20)), "b.png": encoded(size=(20, 20))}, "small")
+    )
+    assert (
+        sentence(preparations.survey, small, quiet)
+        == "none of the 2 files can be used; a.png: it has 20 × 20 pixels, fewer than 32 × 32: use"
+        " fewer pixels."
     )
     other = asked(spread({"a.txt": b"x"}, "other"))
     assert sentence(preparations.survey, other, quiet).endswith(
@@ -197,8 +229,9 @@ def test_a_source_without_a_usable_picture_says_why(spread: Pack) -> None:
 
 def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "MAX_CLASSES", 1)
-    assert sentence(preparations.survey, asked(spread(TWO_CLASSES)), quiet) == (
-        "the pictures lie in more than 1 sub-folders, too many to be classes: use labels=none."
+    assert (
+        sentence(preparations.survey, asked(spread(TWO_CLASSES)), quiet)
+        == "the pictures lie in more than 1 sub-folders, too many to be classes: use labels=none."
     )
 
 

@@ -1,4 +1,6 @@
-"""Prepared sets: rows from files larger than the memory, what is said of damaged ones, finding them by name."""
+"""Prepared sets: rows from files larger than the memory, what is said of damaged ones,
+finding them by name.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ KIND = labels(("a", "b"))
 
 
 def written(folder: Path, rows: int = 10) -> ShardedSet:
-    """Row i holds i in its three energies, and the class i mod 2; three rows of energies in a file."""
+    """Row i holds i in its three energies, and the class i mod 2; three rows of energies in a
+    file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (
         FieldWriter(folder, "energy", ENERGY, shard_bytes=36) as energy,
@@ -70,7 +74,7 @@ def sentence(act: Any, *given: Any) -> str:
     return str(refused.value)
 
 
-# ---- rows from files ----------------------------------------------------------------------------------------------------------
+# ---- rows from files -----------------------------------------------------------------------------
 
 
 def test_rows_come_from_the_files_that_hold_them(tmp_path: Path) -> None:
@@ -90,7 +94,12 @@ def large_rows(folder: Path) -> tuple[ShardedSet, np.ndarray]:
     with FieldWriter(folder, "images", field, shard_bytes=2 * rows[0].nbytes) as images:
         images.append(rows)
     assert images.shards == [2, 2, 2, 1]
-    return ShardedSet("frames", folder, {"images": field}, {"images": tuple(images.shards)}, 0, "test"), rows
+    return (
+        ShardedSet(
+            "frames", folder, {"images": field}, {"images": tuple(images.shards)}, 0, "test"
+        ),
+        rows,
+    )
 
 
 def test_large_rows_are_read_at_their_places(tmp_path: Path) -> None:
@@ -106,8 +115,10 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_named(tmp_path: Path) -> N
     path = tmp_path / "images-00001.npy"
     os.truncate(path, path.stat().st_size - 1)
     np.testing.assert_array_equal(data.read(np.array([2]))["images"], rows[[2]])
-    assert sentence(data.read, np.array([3])) == (
-        f"{path} of a prepared data set cannot be used (it was cut short meanwhile): remove the data set and prepare it anew."
+    assert (
+        sentence(data.read, np.array([3]))
+        == f"{path} of a prepared data set cannot be used (it was cut short meanwhile): remove the"
+        " data set and prepare it anew."
     )
 
 
@@ -151,13 +162,20 @@ def test_of_a_set_larger_than_any_memory_only_the_rows_asked_for_are_read(tmp_pa
     assert read[:, 0, 0, 0, 0].tolist() == [7.0, 0.0]
 
 
-# ---- prepared sets of a home --------------------------------------------------------------------------------------------------
+# ---- prepared sets of a home ---------------------------------------------------------------------
 
 
 def test_a_manifest_keeps_all_that_is_said_of_a_field() -> None:
-    for fields in (flow_fields(8, 16, later=2), shower_fields((4, 4, 4, 1), periodic=(0,)), {"kind": KIND}):
+    for fields in (
+        flow_fields(8, 16, later=2),
+        shower_fields((4, 4, 4, 1), periodic=(0,)),
+        {"kind": KIND},
+    ):
         for field in fields.values():
-            assert FieldRecord.model_validate_json(FieldRecord.of(field).model_dump_json()).field == field
+            assert (
+                FieldRecord.model_validate_json(FieldRecord.of(field).model_dump_json()).field
+                == field
+            )
 
 
 def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> None:
@@ -180,8 +198,19 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
     (home.data / ".new-x").mkdir()
     (home.data / "no_manifest").mkdir()
     known = loading.known(home)
-    assert list(known) == [*catalog.DATASETS, "showers_tiny", "karman", "karman_small", "showers", "torn"]
-    assert (known["showers"].rows, known["showers"].is_prepared, known["showers"].problem) == (8, True, "")
+    assert list(known) == [
+        *catalog.DATASETS,
+        "showers_tiny",
+        "karman",
+        "karman_small",
+        "showers",
+        "torn",
+    ]
+    assert (known["showers"].rows, known["showers"].is_prepared, known["showers"].problem) == (
+        8,
+        True,
+        "",
+    )
     assert "is no manifest of a data set, or damaged: remove the data set" in known["torn"].problem
     assert "is no manifest" in sentence(loading.load, "torn", home)
 
@@ -190,7 +219,9 @@ def test_a_set_that_may_not_be_read_is_known_with_the_reason(home: Home) -> None
     stored(home)
     denied = "cannot be read (Permission denied): give this user the right to read it."
     with without_rights(prepared.folder(home, "showers")):
-        assert loading.known(home)["showers"].problem == f"{home.data}/showers/manifest.json {denied}"
+        assert (
+            loading.known(home)["showers"].problem == f"{home.data}/showers/manifest.json {denied}"
+        )
     with without_rights(home.data):
         assert loading.known(home)["data"].problem == f"{home.data} {denied}"
     assert "data" not in loading.known(home)
@@ -198,10 +229,10 @@ def test_a_set_that_may_not_be_read_is_known_with_the_reason(home: Home) -> None
 
 def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
     stored(home)
-    assert sentence(loading.load, "shower", home) == (
-        "no data set is called 'shower', there are digits, stacked_digits, mnist, fashion_mnist, showers_tiny, karman, "
-        "karman_small, showers: "
-        "did you mean showers?"
+    assert (
+        sentence(loading.load, "shower", home)
+        == "no data set is called 'shower', there are digits, stacked_digits, mnist, fashion_mnist,"
+        " showers_tiny, karman, karman_small, showers: did you mean showers?"
     )
     assert sentence(loading.fields_of, "../x", home).endswith(
         "prepare it first, on the Data page or with `data prepare`."
@@ -218,7 +249,9 @@ def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
         ({"fields": {"energy": {"shape": [0], "dtype": "uint8"}}}, "is no manifest of a data set"),
     ],
 )
-def test_a_manifest_that_cannot_be_is_refused(home: Home, changes: dict[str, Any], said: str) -> None:
+def test_a_manifest_that_cannot_be_is_refused(
+    home: Home, changes: dict[str, Any], said: str
+) -> None:
     stored(home, **changes)
     assert said in sentence(loading.load, "showers", home)
 
@@ -236,8 +269,9 @@ def test_a_file_that_is_missing_cut_short_or_of_other_rows_is_named(home: Home) 
     path.write_bytes(b"")
     assert "cannot be used" in sentence(loading.load, "showers", home)
     path.unlink()
-    assert sentence(loading.load, "showers", home) == (
-        f"{path} of a prepared data set cannot be used (No such file or directory): "
+    assert (
+        sentence(loading.load, "showers", home)
+        == f"{path} of a prepared data set cannot be used (No such file or directory): "
         "remove the data set and prepare it anew."
     )
 
@@ -246,7 +280,10 @@ def test_a_removed_set_is_gone(home: Home) -> None:
     stored(home)
     prepared.remove(home, "showers")
     assert not list(home.data.iterdir())
-    assert sentence(prepared.remove, home, "showers") == f"no data set 'showers' is prepared in {home.data}."
+    assert (
+        sentence(prepared.remove, home, "showers")
+        == f"no data set 'showers' is prepared in {home.data}."
+    )
     assert "is prepared in" in sentence(prepared.remove, home, "..")
     own = "digits is a data set of this program: it cannot be removed."
     assert sentence(prepared.remove, home, "digits") == own
@@ -260,7 +297,7 @@ def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Ho
     assert sorted(path.name for path in home.data.iterdir()) == [".new-young", "showers"]
 
 
-# ---- stacked digits -----------------------------------------------------------------------------------------------------------
+# ---- stacked digits ------------------------------------------------------------------------------
 
 
 def test_stacked_digits_are_three_digits_as_red_green_and_blue() -> None:

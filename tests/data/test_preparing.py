@@ -31,7 +31,9 @@ def test_a_cancelled_preparation_leaves_nothing(home: Home, pack: Pack, moment: 
     assert not home.data.exists() or not list(home.data.iterdir())
 
 
-def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(home: Home, pack: Pack) -> None:
+def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(
+    home: Home, pack: Pack
+) -> None:
     def placing() -> None:
         assert not prepared.names(home)
         raise CancelledError
@@ -57,7 +59,9 @@ def test_a_disk_with_too_little_space_is_told_before_anything_is_written(
     assert not list(home.data.iterdir())
 
 
-def test_the_same_pictures_with_the_same_options_are_not_prepared_twice(home: Home, pack: Pack) -> None:
+def test_the_same_pictures_with_the_same_options_are_not_prepared_twice(
+    home: Home, pack: Pack
+) -> None:
     source = pack(TWO_CLASSES)
     first = preparations.prepare(home, asked(source), quiet)
     told: list[str] = []
@@ -69,8 +73,9 @@ def test_the_same_pictures_with_the_same_options_are_not_prepared_twice(home: Ho
 def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
     source = pack(TWO_CLASSES)
     preparations.prepare(home, asked(source), quiet)
-    assert sentence(preparations.prepare, home, asked(source, color="grey"), quiet) == (
-        "there is a data set photos already, made of other files or with other options: "
+    assert (
+        sentence(preparations.prepare, home, asked(source, color="grey"), quiet)
+        == "there is a data set photos already, made of other files or with other options: "
         "choose another name, or remove it first."
     )
     assert loading.load("photos", home).fields["images"].shape == (32, 32, 3)
@@ -80,7 +85,10 @@ def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack)
     source, other = pack(TWO_CLASSES), pack({"1.png": encoded(GREEN)}, "other.zip")
     said = sentence(
         lambda: preparations.prepare(
-            home, asked(other), quiet, placing=lambda: preparations.prepare(home, asked(source), quiet)
+            home,
+            asked(other),
+            quiet,
+            placing=lambda: preparations.prepare(home, asked(source), quiet),
         )
     )
     assert said.startswith("there is a data set photos already")
@@ -90,7 +98,10 @@ def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack)
 
 def test_wrong_options_are_told_all_at_once(pack: Pack) -> None:
     wrong = Asked(
-        "pictures", "photos", pack(TWO_CLASSES), {"pixels": "65", "held_out_percent": "90", "size": "3"}
+        "pictures",
+        "photos",
+        pack(TWO_CLASSES),
+        {"pixels": "65", "held_out_percent": "90", "size": "3"},
     )
     said = sentence(wrong.check, kind=SpecError)
     assert "'size' is no option of this preparation: its options are pixels, color" in said
@@ -108,7 +119,8 @@ def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
 def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
     assert (
         sentence(Asked("digits").check)
-        == "'digits' is no preparation: there are pictures, picture_pairs, showers, showers_tiny, showers_hdf5, calochallenge, karman, karman_small, mnist, fashion_mnist."
+        == "'digits' is no preparation: there are pictures, picture_pairs, showers, showers_tiny,"
+        " showers_hdf5, calochallenge, karman, karman_small, mnist, fashion_mnist."
     )
     assert (
         sentence(Asked("pictures", "photos").check)
@@ -120,4 +132,6 @@ def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
     assert sentence(Asked("mnist", source=tmp_path).check).startswith(
         "mnist is downloaded under its own name"
     )
-    assert sentence(preparations.survey, Asked("mnist"), quiet) == "mnist has no preview: prepare it."
+    assert (
+        sentence(preparations.survey, Asked("mnist"), quiet) == "mnist has no preview: prepare it."
+    )

@@ -34,7 +34,13 @@ def test_a_manifest_holds_the_rows_of_each_class_and_split(home: Home, spread: P
 
 
 def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
-    options = {"reynolds": "60, 90", "held_out_reynolds": "75", "frames": "4", "discarded": "0", "later": "0"}
+    options = {
+        "reynolds": "60, 90",
+        "held_out_reynolds": "75",
+        "frames": "4",
+        "discarded": "0",
+        "later": "0",
+    }
     asked = Asked("karman_small", "brief", None, {**options, "steps_per_frame": "1"})
     preparations.prepare(home, asked, lambda *_: None)
     summary = prepared.manifest(home, "brief")
@@ -45,7 +51,9 @@ def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
 def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread: Pack) -> None:
     pairs = {f"{letter}.png": encoded(GREEN, (80, 40)) for letter in "abcdefgh"}
     options = {"layout": "side_by_side", "pixels": "32"}
-    preparations.prepare(home, Asked("picture_pairs", "both", spread(pairs), options), lambda *_: None)
+    preparations.prepare(
+        home, Asked("picture_pairs", "both", spread(pairs), options), lambda *_: None
+    )
     path = prepared.drawn(home, "both")
     assert path is not None
     picture = Image.open(path)
@@ -59,11 +67,15 @@ def test_pairs_of_large_pictures_are_drawn_smaller() -> None:
 
 
 def test_what_was_left_out_is_a_sentence_with_names_of_each_kind() -> None:
-    skips = [Skip(name=f"{letter}.png", kind="too small", reason="it is small") for letter in "abcd"]
+    skips = [
+        Skip(name=f"{letter}.png", kind="too small", reason="it is small") for letter in "abcd"
+    ]
     torn = Skip(name="z.jpg", kind="damaged", reason="it is damaged")
     skipped = Skipped(counts={"too small": 4, "damaged": 1}, first=(*skips, torn), hidden=1)
-    assert skipped.in_words() == (
-        "5 files left out: too small 4 (a.png, b.png, c.png, …), damaged 1 (z.jpg). 1 hidden file not read."
+    assert (
+        skipped.in_words()
+        == "5 files left out: too small 4 (a.png, b.png, c.png, …), damaged 1 (z.jpg). 1 hidden"
+        " file not read."
     )
     assert Skipped().in_words() == ""
 

@@ -32,9 +32,13 @@ def refuse(path: Path, most_members: int = WANTED) -> None:
 
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("told", [500_000, 1])
-def test_a_list_of_too_many_members_is_refused_whatever_its_end_tells(tmp_path: Path, told: int) -> None:
+def test_a_list_of_too_many_members_is_refused_whatever_its_end_tells(
+    tmp_path: Path, told: int
+) -> None:
     refuse(crowded(tmp_path / "photos.zip", 500_000, told))
-    assert tracemalloc.get_traced_memory()[1] < 50_000_000, "the list, and not an object of each member"
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000, (
+        "the list, and not an object of each member"
+    )
 
 
 @pytest.mark.usefixtures("traced")
@@ -63,6 +67,8 @@ def test_a_zip_of_pictures_with_too_many_members_gets_one_sentence(
     path = pack({f"{number}.png": encoded() for number in range(3)})
     with pytest.raises(DatasetError) as refused, picture_sources.opened(path):
         pass
-    assert str(refused.value) == (
-        "photos.zip lists more than 2 files and folders, so nothing of it is read: pack the pictures themselves anew."
+    assert (
+        str(refused.value)
+        == "photos.zip lists more than 2 files and folders, so nothing of it is read: pack the"
+        " pictures themselves anew."
     )

@@ -1,4 +1,6 @@
-"""Names in zips of all systems: UTF-8 with and without the flag, code pages, backslashes, and what cannot be known."""
+"""Names in zips of all systems: UTF-8 with and without the flag, code pages, backslashes, and
+what cannot be known.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,18 @@ def packed(
     content = encoded() if content is None else content
     members, directory = b"", b""
     for name in names:
-        facts = struct.pack("<HHHHHIIIHH", 20, flags, method, 0, 0x21, zlib.crc32(content), *[len(content)] * 2, len(name), len(extra))  # fmt: skip
+        facts = struct.pack(
+            "<HHHHHIIIHH",
+            20,
+            flags,
+            method,
+            0,
+            0x21,
+            zlib.crc32(content),
+            *[len(content)] * 2,
+            len(name),
+            len(extra),
+        )
         place = struct.pack("<HHHII", 0, 0, 0, 0o100644 << 16, len(members))
         members += b"PK\3\4" + facts + name + extra + content
         directory += b"PK\1\2" + struct.pack("<H", 3 << 8 | 20) + facts + place + name + extra
@@ -51,7 +64,9 @@ def sentence(path: Path, code_page: str = "auto") -> str:
 
 @pytest.mark.parametrize("flags", [0, UTF8_FLAG])
 def test_utf8_is_read_with_or_without_the_flag(tmp_path: Path, flags: int) -> None:
-    source = opened(packed(tmp_path / "a.zip", "жук/1.png".encode(), "smörgås/2.png".encode(), flags=flags))
+    source = opened(
+        packed(tmp_path / "a.zip", "жук/1.png".encode(), "smörgås/2.png".encode(), flags=flags)
+    )
     assert source.names == ["smörgås/2.png", "жук/1.png"]
     assert source.warning == ""
 
@@ -67,9 +82,11 @@ def test_other_bytes_are_read_in_the_code_page_of_zips_with_a_warning(tmp_path: 
     path = packed(tmp_path / "a.zip", "Bär/1.png".encode("cp437"), b"cat/2.png")
     source = opened(path)
     assert source.names == ["Bär/1.png", "cat/2.png"]
-    assert source.warning == (
-        "The zip does not say in which code page its names are: 1 of them, such as 'Bär/1.png', are read as cp437. "
-        "If they look garbled, set zip_names to the code page of the system that packed it."
+    assert (
+        source.warning
+        == "The zip does not say in which code page its names are: 1 of them, such as 'Bär/1.png',"
+        " are read as cp437. If they look garbled, set zip_names to the code page of the system"
+        " that packed it."
     )
     cyrillic = packed(tmp_path / "b.zip", "жук/1.png".encode("cp1251"))
     assert opened(cyrillic, "cp1251").names == ["жук/1.png"]
@@ -81,8 +98,10 @@ def test_a_code_page_with_backslashes_in_its_letters_has_to_be_named(tmp_path: P
     path = packed(tmp_path / "a.zip", "能/1.png".encode("cp932"))
     assert "set zip_names to it, such as cp932 for Japanese or cp936 for Chinese." in sentence(path)
     assert opened(path, "cp932").names == ["能/1.png"]
-    assert sentence(packed(tmp_path / "b.zip", b"\x83/1.png"), "cp932") == (
-        "the name 'â/1.png' in the zip is not in cp932: use zip_names=auto, or the code page of the system that packed it."
+    assert (
+        sentence(packed(tmp_path / "b.zip", b"\x83/1.png"), "cp932")
+        == "the name 'â/1.png' in the zip is not in cp932: use zip_names=auto, or the code page of"
+        " the system that packed it."
     )
 
 
@@ -93,12 +112,15 @@ def test_backslashes_of_windows_are_folders(tmp_path: Path) -> None:
 
 def test_a_colon_in_a_folder_is_no_drive(tmp_path: Path) -> None:
     assert opened(packed(tmp_path / "a.zip", b"B: ants/1.png")).names == ["B: ants/1.png"]
-    assert "which leads out of the folder" in sentence(packed(tmp_path / "b.zip", b"B:\\ants\\1.png"))
+    assert "which leads out of the folder" in sentence(
+        packed(tmp_path / "b.zip", b"B:\\ants\\1.png")
+    )
 
 
 def test_names_marked_as_utf8_that_are_not_get_the_cause(tmp_path: Path) -> None:
-    assert sentence(packed(tmp_path / "a.zip", b"\xff.png", flags=UTF8_FLAG)) == (
-        "a.zip says that its names are UTF-8, but they are not: pack it with another program."
+    assert (
+        sentence(packed(tmp_path / "a.zip", b"\xff.png", flags=UTF8_FLAG))
+        == "a.zip says that its names are UTF-8, but they are not: pack it with another program."
     )
 
 
@@ -114,9 +136,10 @@ def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
     asked = Asked("pictures", "photos", path, {"pixels": "32"})
     with pytest.raises(DatasetError) as refused:
         preparations.survey(asked, lambda *_: None)
-    assert str(refused.value) == (
-        f"none of the 1 files can be used; ants/1.png: it is packed with {name}, which Python cannot unpack: "
-        "pack it with Deflate, or unpack it and give the folder."
+    assert (
+        str(refused.value)
+        == f"none of the 1 files can be used; ants/1.png: it is packed with {name}, which Python"
+        " cannot unpack: pack it with Deflate, or unpack it and give the folder."
     )
 
 
@@ -127,12 +150,16 @@ def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) 
     )
     with pytest.raises(DatasetError) as refused:
         preparations.survey(asked, lambda *_: None)
-    assert str(refused.value) == (
-        "none of the 2 files can be used; train.zip: it is a zip file itself: unpack it, and give the folder."
+    assert (
+        str(refused.value)
+        == "none of the 2 files can be used; train.zip: it is a zip file itself: unpack it, and"
+        " give the folder."
     )
 
 
 def test_the_warning_is_kept_with_the_set(tmp_path: Path) -> None:
-    asked = Asked("pictures", "photos", packed(tmp_path / "a.zip", b"B\x84r/1.png"), {"pixels": "32"})
+    asked = Asked(
+        "pictures", "photos", packed(tmp_path / "a.zip", b"B\x84r/1.png"), {"pixels": "32"}
+    )
     [warning] = preparations.survey(asked, lambda *_: None).summary.warnings
     assert "such as 'Bär/1.png', are read as cp437" in warning

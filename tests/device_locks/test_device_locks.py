@@ -1,4 +1,6 @@
-"""A lock per device of this host: as long as a training lives, whoever started it, and for all homes."""
+"""A lock per device of this host: as long as a training lives, whoever started it, and for
+all homes.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,13 @@ def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_who
     second.after(0.0)
     second.after(1.0)
     assert second.status(waits) == "queued"
-    assert second.note(waits).startswith("waiting for CPU (run quick-0001 of another home, since 20")
+    assert second.note(waits).startswith(
+        "waiting for CPU (run quick-0001 of another home, since 20"
+    )
     told = [
-        record for record in journal.read_all(waits.supervisor_journal) if isinstance(record, StatusChange)
+        record
+        for record in journal.read_all(waits.supervisor_journal)
+        if isinstance(record, StatusChange)
     ]
     assert len(told) == 2, "it is told once"
     [look] = device_locks.occupancies()
@@ -50,16 +56,21 @@ def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_who
     assert look.holder is not None
     assert (look.holder.run_id, look.holder.pid) == ("quick-0001", processes_of(long)[0].pid)
     processes_of(long)[0].kill()
-    wait_until(ticked(second, lambda: second.status(waits) == "starting"), "the other one trains then")
+    wait_until(
+        ticked(second, lambda: second.status(waits) == "starting"), "the other one trains then"
+    )
 
 
-def test_a_program_that_a_trainer_begins_does_not_keep_its_device(tmp_path: Path, wait_until: Wait) -> None:
+def test_a_program_that_a_trainer_begins_does_not_keep_its_device(
+    tmp_path: Path, wait_until: Wait
+) -> None:
     with device_locks.claim([host_devices.CPU], 1, Holder()) as claim:
         environment: dict[str, str] = {}
         numbers = claim.hand_over(environment)
         trainer = (
-            "import os; from gan_runtime import device_locks; device_locks.handed(os.environ); "
-            "print(os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ), flush=True); os._exit(0)"
+            "import os; from gan_runtime import device_locks; device_locks.handed(os.environ);"
+            " print(os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ), flush=True);"
+            " os._exit(0)"
         )
         with (tmp_path / "told").open("wb") as told:
             subprocess.run(
@@ -99,9 +110,12 @@ def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
         [file] = locks.folder().glob("cpu.*.json")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         lock_file = locks.folder() / "cpu.lock"
-        assert stat.S_IMODE(lock_file.stat().st_mode) == 0o444, "anybody may take it once it is free"
-        assert device_locks.whose(device_locks.occupant("cpu"), tmp_path) == (
-            "run quick-0001 (secret plans) of /home/ada/gan"
+        assert stat.S_IMODE(lock_file.stat().st_mode) == 0o444, (
+            "anybody may take it once it is free"
+        )
+        assert (
+            device_locks.whose(device_locks.occupant("cpu"), tmp_path)
+            == "run quick-0001 (secret plans) of /home/ada/gan"
         )
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
         seen = device_locks.occupant("cpu")
@@ -135,8 +149,8 @@ def test_a_training_keeps_its_lock_new_and_takes_it_again_where_a_cleaner_has_re
 ) -> None:
     run, place = queued(homes[0], "quick-0001", **TOY), locks.folder() / "cpu.lock"
     script = (
-        "import sys, time; from gan_runtime import device_locks, worker; "
-        "device_locks.ROUND_SECONDS = 0.05; worker.enter(sys.argv[1:], train=lambda *_: time.sleep(600))"
+        "import sys, time; from gan_runtime import device_locks, worker; device_locks.ROUND_SECONDS"
+        " = 0.05; worker.enter(sys.argv[1:], train=lambda *_: time.sleep(600))"
     )
     with device_locks.claim([host_devices.CPU], 1, Holder()) as claim:
         environment: dict[str, str] = {}
@@ -201,7 +215,9 @@ def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
         path.unlink()
     made.rmdir()
     made.symlink_to(elsewhere)
-    with pytest.raises(DeviceLockError, match=r"no folder that everybody may use.*GAN_RUNTIME_LOCKS"):
+    with pytest.raises(
+        DeviceLockError, match=r"no folder that everybody may use.*GAN_RUNTIME_LOCKS"
+    ):
         locks.folder()
 
 

@@ -42,7 +42,9 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
         queued(homes[1], "quick-0001", "gpu", **TOY),
     ]
     for owner, run in ((owners[0], runs[0]), (owners[1], runs[3])):
-        wait_until(ticked(owner, lambda owner=owner, run=run: owner.status(run) == "starting"), "it trains")
+        wait_until(
+            ticked(owner, lambda owner=owner, run=run: owner.status(run) == "starting"), "it trains"
+        )
     seen = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
     assert seen == {"GPU-aaaa", "GPU-bbbb"}
     processes_of(runs[0])[0].kill()
@@ -50,7 +52,9 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
     owners[0].after(1.0)
     assert [owners[0].status(run) for run in runs[1:3]] == ["queued", "queued"], "nobody overtakes"
     processes_of(runs[3])[0].kill()
-    wait_until(ticked(owners[0], lambda: owners[0].status(runs[1]) == "starting"), "two GPUs are free")
+    wait_until(
+        ticked(owners[0], lambda: owners[0].status(runs[1]) == "starting"), "two GPUs are free"
+    )
     both = processes_of(runs[1])[0].environ()["CUDA_VISIBLE_DEVICES"]
     assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
 
@@ -140,10 +144,15 @@ def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
             assert not refused.is_taken
             why = device_locks.taken_elsewhere(refused, Path("/home"))
             assert why is not None
-            assert why.sentence == "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"
+            assert (
+                why.sentence == "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"
+            )
         with device_locks.claim([other], 1, Holder()) as elsewhere:
             assert elsewhere.is_taken
-    with device_locks.claim([whole], 1, Holder()), device_locks.claim([first], 1, Holder()) as refused:
+    with (
+        device_locks.claim([whole], 1, Holder()),
+        device_locks.claim([first], 1, Holder()) as refused,
+    ):
         assert not refused.is_taken
         assert not device_locks.is_free(first)
     assert not any(locks.is_taken(key) for key in first.locks)

@@ -1,5 +1,11 @@
 """See `engine_fixtures`."""
 
-from tests.support.engines.engine_fixtures import as_on_gpus, exchange, make, new_group, with_the_guides
+from tests.support.engines.engine_fixtures import (
+    as_on_gpus,
+    exchange,
+    make,
+    new_group,
+    with_the_guides,
+)
 
 __all__ = ["as_on_gpus", "exchange", "make", "new_group", "with_the_guides"]

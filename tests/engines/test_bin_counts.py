@@ -20,7 +20,9 @@ def test_values_fall_into_equal_bins_and_outliers_into_the_last_ones() -> None:
 
 
 def test_all_values_of_a_network_are_counted_from_the_lowest_to_the_highest() -> None:
-    counts, low_high = tf_probes.ranged([tf.constant([[1.0, 5.0]]), tf.constant([2.0, 2.9, 3.1])], 4)
+    counts, low_high = tf_probes.ranged(
+        [tf.constant([[1.0, 5.0]]), tf.constant([2.0, 2.9, 3.1])], 4
+    )
     assert (counts.numpy().tolist(), low_high.numpy().tolist()) == ([1, 2, 1, 1], [1.0, 5.0])
 
 

@@ -1,4 +1,6 @@
-"""What networks are asked with on request: by seed and class, the same each time, and what comes out of an engine."""
+"""What networks are asked with on request: by seed and class, the same each time, and what
+comes out of an engine.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,12 @@ def test_a_seed_asks_every_class_with_the_same_latents_and_more_rows_begin_with_
 
 
 def test_networks_that_know_no_classes_are_asked_without() -> None:
-    latents = drawn_inputs(mlp_gan.WORKLOAD, None, picture_set("p", random_images(3), "test"), 200, 0)
-    assert {name: array.shape for name, array in latents.items()} == {"latents": (200, mlp_gan.LATENT_SIZE)}
+    latents = drawn_inputs(
+        mlp_gan.WORKLOAD, None, picture_set("p", random_images(3), "test"), 200, 0
+    )
+    assert {name: array.shape for name, array in latents.items()} == {
+        "latents": (200, mlp_gan.LATENT_SIZE)
+    }
     assert abs(latents["latents"].mean()) < 0.05
     assert abs(latents["latents"].std() - 1) < 0.05
 

@@ -1,4 +1,6 @@
-"""Everything that a trainer stores as a series has a panel: a new one without words for it would be seen by nobody."""
+"""Everything that a trainer stores as a series has a panel: a new one without words for it
+would be seen by nobody.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,13 @@ from tests.support.engines.small_engines import MakeEngine, trained
 
 
 def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
-    """Histograms that the Histograms page does not show, and numbers that the workload and the engine do not declare."""
+    """Histograms that the Histograms page does not show, and numbers that the workload and
+    the engine do not declare.
+    """
     known = declared.of("mlp_gan")
-    return {*histograms} - histogram_view.shown(histograms, metrics, known) | {*metrics} - {*known.table()}
+    return {*histograms} - histogram_view.shown(histograms, metrics, known) | {*metrics} - {
+        *known.table()
+    }
 
 
 def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:

@@ -1,4 +1,6 @@
-"""A probe whose gradients overflow under the loss scale, on the real engines: told without them, and without NaN."""
+"""A probe whose gradients overflow under the loss scale, on the real engines: told without
+them, and without NaN.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def test_on_tensorflow(make: MakeEngine) -> None:
     engine = make(1, precision="mixed_float16")
     arrays = engine.state()
     scales = {
-        name: np.full_like(array, SCALE) for name, array in arrays.items() if name.endswith("dynamic_scale")
+        name: np.full_like(array, SCALE)
+        for name, array in arrays.items()
+        if name.endswith("dynamic_scale")
     }
     assert scales
     engine.load({**arrays, **scales})

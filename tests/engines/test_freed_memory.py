@@ -1,4 +1,6 @@
-"""What a thread frees stays in the process: the next step does not ask the system for it again, page by page."""
+"""What a thread frees stays in the process: the next step does not ask the system for it
+again, page by page.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import sys
 import pytest
 
 PAGES = 20_000_000 // os.sysconf("SC_PAGE_SIZE")  # of one array
-# A thread takes, fills and frees 20 MB five times; prints the pages that the system had to give it for the last four.
+# A thread takes, fills and frees 20 MB five times; prints the pages that the system had to give it
+# for the last four.
 STEPS = """
 import ctypes, resource, sys, threading
 from gan_runtime.engines.tf.process import keep_freed_memory
@@ -42,7 +45,8 @@ def told(how: str, **environment: str) -> list[str]:
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux", reason="mallopt is glibc's: elsewhere memory goes back as the system has it"
+    sys.platform != "linux",
+    reason="mallopt is glibc's: elsewhere memory goes back as the system has it",
 )
 def test_memory_that_a_thread_frees_is_taken_again() -> None:
     asked, pages = told("keep")

@@ -22,7 +22,7 @@ ENTRY %a_inference_gradients_42__.21 (arg0.1: f32[4,8]) -> (f32[4], s32[]) {
   %constant.10 = s32[] constant(3)
   ROOT %tuple.11 = (f32[4]{0}, s32[]) tuple(f32[4]{0} %reduce.9, s32[] %constant.10)
 }
-"""
+"""  # noqa: E501
 
 AFTER = """\
 HloModule cluster_1, is_scheduled=true
@@ -61,7 +61,7 @@ ENTRY %main.7 (arg: f32[4,8]) -> f32[4] {
   %bitcast.6 = f32[4]{0} bitcast(%call.1)
   ROOT %dot.8 = f32[4]{0} dot(%bitcast.6, %call.1), lhs_contracting_dims={}
 }
-"""
+"""  # noqa: E501
 
 
 def test_before_optimizing_each_instruction_that_does_work_is_a_kernel() -> None:
@@ -74,8 +74,14 @@ def test_a_fusion_is_one_kernel_and_what_is_called_counts_once() -> None:
 
 
 def test_branches_of_a_condition_count_each() -> None:
-    branch = "%{0} (x: f32[]) -> f32[] {{\n  %x = f32[] parameter(0)\n  ROOT %n.{0} = f32[] negate(%x)\n}}\n"
-    entry = "ENTRY %main (p: pred[], a: f32[]) -> f32[] {\n  ROOT %c = f32[] conditional(%p, %a, %a), branch_computations={%one, %two}\n}\n"
+    branch = (
+        "%{0} (x: f32[]) -> f32[] {{\n  %x = f32[] parameter(0)\n  ROOT %n.{0} = f32[]"
+        " negate(%x)\n}}\n"
+    )
+    entry = (
+        "ENTRY %main (p: pred[], a: f32[]) -> f32[] {\n  ROOT %c = f32[] conditional(%p, %a, %a),"
+        " branch_computations={%one, %two}\n}\n"
+    )
     assert counted(branch.format("one") + branch.format("two") + entry) == HloCounts(2, 0)
 
 

@@ -47,4 +47,6 @@ def test_each_step_takes_the_next_images_and_an_epoch_drops_the_rest() -> None:
     rows = order.rows(first_step=1, steps=2)
     assert rows.shape == (2, 2, 4)
     assert rows[0].ravel().tolist() == epoch_order(1, 0, 20)[8:16].tolist()
-    assert rows[1].ravel().tolist() == epoch_order(1, 1, 20)[:8].tolist(), "20 images are 2 steps of 8"
+    assert rows[1].ravel().tolist() == epoch_order(1, 1, 20)[:8].tolist(), (
+        "20 images are 2 steps of 8"
+    )

@@ -1,4 +1,6 @@
-"""The layers compute on JAX what those of Keras compute: series, images and volumes, values and gradients, float32."""
+"""The layers compute on JAX what those of Keras compute: series, images and volumes, values
+and gradients, float32.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,16 @@ LARGEST = 1e-5  # of the largest number
 
 
 def assert_same(found: dict[str, dict[str, float]]) -> None:
-    assert {case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST} == {}
+    assert {
+        case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST
+    } == {}
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["convolution", "transposed"])
-def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int, jax: JaxProcess) -> None:
+def test_a_convolution_is_that_of_keras_whatever_its_sizes(
+    kind: str, axes: int, jax: JaxProcess
+) -> None:
     assert_same(jax("layers_beside_keras", kind, axes))
 
 
@@ -32,7 +38,9 @@ def test_what_no_kernel_covers_is_computed_as_keras_does_it(jax: JaxProcess) -> 
 
 
 @pytest.mark.parametrize("axes", [0, 1, 2, 3])
-def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(axes: int, jax: JaxProcess) -> None:
+def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(
+    axes: int, jax: JaxProcess
+) -> None:
     assert_same(jax("layers_beside_keras", "norms", axes))
 
 
@@ -40,7 +48,9 @@ def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(axes: 
 def test_a_conditional_batch_norm_on_two_devices_is_that_of_the_whole_batch(
     shape: tuple[int, ...], jax: JaxProcess
 ) -> None:
-    values, upstream = np.random.default_rng(1).standard_normal((2, 2, 3, *shape, 4)).astype(np.float32)
+    values, upstream = (
+        np.random.default_rng(1).standard_normal((2, 2, 3, *shape, 4)).astype(np.float32)
+    )
     labels = np.int32([[0, 2, 2], [1, 0, 2]])
     two, one = jax("conditional_norm_on_two_devices", values, labels, upstream, 3)
     for found, expected in zip(two, one, strict=True):

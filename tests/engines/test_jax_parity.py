@@ -1,4 +1,5 @@
-"""The JAX engine against the TensorFlow engine: what is stored of TensorFlow's steps, and one case live.
+"""The JAX engine against the TensorFlow engine: what is stored of TensorFlow's steps, and one case
+live.
 
 tests/full/engines/test_jax_parity.py has all cases live.
 """
@@ -12,7 +13,12 @@ from tests.support.engines import golden
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.parity import SMALL
 from tests.support.engines.side_by_side import assert_engines_agree
-from tests.support.engines.small_engines import MakeEngine, assert_close, assert_moves_alike, random_images
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    assert_close,
+    assert_moves_alike,
+    random_images,
+)
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
 # The probe of a case takes as long as all its steps, and few differ.
@@ -41,7 +47,8 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
 def test_a_checkpoint_of_another_workload_is_refused(make: MakeEngine, jax: JaxProcess) -> None:
     why = jax("refused", random_images(40), make(1, dcgan_mnist.WORKLOAD).state())
     assert why.startswith(
-        "CheckpointError: the checkpoint does not fit this run's networks and optimizers (differs in "
+        "CheckpointError: the checkpoint does not fit this run's networks and optimizers"
+        " (differs in "
     )
 
 

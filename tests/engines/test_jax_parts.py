@@ -28,7 +28,9 @@ def test_a_rate_too_small_for_a_byte_drops_nothing(jax: JaxProcess) -> None:
 
 
 def test_every_seed_step_phase_and_draw_has_latents_of_its_own(jax: JaxProcess) -> None:
-    draws = [draw for key in ((1, 5, 0), (2, 5, 0), (1, 6, 0), (1, 5, 1)) for draw in jax("draws", *key)]
+    draws = [
+        draw for key in ((1, 5, 0), (2, 5, 0), (1, 6, 0), (1, 5, 1)) for draw in jax("draws", *key)
+    ]
     assert len(np.unique(np.concatenate(draws))) == 8 * 8 * 5
 
 
@@ -38,7 +40,10 @@ def test_even_draws_of_any_shape_do_not_depend_on_the_replicas(jax: JaxProcess) 
     assert alone.shape == (400, 3, 2)
     assert (alone >= 0.0).all()
     assert (alone < 1.0).all()
-    assert (alone.mean(), alone.std()) == (pytest.approx(0.5, abs=0.02), pytest.approx(12**-0.5, abs=0.02))
+    assert (alone.mean(), alone.std()) == (
+        pytest.approx(0.5, abs=0.02),
+        pytest.approx(12**-0.5, abs=0.02),
+    )
     assert jax("uniform_in_shares", 2, 8).shape == (8,)
 
 
@@ -61,7 +66,9 @@ def test_large_rows_lie_in_whole_lanes_and_come_back_as_they_were(
 
 
 def test_each_of_several_processes_reads_the_rows_of_its_own_devices_alone(jax: JaxProcess) -> None:
-    """Of every batch its share, in order: what tests/full/training/test_jax_runs.py trains with in two processes."""
+    """Of every batch its share, in order: what tests/full/training/test_jax_runs.py trains
+    with in two processes.
+    """
     shares, wholes = zip(*(jax("read_by", process, 2, 1, 3) for process in (0, 1)), strict=True)
     assert [share.shape for share in shares] == [(3, 2, 4), (3, 2, 4)]
     assert np.array_equal(np.concatenate(shares, axis=2), wholes[0])
@@ -80,7 +87,12 @@ def test_the_gradient_comes_back_through_the_mask_of_the_way_there(
 
 def test_scores_are_counted_in_forty_bins_from_zero_to_one(jax: JaxProcess) -> None:
     fixed, _, _ = jax("counted", np.float32([0.0, 0.024, 0.026, 0.5, 0.99, 1.0]))
-    assert {place: count for place, count in enumerate(fixed.tolist()) if count} == {0: 2, 1: 1, 20: 1, 39: 2}
+    assert {place: count for place, count in enumerate(fixed.tolist()) if count} == {
+        0: 2,
+        1: 1,
+        20: 1,
+        39: 2,
+    }
     assert len(fixed) == 40
 
 
@@ -103,16 +115,28 @@ def test_batch_norm_has_the_moments_of_its_values(jax: JaxProcess) -> None:
     outputs, mean, variance = jax("batch_norm", values, gamma, beta)
     assert mean == pytest.approx(values.mean((0, 1, 2)), rel=1e-5)
     assert variance == pytest.approx(values.var((0, 1, 2)), rel=1e-4)
-    expected = (values - values.mean((0, 1, 2))) / np.sqrt(values.var((0, 1, 2)) + 1e-3) * gamma + beta
+    expected = (values - values.mean((0, 1, 2))) / np.sqrt(
+        values.var((0, 1, 2)) + 1e-3
+    ) * gamma + beta
     assert np.abs(outputs - expected).max() < 1e-4
 
 
 @pytest.mark.parametrize(
     ("sizes", "taps", "channels", "block"),
     [
-        ((51, 51, 27), (5, 6, 6), (16, 8), (6, 3)),  # (3 + 5) · 16 = 128 channels in, 6 · 3 · 8 = 144 out
+        (
+            (51, 51, 27),
+            (5, 6, 6),
+            (16, 8),
+            (6, 3),
+        ),  # (3 + 5) · 16 = 128 channels in, 6 · 3 · 8 = 144 out
         ((47, 46, 24), (5, 6, 6), (8, 8), (2, 10)),  # (10 + 5) · 8 = 120 in, 160 out
-        ((55, 56, 30), (5, 6, 6), (1, 16), (1, 13)),  # its window of 6 is channels too: 6 · 18 in, 208 out
+        (
+            (55, 56, 30),
+            (5, 6, 6),
+            (1, 16),
+            (1, 13),
+        ),  # its window of 6 is channels too: 6 · 18 in, 208 out
         ((9, 9, 9), (3, 3, 3), (64, 8), None),  # units are full without it
     ],
 )
@@ -131,7 +155,12 @@ def test_a_volume_in_bfloat16_is_summed_in_float32_and_rounded_once(
     padding: str | tuple[tuple[int, int], ...], jax: JaxProcess
 ) -> None:
     random = np.random.default_rng(1)
-    values, kernel = random.standard_normal((2, 5, 4, 7, 3)), random.standard_normal((3, 2, 4, 3, 2))
+    values, kernel = (
+        random.standard_normal((2, 5, 4, 7, 3)),
+        random.standard_normal((3, 2, 4, 3, 2)),
+    )
     narrow, wide = jax("volumes_convolved", values, kernel, padding)
     assert narrow.shape == wide.shape
-    assert (np.abs(narrow - wide) <= 2.0**-8 * np.abs(wide)).all()  # half a unit in the last of 8 bits
+    assert (
+        np.abs(narrow - wide) <= 2.0**-8 * np.abs(wide)
+    ).all()  # half a unit in the last of 8 bits

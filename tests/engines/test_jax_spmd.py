@@ -1,4 +1,6 @@
-"""The JAX engine by itself, in a process of its own: replicas, resuming, noise, precision, kernels."""
+"""The JAX engine by itself, in a process of its own: replicas, resuming, noise, precision,
+kernels.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,18 @@ def test_eight_devices_compute_what_one_computes(
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_parts_of_a_batch_add_up_to_the_batch(replicas: int, jax: JaxProcess) -> None:
     options = {**MLP, "accumulation_steps": 4 // replicas, "replicas": replicas}
-    whole, parts = (jax("trained", "mlp_gan", random_images(40), (3,), given) for given in (MLP, options))
+    whole, parts = (
+        jax("trained", "mlp_gan", random_images(40), (3,), given) for given in (MLP, options)
+    )
     assert_close(parts[0], whole[0], 1e-5)
     assert_close(parts[1], whole[1], 1e-5)
 
 
 def test_the_length_of_a_call_changes_no_number(jax: JaxProcess) -> None:
     """Each step of a call has the noise of its own number."""
-    one, each = (jax("trained", "tiny", random_images(24, 8), calls, MLP) for calls in ((4,), (1, 2, 1)))
+    one, each = (
+        jax("trained", "tiny", random_images(24, 8), calls, MLP) for calls in ((4,), (1, 2, 1))
+    )
     assert_close(each[0], one[0], 1e-6)
     assert_close(each[1], one[1], 1e-6)
 
@@ -68,7 +74,9 @@ def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, jax: J
     options = {**MLP, "replicas": replicas}
     given, same, later = jax("state_before_and_after", "mlp_gan", random_images(40), 3, options)
     assert_equal(same, given)
-    assert any(not np.array_equal(later[name], array) for name, array in given.items() if name != "step")
+    assert any(
+        not np.array_equal(later[name], array) for name, array in given.items() if name != "step"
+    )
 
 
 def test_phases_that_do_the_same_draw_noise_of_their_own(jax: JaxProcess) -> None:
@@ -79,11 +87,14 @@ def test_phases_that_do_the_same_draw_noise_of_their_own(jax: JaxProcess) -> Non
 
 
 def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
-    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a resume."""
+    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a
+    resume.
+    """
     whole, options = random_showers(50), {"replicas": 2, "steps_per_loop": 4}
     calls = (1, 4, 2)
     (resident_numbers, resident), (numbers, state) = (
-        jax("trained", "short_conditional", data, calls, options) for data in (whole, Streamed(whole))
+        jax("trained", "short_conditional", data, calls, options)
+        for data in (whole, Streamed(whole))
     )
     assert_equal(numbers, resident_numbers)
     assert_equal(state, resident)
@@ -102,7 +113,10 @@ def test_other_losses_go_on_bit_by_bit_where_the_state_stood(
 
 def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: JaxProcess) -> None:
     sample, (many, others) = jax("generated", random_showers(16), 70, {"replicas": 8}, 0, 1)
-    assert {name: array.shape for name, array in many.items()} == {"images": (70, 8, 8, 1), "labels": (70,)}
+    assert {name: array.shape for name, array in many.items()} == {
+        "images": (70, 8, 8, 1),
+        "labels": (70,),
+    }
     assert_equal({name: array[:64] for name, array in many.items()}, sample)
     assert many["labels"].tolist() == [row % 3 for row in range(70)]
     alone, _ = jax("generated", random_showers(16), 70, {"replicas": 1})
@@ -112,7 +126,9 @@ def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: 
     assert len(np.unique(grain[:, 0, 0, 0])) == 70
 
 
-def test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one(jax: JaxProcess) -> None:
+def test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one(
+    jax: JaxProcess,
+) -> None:
     options = {**MLP, "ema_decay": 0.9, "replicas": 2}
     (_, begin), (_, state) = (
         jax("trained", "tiny", random_images(24, 8), calls, options) for calls in ((), (2,))
@@ -130,8 +146,12 @@ def test_kernels_compute_what_the_layers_of_keras_compute(
     kind: str, shape: tuple[int, int, int], stride: int, jax: JaxProcess
 ) -> None:
     for name, pairs in jax("layers_and_kernels", kind, shape, stride).items():
-        for what, (of_keras, ours) in zip(("values", "by images", "by kernel", "second"), pairs, strict=True):
-            assert np.abs(of_keras - ours).max() <= 1e-4 * max(1.0, np.abs(of_keras).max()), f"{name}: {what}"
+        for what, (of_keras, ours) in zip(
+            ("values", "by images", "by kernel", "second"), pairs, strict=True
+        ):
+            assert np.abs(of_keras - ours).max() <= 1e-4 * max(1.0, np.abs(of_keras).max()), (
+                f"{name}: {what}"
+            )
 
 
 def test_bfloat16_moves_float32_weights_as_float32_does(jax: JaxProcess) -> None:
@@ -142,18 +162,26 @@ def test_bfloat16_moves_float32_weights_as_float32_does(jax: JaxProcess) -> None
         for name in ("float32", "mixed_bfloat16")
     )
     assert_close(narrow[0], wide[0], 0.02)
-    assert {array.dtype.name for name, array in narrow[1].items() if name.startswith("generator/")} == {
-        "float32"
-    }
+    assert {
+        array.dtype.name for name, array in narrow[1].items() if name.startswith("generator/")
+    } == {"float32"}
     for network in ("generator", "discriminator"):
         expected, found = (moved(before, state, network) for _, state in (wide, narrow))
         assert cosine(found, expected) > 0.98
         assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05)
 
 
-def test_rounded_gradients_change_the_training_of_several_replicas_a_little(jax: JaxProcess) -> None:
+def test_rounded_gradients_change_the_training_of_several_replicas_a_little(
+    jax: JaxProcess,
+) -> None:
     wide, narrow = (
-        jax("trained", "mlp_gan", random_images(40), (3,), {**MLP, "replicas": 2, "all_reduce_type": name})
+        jax(
+            "trained",
+            "mlp_gan",
+            random_images(40),
+            (3,),
+            {**MLP, "replicas": 2, "all_reduce_type": name},
+        )
         for name in ("float32", "bfloat16")
     )
     assert_close(narrow[0], wide[0], 0.02)
@@ -161,8 +189,16 @@ def test_rounded_gradients_change_the_training_of_several_replicas_a_little(jax:
 
 
 def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(jax: JaxProcess) -> None:
-    """Powers of two change no number of float16 while none overflows, so any scales give the same step."""
-    scales = {"generator": 2.0**10, "discriminator": 2.0**10}, {"generator": 2.0**8, "discriminator": 2.0**12}
+    """Powers of two change no number of float16 while none overflows, so any scales give the
+    same step.
+    """
+    scales = (
+        {"generator": 2.0**10, "discriminator": 2.0**10},
+        {
+            "generator": 2.0**8,
+            "discriminator": 2.0**12,
+        },
+    )
     (before, expected), (_, found) = (jax("scaled", random_images(40), each) for each in scales)
     assert_moves_alike(before, found, expected, 1e-3)
 
@@ -181,13 +217,17 @@ def test_an_overflow_on_one_replica_is_skipped_by_all_and_lowers_the_loss_scale(
 
 
 def test_lowered_rates_hold_from_the_next_call_on(jax: JaxProcess) -> None:
-    assert jax("slowed", random_images(40))["learning_rate_generator"].tolist() == pytest.approx([1e-4, 5e-5])
+    assert jax("slowed", random_images(40))["learning_rate_generator"].tolist() == pytest.approx(
+        [1e-4, 5e-5]
+    )
 
 
 def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: JaxProcess) -> None:
     options = {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"}
     found = jax("kernels", "tiny", random_images(40, 8), options)
-    assert found["exchanges"] == 2, "one for all gradients of a step, one for the numbers of the call"
+    assert found["exchanges"] == 2, (
+        "one for all gradients of a step, one for the numbers of the call"
+    )
     assert found["hands_over"] == 1
     assert found["kernels_before"] > found["kernels_after"] > found["fusions"] > 0
     plain = jax("kernels", "tiny", random_images(40, 8), {})

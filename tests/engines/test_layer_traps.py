@@ -1,4 +1,6 @@
-"""Layers that would train otherwise on each engine or replica are refused by both, with what to take instead."""
+"""Layers that would train otherwise on each engine or replica are refused by both, with what
+to take instead.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 @pytest.mark.parametrize("layer", list(REFUSED))
-def test_both_engines_refuse_it_and_name_what_to_take(layer: str, make: MakeEngine, jax: JaxProcess) -> None:
+def test_both_engines_refuse_it_and_name_what_to_take(
+    layer: str, make: MakeEngine, jax: JaxProcess
+) -> None:
     workload, advice = REFUSED[layer]
     with pytest.raises(ValueError, match=advice):
         make(1, workload).trace()

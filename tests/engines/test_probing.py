@@ -20,16 +20,27 @@ NAN = float("nan")
 
 
 def test_a_histogram_without_bins_is_left_out_and_others_are_in_the_order_of_their_names() -> None:
-    found = probed({"weight/g": GOOD, "gradient/g": OVERFLOWED, "gradient/d": GOOD}, {}, loss_scaled=True)
-    assert [(item.name, item.edges.tolist(), item.counts.tolist()) for item in found.histograms] == [
+    found = probed(
+        {"weight/g": GOOD, "gradient/g": OVERFLOWED, "gradient/d": GOOD}, {}, loss_scaled=True
+    )
+    assert [
+        (item.name, item.edges.tolist(), item.counts.tolist()) for item in found.histograms
+    ] == [
         ("gradient/d", [0.0, 0.5, 1.0], [3, 1]),
         ("weight/g", [0.0, 0.5, 1.0], [3, 1]),
     ]
 
 
 def test_a_norm_that_overflows_under_a_loss_scale_is_left_out_and_nothing_else() -> None:
-    scores = {"gradient_norm_generator": np.inf, "gradient_norm_discriminator": 2.0, "spread_fake": NAN}
-    assert list(probed({}, scores, loss_scaled=True).scores) == ["gradient_norm_discriminator", "spread_fake"]
+    scores = {
+        "gradient_norm_generator": np.inf,
+        "gradient_norm_discriminator": 2.0,
+        "spread_fake": NAN,
+    }
+    assert list(probed({}, scores, loss_scaled=True).scores) == [
+        "gradient_norm_discriminator",
+        "spread_fake",
+    ]
     assert list(probed({}, scores, loss_scaled=False).scores) == [
         "gradient_norm_discriminator",
         "gradient_norm_generator",
@@ -77,8 +88,14 @@ def test_gradients_are_named_by_their_phase_where_several_phases_change_a_networ
     first, second = (Phase(name, no_forward, (critic,)) for name in ("first", "second"))
     paint = Phase("paint", no_forward, (painter,))
     program = Program((first, second, paint))
-    assert gradient_names(program, first, "critic") == ("gradient@first", "gradient_norm_critic@first")
-    assert gradient_names(program, second, "critic") == ("gradient@second", "gradient_norm_critic@second")
+    assert gradient_names(program, first, "critic") == (
+        "gradient@first",
+        "gradient_norm_critic@first",
+    )
+    assert gradient_names(program, second, "critic") == (
+        "gradient@second",
+        "gradient_norm_critic@second",
+    )
     assert gradient_names(program, paint, "painter") == ("gradient", "gradient_norm_painter")
 
 
@@ -88,6 +105,8 @@ def test_gradients_are_named_by_their_phase_where_several_phases_change_a_networ
 def test_judged_numbers_have_fixed_bins_only_where_both_ends_are_declared(
     low: float | None, high: float | None, ends: tuple[float, float] | None
 ) -> None:
-    entry = replace(catalog.WORKLOADS["mlp_gan"], judgements=(Judgement("realism", "", "", low, high),))
+    entry = replace(
+        catalog.WORKLOADS["mlp_gan"], judgements=(Judgement("realism", "", "", low, high),)
+    )
     assert score_range(entry, "realism") == ends
     assert score_range(entry, "undeclared") is None

@@ -1,4 +1,6 @@
-"""The number of the step and the share of training that is done, in losses, layers and what is shown, on both engines."""
+"""The number of the step and the share of training that is done, in losses, layers and what
+is shown, on both engines.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from tests.support.engines.tiny_gan import SCHEDULED_GAN
 IMAGES = random_images(40, 8)
 STEPS = 10  # two epochs of five
 CALLS = (1, 4)
-OPTIONS: dict[str, Any] = {"epochs": 2, "replicas": 2, "updates": "in_turn", "accumulation_steps": 2}
+OPTIONS: dict[str, Any] = {
+    "epochs": 2,
+    "replicas": 2,
+    "updates": "in_turn",
+    "accumulation_steps": 2,
+}
 
 
 def assert_told(numbers: dict[str, np.ndarray], shown: dict[str, np.ndarray]) -> None:

@@ -25,17 +25,23 @@ def assert_both_follow(states: list[Arrays]) -> None:
     averages = [name for name in begin if name.startswith(("average/", "average_discriminator/"))]
     assert len(averages) == len([name for name in begin if name.startswith(BOTH)])
     for average in averages:
-        live = average.replace("average/", "generator/").replace("average_discriminator/", "discriminator/")
+        live = average.replace("average/", "generator/").replace(
+            "average_discriminator/", "discriminator/"
+        )
         assert np.array_equal(begin[average], begin[live])
         if "moving_" not in average:
             expected = begin[live] / 4 + first[live] / 4 + second[live] / 2
             assert second[average] == pytest.approx(expected, abs=1e-6), average
     kernel = "discriminator/logit/kernel"
-    assert not np.array_equal(second[f"average_discriminator/{kernel}"], second[f"discriminator/{kernel}"])
+    assert not np.array_equal(
+        second[f"average_discriminator/{kernel}"], second[f"discriminator/{kernel}"]
+    )
 
 
 @pytest.mark.usefixtures("cores")
-def test_tensorflow_follows_both_networks_and_takes_them_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorflow_follows_both_networks_and_takes_them_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     name = RunSpec.parse({}).workload
     entry = catalog.WORKLOADS[name]
     of_one = tf_engine(1, TINY_GAN, IMAGES, **OPTIONS).state()

@@ -17,7 +17,9 @@ GRID = (6, 7, 5)
 
 @pytest.fixture(scope="module")
 def images() -> np.ndarray:
-    """Showers (8, 6, 7, 5, 1) as values: one empty, some with empty layers, one with a single cell, one almost gone."""
+    """Showers (8, 6, 7, 5, 1) as values: one empty, some with empty layers, one with a single
+    cell, one almost gone.
+    """
     values = small_showers(8, GRID).resident["showers"].astype(np.float32)
     values[1] = 0.0
     values[1, 2, 3, 4] = 5.0

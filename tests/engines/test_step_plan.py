@@ -1,4 +1,6 @@
-"""Rows, steps and updates that follow from a program, and programs that fit neither the catalog nor the networks."""
+"""Rows, steps and updates that follow from a program, and programs that fit neither the
+catalog nor the networks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ def forward(*_: object) -> Forward:
 
 JUDGE, PAINT = Update("discriminator", "loss"), Update("generator", "loss")
 THREE_TO_ONE = Program(
-    (*(Phase(f"judge_{k}", forward, (JUDGE,), k) for k in range(3)), Phase("paint", forward, (PAINT,)))
+    (
+        *(Phase(f"judge_{k}", forward, (JUDGE,), k) for k in range(3)),
+        Phase("paint", forward, (PAINT,)),
+    )
 )
 
 
@@ -27,11 +32,15 @@ def test_a_step_takes_as_many_rows_as_its_batches_hold() -> None:
 
 def test_a_catalog_that_counts_other_batches_than_the_program_is_refused() -> None:
     check_batches(RunSpec.parse({"updates": "in_turn", "discriminator_steps": 3}), THREE_TO_ONE)
-    with pytest.raises(ValueError, match="takes 3 batches of real rows, but its entry in the catalog says 1"):
+    with pytest.raises(
+        ValueError, match="takes 3 batches of real rows, but its entry in the catalog says 1"
+    ):
         check_batches(RunSpec.parse({}), THREE_TO_ONE)
 
 
 def test_a_program_that_changes_a_network_which_is_not_there_is_refused() -> None:
     check_networks(THREE_TO_ONE, ("generator", "discriminator"))
-    with pytest.raises(ValueError, match="changes discriminator, but the workload's networks are generator"):
+    with pytest.raises(
+        ValueError, match="changes discriminator, but the workload's networks are generator"
+    ):
         check_networks(THREE_TO_ONE, ("generator",))

@@ -16,7 +16,12 @@ SUM_G = STEP + "optimizer_generator/all_reduce_generator/CollectiveReduceV2"
 
 
 def op(
-    name: str, start_s: float, seconds: float, kind: str = "MatMul", line: str = "tf_Compute/1", **more: bool
+    name: str,
+    start_s: float,
+    seconds: float,
+    kind: str = "MatMul",
+    line: str = "tf_Compute/1",
+    **more: bool,
 ) -> Op:
     return Op(name, kind, start_s, seconds, line, **more)
 
@@ -24,7 +29,8 @@ def op(
 def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
     """Seconds by network and category of a window from 0 to `seconds` on one device."""
     return {
-        (item.network, item.category): item.seconds for item in shares([ops], Window(0.0, seconds), NETWORKS)
+        (item.network, item.category): item.seconds
+        for item in shares([ops], Window(0.0, seconds), NETWORKS)
     }
 
 
@@ -37,7 +43,12 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
         (STEP + "phase_0/forward_1/mul", "Mul", "", "forward"),  # of the second part of a batch
         (STEP + "phase_1/gradients_1/AddN_3", "AddN", "", "backward"),
         (BACKWARD_G, "_MklMatMul", "generator", "backward"),
-        ("gradient_tape/discriminator_1/leaky_1_1/LeakyRelu/LeakyReluGrad", "", "discriminator", "backward"),
+        (
+            "gradient_tape/discriminator_1/leaky_1_1/LeakyRelu/LeakyReluGrad",
+            "",
+            "discriminator",
+            "backward",
+        ),
         (STEP + "gradients/AddN_3", "AddN", "", "backward"),
         (STEP + "optimizer_generator/Sqrt_1", "Sqrt", "generator", "optimizer"),
         (
@@ -81,15 +92,25 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
         ),
         (
             STEP
-            + "gradients/gradient_tape/while/phase_0/forward/generator_1/norm_1_1/all_reduce_batch_norm/AddN",
+            + "gradients/gradient_tape/while/phase_0/forward/generator_1/norm_1_1/all_reduce_batch_norm/AddN",  # noqa: E501
             "AddN",
             "generator",
             "batch_norm_all_reduce",
         ),
-        (STEP + "gradients/CollectiveReduceV2_4", "CollectiveReduceV2", "", "batch_norm_all_reduce"),
+        (
+            STEP + "gradients/CollectiveReduceV2_4",
+            "CollectiveReduceV2",
+            "",
+            "batch_norm_all_reduce",
+        ),
         ("", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "", "gradient_all_reduce"),
         ("", "IteratorGetNextOp::DoCompute", "", "input"),
-        (STEP + "MultiDeviceIteratorGetNextFromShard", "MultiDeviceIteratorGetNextFromShard", "", "input"),
+        (
+            STEP + "MultiDeviceIteratorGetNextFromShard",
+            "MultiDeviceIteratorGetNextFromShard",
+            "",
+            "input",
+        ),
         (STEP + "TensorArrayV2Write/TensorListSetItem", "TensorListSetItem", "", "unattributed"),
         ("", "convolution.4", "", "unattributed"),
         ("regenerator/dense/MatMul", "MatMul", "", "unattributed"),
@@ -141,7 +162,9 @@ def test_a_moment_is_divided_evenly_among_what_computes_then() -> None:
 
 
 def test_of_nested_operations_the_inner_one_counts() -> None:
-    nested = divided(op(FORWARD_G, 0, 10), op(FORWARD_D, 2, 5), op(BACKWARD_G, 3, 1), op(FORWARD_D, 8, 1))
+    nested = divided(
+        op(FORWARD_G, 0, 10), op(FORWARD_D, 2, 5), op(BACKWARD_G, 3, 1), op(FORWARD_D, 8, 1)
+    )
     assert nested == {
         ("generator", "forward"): 4,
         ("discriminator", "forward"): 5,
@@ -202,7 +225,9 @@ def test_only_what_lies_in_the_window_counts() -> None:
 
 def test_shares_add_up_to_1_and_are_the_mean_over_the_devices() -> None:
     found = shares(
-        [[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]], Window(0.0, 4.0), NETWORKS
+        [[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]],
+        Window(0.0, 4.0),
+        NETWORKS,
     )
     assert found == (
         ProfileShare("generator", "forward", 3.0, 0.75),

@@ -15,7 +15,11 @@ from gan_runtime.engines.inputs import fixed_inputs
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.workloads.contract import Program
-from tests.support.engines.conditional_gan import CONDITIONAL_GAN, SHORT_CONDITIONAL_GAN, ConditionalGan
+from tests.support.engines.conditional_gan import (
+    CONDITIONAL_GAN,
+    SHORT_CONDITIONAL_GAN,
+    ConditionalGan,
+)
 from tests.support.engines.showers import ENERGY, random_showers
 from tests.support.engines.small_engines import (
     MakeEngine,
@@ -72,13 +76,17 @@ def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngin
 
 
 def test_the_numbers_of_a_step_on_two_replicas_are_the_same_every_time(make: MakeEngine) -> None:
-    """A critic's loss is on no way to its gradient: nothing else would keep it from being worked out with the new weights."""
+    """A critic's loss is on no way to its gradient: nothing else would keep it from being
+    worked out with the new weights.
+    """
     engine = short(make, 2)
     begin = engine.state()
     expected = trained(engine, 1, 3)
     for _ in range(5):
         engine.load(begin)
-        assert_equal({name: np.concatenate(runs) for name, runs in _runs(engine, 1, 3).items()}, expected)
+        assert_equal(
+            {name: np.concatenate(runs) for name, runs in _runs(engine, 1, 3).items()}, expected
+        )
 
 
 def _runs(engine: TfEngine, *calls: int) -> dict[str, list[np.ndarray]]:
@@ -117,7 +125,10 @@ def test_two_equal_phases_draw_different_noise(make: MakeEngine) -> None:
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_probed_gradients_are_those_of_each_phase(make: MakeEngine, replicas: int) -> None:
     probe = conditional(make, replicas).probe()
-    phases = {"discriminator": ("critic_0", "critic_1"), "generator": ("generator_0", "generator_1")}
+    phases = {
+        "discriminator": ("critic_0", "critic_1"),
+        "generator": ("generator_0", "generator_1"),
+    }
     norms = {
         network: [probe.scores[f"gradient_norm_{network}@{phase}"] for phase in names]
         for network, names in phases.items()
@@ -134,7 +145,9 @@ def test_a_judged_number_without_declared_ends_is_counted_from_its_lowest_to_its
     make: MakeEngine, replicas: int
 ) -> None:
     probe = conditional(make, replicas).probe()
-    assert probe.scores["energy"] == pytest.approx((SHOWERS.resident[ENERGY] * 0.01 - 1.0).mean(), abs=1e-5)
+    assert probe.scores["energy"] == pytest.approx(
+        (SHOWERS.resident[ENERGY] * 0.01 - 1.0).mean(), abs=1e-5
+    )
     (margin,) = [histogram for histogram in probe.histograms if histogram.name == "score/margin"]
     assert (len(margin.counts), margin.counts.sum()) == (40, 40)
     assert margin.counts[0] > 0

@@ -73,7 +73,10 @@ def test_as_many_replicas_as_cores_get_one_thread_an_operation(
     monkeypatch.setattr(os, "environ", {})
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     tf_process.set_flags(RunSpec.parse(options), accelerator)
-    assert (os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("TF_NUM_INTEROP_THREADS")) == threads
+    assert (
+        os.environ.get("TF_NUM_INTRAOP_THREADS"),
+        os.environ.get("TF_NUM_INTEROP_THREADS"),
+    ) == threads
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,10 @@ def test_small_layers_on_two_cores_get_one_thread_an_operation_while_they_train(
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     spec = RunSpec.parse({"workload": "pix2pix", "dataset": "karman", **options})
     tf_process.set_flags(spec, "cpu", trains=trains)
-    assert (os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("TF_NUM_INTEROP_THREADS")) == threads
+    assert (
+        os.environ.get("TF_NUM_INTRAOP_THREADS"),
+        os.environ.get("TF_NUM_INTEROP_THREADS"),
+    ) == threads
 
 
 def test_threads_that_a_person_has_set_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""The tensorflow engine on simulated cores: the same numbers on any number of replicas, and nothing lost on the way."""
+"""The tensorflow engine on simulated cores: the same numbers on any number of replicas, and
+nothing lost on the way.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
     numbers = trained(engine, 7)
     after = engine.state()
     assert [
-        name for name in before if np.array_equal(before[name], after[name]) and name != "rate_factor"
+        name
+        for name in before
+        if np.array_equal(before[name], after[name]) and name != "rate_factor"
     ] == []
     assert np.isfinite(numbers["loss_discriminator"]).all()
     assert after["step"] == 7
@@ -58,7 +62,9 @@ def test_all_replicas_hold_the_same_weights(make: MakeEngine) -> None:
     engine = make(4)
     trained(engine, 5)
     in_use = copies_in_use(engine)
-    assert {len(values) for name, values in in_use.items() if not name.startswith("optimizer_")} == {4}
+    assert {
+        len(values) for name, values in in_use.items() if not name.startswith("optimizer_")
+    } == {4}
     for name, values in in_use.items():
         assert all(np.array_equal(value, values[0]) for value in values), name
 
@@ -79,7 +85,7 @@ def test_compiled_steps_equal_uncompiled_ones(make: MakeEngine) -> None:
     assert_close(jit.state(), off.state(), 1e-4)
 
 
-# ---- devices ----------------------------------------------------------------------------------------------------------------------
+# ---- devices -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -88,22 +94,29 @@ def test_compiled_steps_equal_uncompiled_ones(make: MakeEngine) -> None:
 def test_the_engine_describes_its_devices(make: MakeEngine, replicas: int, strategy: str) -> None:
     found = make(replicas).describe()
     assert found["strategy"] == strategy
-    assert [str(device)[-5:] for device in found["devices"]] == [f"CPU:{index}" for index in range(replicas)]
+    assert [str(device)[-5:] for device in found["devices"]] == [
+        f"CPU:{index}" for index in range(replicas)
+    ]
     assert found["parameters"] == {"generator": 105_360, "discriminator": 100_609}
 
 
 def test_more_replicas_than_simulated_cores_are_refused() -> None:
     with pytest.raises(AcceleratorError) as refused:
         make_strategy(RunSpec.parse({"replicas": 16}), "cpu")
-    assert str(refused.value) == (
-        "this process already runs TensorFlow with 8 CPU core(s), but the run needs 16: start it in a process of its own."
+    assert (
+        str(refused.value)
+        == "this process already runs TensorFlow with 8 CPU core(s), but the run needs 16: start it"
+        " in a process of its own."
     )
 
 
 def test_more_replicas_than_gpus_are_refused() -> None:
     with pytest.raises(
         AcceleratorError,
-        match=r"the run wants 1024 GPU\(s\), but TensorFlow sees \d+: lower replicas, use accelerator=cpu",
+        match=(
+            r"the run wants 1024 GPU\(s\), but TensorFlow sees \d+: lower replicas, use"
+            r" accelerator=cpu"
+        ),
     ):
         make_strategy(RunSpec.parse({"replicas": 1_024, "batch_size_global": 1_024}), "gpu")
 
@@ -113,13 +126,19 @@ def test_more_replicas_than_gpus_are_refused() -> None:
     [
         (
             "No OpKernel was registered to support Op 'ConfigureDistributedTPU'",
-            "the TPU at 'local' cannot be used (this TensorFlow was built without TPU support: run `make clean setup` on the TPU host, "
-            "or use engine=jax); or choose accelerator=cpu or gpu.",
+            (
+                "the TPU at 'local' cannot be used (this TensorFlow was built without TPU support:"
+                " run `make clean setup` on the TPU host, or use engine=jax); or choose"
+                " accelerator=cpu or gpu."
+            ),
         ),
         (
             "No TPU platform found",
-            "the TPU at 'local' cannot be used (libtpu is there but finds no TPU: see that no other process holds it, and that libtpu "
-            "suits the framework (docs/tpu.md)); or choose accelerator=cpu or gpu.",
+            (
+                "the TPU at 'local' cannot be used (libtpu is there but finds no TPU: see that no"
+                " other process holds it, and that libtpu suits the framework (docs/tpu.md)); or"
+                " choose accelerator=cpu or gpu."
+            ),
         ),
         (
             "first line\nsecond",
@@ -132,7 +151,7 @@ def test_a_tpu_that_cannot_be_used_is_explained(error: str, sentence: str) -> No
     assert tpu_advice("local", ValueError(error)) == sentence
 
 
-# ---- where the time goes ----------------------------------------------------------------------------------------------------------
+# ---- where the time goes -------------------------------------------------------------------------
 
 
 def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> None:
@@ -141,14 +160,18 @@ def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> Non
     found = engine.profile(5)
     assert found.numbers.values["loss_generator"].shape == (5,)
     assert sum(item.share for item in found.shares) == pytest.approx(1.0)
-    assert sum(item.seconds for item in found.shares) == pytest.approx(found.numbers.seconds, rel=0.1)
+    assert sum(item.seconds for item in found.shares) == pytest.approx(
+        found.numbers.seconds, rel=0.1
+    )
     work = {
         (name, part)
         for name in ("generator", "discriminator")
         for part in ("forward", "backward", "optimizer")
     }
     assert work <= {(item.network, item.category) for item in found.shares}
-    assert {item.phase for item in found.shares if (item.network, item.category) in work} == {"both"}
+    assert {item.phase for item in found.shares if (item.network, item.category) in work} == {
+        "both"
+    }
     assert engine.state()["step"] == 9
 
 

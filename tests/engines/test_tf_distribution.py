@@ -28,11 +28,13 @@ pytestmark = pytest.mark.usefixtures("cores")
 GENERATOR = "generator/generator/hidden/kernel"
 
 
-# ---- parts of a batch ---------------------------------------------------------------------------------------------------------
+# ---- parts of a batch ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 4), (2, 2)])
-def test_a_batch_in_four_parts_is_the_batch_in_one(make: MakeEngine, replicas: int, parts: int) -> None:
+def test_a_batch_in_four_parts_is_the_batch_in_one(
+    make: MakeEngine, replicas: int, parts: int
+) -> None:
     whole, parted = make(replicas), make(replicas, accumulation_steps=parts)
     assert_close(trained(parted, 1, 4), trained(whole, 1, 4), 1e-5)
     assert_close(parted.state(), whole.state(), 1e-5)
@@ -50,7 +52,7 @@ def test_the_parts_of_a_batch_have_the_latents_of_the_batch_and_dropout_of_their
     assert all(0.54 < (masks[0] == mask).mean() < 0.62 for mask in masks[1:])
 
 
-# ---- batch norm over all replicas -------------------------------------------------------------------------------------------
+# ---- batch norm over all replicas ----------------------------------------------------------------
 
 
 def networks_without_dropout() -> dict[str, Any]:
@@ -82,9 +84,9 @@ def test_collectives_send_the_gradients_of_a_network_in_one_pack(make: MakeEngin
     engine = make(2)
     engine.trace()
     sent = [node.name for node in operations(engine) if node.op == "CollectiveReduceV2"]
-    assert [sum(network in name for name in sent) for network in ("generator", "discriminator")] == [2, 2], (
-        "of each replica"
-    )
+    assert [
+        sum(network in name for name in sent) for network in ("generator", "discriminator")
+    ] == [2, 2], "of each replica"
     assert len(sent) == 4
 
 
@@ -102,11 +104,16 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
         assert len(exchanges(two, f"all_reduce_{name}")) == len(network.trainable_variables)
     copied = copies_by_name(two)
     assert sum("moving_" in name for name in copied) == 2
-    assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []
-    # Beside the length of each weight's own step, which is its gradient: a gradient that misses the exchange is off by more.
+    assert [
+        name for name, (first, second) in copied.items() if not np.array_equal(first, second)
+    ] == []
+    # Beside the length of each weight's own step, which is its gradient: a gradient that misses the
+    # exchange is off by more.
     moved, expected = moves(two, start), moves(one, start)
     assert [
-        name for name in expected if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])
+        name
+        for name in expected
+        if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])
     ] == []
 
 
@@ -135,18 +142,27 @@ def norm(values: np.ndarray) -> float:
     return float(np.linalg.norm(values.astype(np.float64)))
 
 
-# ---- local steps --------------------------------------------------------------------------------------------------------------
+# ---- local steps ---------------------------------------------------------------------------------
 
 
 def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine) -> None:
-    """Momentum and average are theirs alone too. With Adam, and as on GPUs: tests/full/engines/test_tf_distribution.py."""
+    """Momentum and average are theirs alone too.
+
+    With Adam, and as on GPUs: tests/full/engines/test_tf_distribution.py.
+    """
     options = {"optimizer": "sgd", "momentum": 0.9, "ema_decay": 0.5, **rates(0.01, *PAIR)}
     assert_replicas_become_their_mean_every_third_step(make, options)
 
 
 def test_each_replica_follows_the_mean_of_its_own_images(make: MakeEngine) -> None:
-    """The mean of the first local SGD step is the step on the whole batch; from the second on it is another algorithm."""
-    options = {"optimizer": "sgd", "learning_rate_generator": 0.5, "learning_rate_discriminator": 0.5}
+    """The mean of the first local SGD step is the step on the whole batch; from the second on
+    it is another algorithm.
+    """
+    options = {
+        "optimizer": "sgd",
+        "learning_rate_generator": 0.5,
+        "learning_rate_discriminator": 0.5,
+    }
     together, local = make(2, **options), make(2, sync_every_steps=3, **options)
     trained(together, 1)
     trained(local, 1)
@@ -159,7 +175,9 @@ def test_each_replica_follows_the_mean_of_its_own_images(make: MakeEngine) -> No
     assert apart > 1e-5
 
 
-def test_a_state_within_a_stretch_of_local_steps_is_the_mean_of_the_replicas(make: MakeEngine) -> None:
+def test_a_state_within_a_stretch_of_local_steps_is_the_mean_of_the_replicas(
+    make: MakeEngine,
+) -> None:
     engine = make(2, sync_every_steps=3)
     trained(engine, 2)
     before = copies_by_name(engine)

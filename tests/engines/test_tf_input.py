@@ -1,4 +1,6 @@
-"""The images that each step sees: an order for each epoch, whatever the replicas, also after a resume."""
+"""The images that each step sees: an order for each epoch, whatever the replicas, also after
+a resume.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,29 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 @pytest.fixture
 def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
-    """The images of each global batch by number, of 21 images in batches of 4: 5 steps an epoch, one image left out."""
+    """The images of each global batch by number, of 21 images in batches of 4: 5 steps an
+    epoch, one image left out.
+    """
 
     def call(
-        steps: int, replicas: int = 1, first_step: int = 0, seed: int = 1, data: DataSet | None = None
+        steps: int,
+        replicas: int = 1,
+        first_step: int = 0,
+        seed: int = 1,
+        data: DataSet | None = None,
     ) -> list[list[int]]:
         new_group()
         spec = RunSpec.parse({"batch_size_global": 4, "replicas": replicas, "seed": seed})
         strategy = make_strategy(spec, "cpu")
         plan = StepPlan(batches=1, batch_size_global=4, rows=21, updates={})
         iterator = kept(distributed_batches(strategy, spec, plan, data or NUMBERED, first_step))
-        shares = [strategy.experimental_local_results(next(iterator)["images"]) for _ in range(steps)]
+        shares = [
+            strategy.experimental_local_results(next(iterator)["images"]) for _ in range(steps)
+        ]
         assert {share.shape for step in shares for share in step} == {(4 // replicas, 1, 1, 1)}
-        return [np.concatenate([share.numpy().ravel() for share in step]).tolist() for step in shares]
+        return [
+            np.concatenate([share.numpy().ravel() for share in step]).tolist() for step in shares
+        ]
 
     return call
 
@@ -43,7 +55,9 @@ def test_an_epoch_visits_no_image_twice(batches: Callable[..., list[list[int]]])
         assert len({image for batch in epoch for image in batch}) == 20
 
 
-def test_the_order_is_new_in_every_epoch_and_for_every_seed(batches: Callable[..., list[list[int]]]) -> None:
+def test_the_order_is_new_in_every_epoch_and_for_every_seed(
+    batches: Callable[..., list[list[int]]],
+) -> None:
     found = batches(10)
     assert found[:5] != found[5:]
     assert found[:5] != batches(5, seed=2)
@@ -70,19 +84,28 @@ def test_a_resumed_run_goes_on_with_the_images_it_would_have_seen(
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_streamed_rows_come_in_the_same_order(batches: Callable[..., list[list[int]]], replicas: int) -> None:
+def test_streamed_rows_come_in_the_same_order(
+    batches: Callable[..., list[list[int]]], replicas: int
+) -> None:
     streamed = Streamed(NUMBERED)
     assert batches(7, replicas, 3, data=streamed) == batches(7, replicas, 3)
     assert {len(numbers) for numbers in streamed.asked} == {4 // replicas}
 
 
-def test_each_worker_reads_its_own_share_of_the_same_batches(batches: Callable[..., list[list[int]]]) -> None:
-    """Two workers of two replicas each, two batches a step: their shares, side by side, are the batches of one replica."""
+def test_each_worker_reads_its_own_share_of_the_same_batches(
+    batches: Callable[..., list[list[int]]],
+) -> None:
+    """Two workers of two replicas each, two batches a step: their shares, side by side, are
+    the batches of one replica.
+    """
     plan = StepPlan(batches=2, batch_size_global=4, rows=21, updates={})
     options = {"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}
     alone = RunSpec.parse(options)
     whole = np.stack(
-        [rows["images"].numpy().ravel() for rows in rows_of_pipeline(alone, plan, NUMBERED, 1, 1, 0).take(4)]
+        [
+            rows["images"].numpy().ravel()
+            for rows in rows_of_pipeline(alone, plan, NUMBERED, 1, 1, 0).take(4)
+        ]
     ).reshape(4, 2, 4)
     spec = RunSpec.parse({**options, "workers": 2, "replicas": 2})
     shares = []
@@ -90,6 +113,8 @@ def test_each_worker_reads_its_own_share_of_the_same_batches(batches: Callable[.
         parts = rows_of_pipeline(spec, plan, NUMBERED, 1, 2, worker).take(8)
         rows = [part["images"].numpy().ravel() for part in parts]
         shares.append(np.stack(rows).reshape(4, 2, 2, 1))  # step, replica, batch of the step, image
-    together = np.concatenate([share.transpose(0, 2, 1, 3) for share in shares], axis=2).reshape(4, 2, 4)
+    together = np.concatenate([share.transpose(0, 2, 1, 3) for share in shares], axis=2).reshape(
+        4, 2, 4
+    )
     assert together.tolist() == whole.tolist()
     assert whole.reshape(-1)[:4].tolist() == [image for batch in batches(4)[2:3] for image in batch]

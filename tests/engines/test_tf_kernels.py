@@ -1,4 +1,6 @@
-"""The fast kernels compute what the plain operations compute: values, gradients, and gradients of gradients."""
+"""The fast kernels compute what the plain operations compute: values, gradients, and
+gradients of gradients.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from tests.support.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
 PLAIN = PlainKernels()
-# Whatever a convolution would save: its multiplications written out, and the products of its spectra.
+# Whatever a convolution would save: its multiplications written out, and the products of its
+# spectra.
 WRITTEN_OUT, SPECTRAL = TfCpuKernels(spectral_saving=math.inf), TfCpuKernels(spectral_saving=0.0)
 BATCH = 6
 
@@ -38,7 +41,9 @@ def random(*shape: int, seed: int = 1) -> tf.Tensor:
     return tf.constant(np.random.default_rng(seed).standard_normal(shape), tf.float32)
 
 
-def values_and_gradients(function: Callable[..., tf.Tensor], *inputs: tf.Tensor) -> list[np.ndarray]:
+def values_and_gradients(
+    function: Callable[..., tf.Tensor], *inputs: tf.Tensor
+) -> list[np.ndarray]:
     """The outcome, and the gradient of a weighted sum of it by each input."""
     with tf.GradientTape() as tape:
         for item in inputs:
@@ -79,7 +84,12 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
     ],
 )
 def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
-    sizes: Sizes, channels_in: int, channels_out: int, kernel: Sizes, strides: Sizes, padding: Padding
+    sizes: Sizes,
+    channels_in: int,
+    channels_out: int,
+    kernel: Sizes,
+    strides: Sizes,
+    padding: Padding,
 ) -> None:
     images, weights = (
         random(BATCH, *sizes, channels_in),
@@ -87,7 +97,9 @@ def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
     )
 
     def of(kernels: PlainKernels) -> list[np.ndarray]:
-        return values_and_gradients(lambda x, w: kernels.convolution(x, w, strides, padding), images, weights)
+        return values_and_gradients(
+            lambda x, w: kernels.convolution(x, w, strides, padding), images, weights
+        )
 
     for fast in (WRITTEN_OUT, SPECTRAL):
         assert_same(of(fast), of(PLAIN))
@@ -123,7 +135,9 @@ def test_the_ways_back_of_volumes_are_exact_in_float32(shape: Sizes) -> None:
     def plain(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
         return PLAIN.convolution(x, w, (1, 1, 1), "valid")
 
-    assert_same(values_and_gradients(ours, values, weights), values_and_gradients(plain, values, weights))
+    assert_same(
+        values_and_gradients(ours, values, weights), values_and_gradients(plain, values, weights)
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,22 +185,30 @@ def test_a_filter_gradient_is_exchanged_where_that_is_faster(
 
     @tf.function
     def gradient() -> tf.Tensor:
-        return tf_kernels.filter_gradient(images, upstream, tf.zeros([5, 5, channels, 16]), (2, 2), "same")
+        return tf_kernels.filter_gradient(
+            images, upstream, tf.zeros([5, 5, channels, 16]), (2, 2), "same"
+        )
 
-    kinds = {operation.type for operation in gradient.get_concrete_function().graph.get_operations()}
+    kinds = {
+        operation.type for operation in gradient.get_concrete_function().graph.get_operations()
+    }
     assert ("Conv2DBackpropFilter" in kinds, "Conv2D" in kinds) == (not is_exchanged, is_exchanged)
 
 
 @pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64), (2, 64)])
 def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: int) -> None:
-    """R1 takes the gradient of a gradient, so the gradients of the fast kernels must have gradients themselves."""
+    """R1 takes the gradient of a gradient, so the gradients of the fast kernels must have
+    gradients themselves.
+    """
 
     def slope_norm(kernels: PlainKernels) -> Callable[[tf.Tensor], tf.Tensor]:
         def penalty(weights: tf.Tensor) -> tf.Tensor:
             images = random(BATCH, size, size, channels_in)
             with tf.GradientTape() as tape:
                 tape.watch(images)
-                total = tf.reduce_sum(tf.square(kernels.convolution(images, weights, (2, 2), "same")))
+                total = tf.reduce_sum(
+                    tf.square(kernels.convolution(images, weights, (2, 2), "same"))
+                )
             return tf.reduce_sum(tf.square(tape.gradient(total, images)))[None]
 
         return penalty
@@ -203,7 +225,13 @@ def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: in
         (256, 14, (64, 128), "float32", True),  # D's second layer
         (256, 14, (64, 128), "bfloat16", False),  # too coarse for spectra, and faster written out
         (1, 14, (64, 128), "float32", False),  # the spectrum of the kernel alone would cost more
-        (256, 28, (1, 64), "float32", False),  # D's first layer: the spectra of its outcome would cost more
+        (
+            256,
+            28,
+            (1, 64),
+            "float32",
+            False,
+        ),  # D's first layer: the spectra of its outcome would cost more
         (64, 128, (64, 128), "float32", False),  # as large a matrix would not fit into the memory
     ],
 )
@@ -211,18 +239,27 @@ def test_a_convolution_is_made_of_spectra_where_that_saves_most_multiplications(
     batch: int, size: int, channels: Sizes, dtype: str, takes_spectra: bool
 ) -> None:
     kernels = TfCpuKernels()
-    traced = tf.function(lambda x, w: kernels.convolution(x, w, (2, 2), "same")).get_concrete_function(
-        tf.TensorSpec((batch, size, size, channels[0]), dtype), tf.TensorSpec((5, 5, *channels), dtype)
+    traced = tf.function(
+        lambda x, w: kernels.convolution(x, w, (2, 2), "same")
+    ).get_concrete_function(
+        tf.TensorSpec((batch, size, size, channels[0]), dtype),
+        tf.TensorSpec((5, 5, *channels), dtype),
     )
     operations = {node.op for node in traced.graph.as_graph_def().node}
     operations |= {
-        node.op for function in traced.graph.as_graph_def().library.function for node in function.node_def
+        node.op
+        for function in traced.graph.as_graph_def().library.function
+        for node in function.node_def
     }
     assert ("Conv2D" not in operations) == takes_spectra
 
 
-@pytest.mark.parametrize("shape", [(BATCH, 7, 7, 8), (BATCH, 40), (BATCH, 7, 8), (BATCH, 4, 3, 5, 8)])
-@pytest.mark.parametrize("norm", [batch_norms.fused_batch_norm, batch_norms.synchronised_batch_norm])
+@pytest.mark.parametrize(
+    "shape", [(BATCH, 7, 7, 8), (BATCH, 40), (BATCH, 7, 8), (BATCH, 4, 3, 5, 8)]
+)
+@pytest.mark.parametrize(
+    "norm", [batch_norms.fused_batch_norm, batch_norms.synchronised_batch_norm]
+)
 def test_a_batch_norm_on_one_replica_is_that_of_keras(
     shape: tuple[int, ...], norm: Callable[..., Any]
 ) -> None:
@@ -230,14 +267,21 @@ def test_a_batch_norm_on_one_replica_is_that_of_keras(
         momentum=0.0
     )  # so that the stored statistics are those of this batch
     layer.build(shape)
-    values, gamma, beta = 3.0 + 2.0 * random(*shape), random(shape[-1], seed=2), random(shape[-1], seed=3)
+    values, gamma, beta = (
+        3.0 + 2.0 * random(*shape),
+        random(shape[-1], seed=2),
+        random(shape[-1], seed=3),
+    )
     layer.gamma.assign(gamma)
     layer.beta.assign(beta)
     expected = values_and_gradients(lambda x: layer(x, training=True), values)
-    assert_same(values_and_gradients(lambda x: norm(x, gamma, beta, layer.epsilon)[0], values), expected)
+    assert_same(
+        values_and_gradients(lambda x: norm(x, gamma, beta, layer.epsilon)[0], values), expected
+    )
     _, mean, variance = norm(values, gamma, beta, layer.epsilon)
     assert_same(
-        [mean.numpy(), variance.numpy()], [np.asarray(layer.moving_mean), np.asarray(layer.moving_variance)]
+        [mean.numpy(), variance.numpy()],
+        [np.asarray(layer.moving_mean), np.asarray(layer.moving_variance)],
     )
 
 
@@ -287,7 +331,9 @@ def test_bfloat16_stays_bfloat16_and_close() -> None:
 
 
 @pytest.mark.parametrize(("channels", "is_widened"), [(4, True), (16, False), (24, True)])
-def test_batch_norm_of_a_rest_of_channels_is_computed_in_float32(channels: int, is_widened: bool) -> None:
+def test_batch_norm_of_a_rest_of_channels_is_computed_in_float32(
+    channels: int, is_widened: bool
+) -> None:
     values = tf.cast(random(4, 3, 2, 5, channels), tf.bfloat16)
     ones, zeros = tf.ones(channels), tf.zeros(channels)
     outputs, mean, _ = TfCpuKernels().batch_norm(values, ones, zeros, 1e-3)

@@ -1,4 +1,6 @@
-"""The layers compute on TensorFlow what those of Keras compute: series, images and volumes, values and gradients, float32."""
+"""The layers compute on TensorFlow what those of Keras compute: series, images and volumes,
+values and gradients, float32.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,23 @@ from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
 from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution3D, ReplicaDropout
+from gan_runtime.workloads.layers import (
+    BatchNorm,
+    ConditionalBatchNorm,
+    Convolution3D,
+    ReplicaDropout,
+)
 from gan_runtime.workloads.step_context import step_scope
 from tests.support.engines import layers_beside_keras as beside_keras
 from tests.support.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
 LARGEST = 1e-5  # of the largest number
-KERNELS = {"cpu": TfCpuKernels(), "spectral": TfCpuKernels(spectral_saving=0.0), "plain": PlainKernels()}
+KERNELS = {
+    "cpu": TfCpuKernels(),
+    "spectral": TfCpuKernels(spectral_saving=0.0),
+    "plain": PlainKernels(),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +57,9 @@ def differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -
 
 
 def assert_same(found: dict[str, dict[str, float]]) -> None:
-    assert {case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST} == {}
+    assert {
+        case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST
+    } == {}
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
@@ -109,7 +122,9 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     found = [tf.concat(outcome, 0), tf.concat(by_values, 0), tf.add_n(by_gamma), tf.add_n(by_beta)]
     whole = ConditionalBatchNorm(3)
     whole.build(((6, *shape, 4), (3,)))
-    whole.set_weights([np.asarray(variable) for variable in layer.weights[:2]] + whole.get_weights()[2:])
+    whole.set_weights(
+        [np.asarray(variable) for variable in layer.weights[:2]] + whole.get_weights()[2:]
+    )
     with beside_keras.using(PlainKernels()):
         inputs = [values.reshape(6, *shape, 4), labels.ravel()]
         expected = differentiated(whole, inputs, upstream.reshape(6, *shape, 4))
@@ -125,7 +140,9 @@ def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str)
     layer = Convolution3D(3, 3, 2, padding="same", dtype=precision)
     layer.build((2, 6, 5, 4, 2))
     with beside_keras.using(TfCpuKernels()):
-        narrow = differentiated(layer, [beside_keras.random(2, 6, 5, 4, 2)], np.ones((2, 3, 3, 2, 3), "f2"))
+        narrow = differentiated(
+            layer, [beside_keras.random(2, 6, 5, 4, 2)], np.ones((2, 3, 3, 2, 3), "f2")
+        )
     assert [value.dtype.name for value in narrow[2:]] == ["float32", "float32"]
     assert all(np.isfinite(value.astype(np.float32)).all() for value in narrow)
 

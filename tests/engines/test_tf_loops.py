@@ -1,4 +1,6 @@
-"""Keras' built-in loop beside the loop of our own: from the same weights, rows and noise both compute the same, to the last bit."""
+"""Keras' built-in loop beside the loop of our own: from the same weights, rows and noise both
+compute the same, to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,18 @@ OPTIONS: dict[str, Any] = {
 
 def longest_move(before: Arrays, after: Arrays) -> float:
     """How far the weight has gone that has moved most."""
-    return max(float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name)
+    return max(
+        float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name
+    )
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_both_loops_compute_the_same_and_read_each_others_checkpoints(
     make: MakeEngine, replicas: int
 ) -> None:
-    """Steps 3 to 7 of 5 an epoch: Keras' loop takes up the state of the other one, and goes on over the end of the epoch."""
+    """Steps 3 to 7 of 5 an epoch: Keras' loop takes up the state of the other one, and goes
+    on over the end of the epoch.
+    """
     own, keras = (make(replicas, TINY_GAN, loop=name, **OPTIONS) for name in ("custom", "keras"))
     trained(own, 2)
     begun = own.state()
@@ -56,17 +62,25 @@ def counted(engine: Any, calls: list[Any]) -> None:
 def test_a_run_with_keras_loop_asks_the_host_for_each_step_ends_and_is_stored(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
-    """Two epochs of five steps in the trainer's loop: stopped within the first one, and taken up again."""
+    """Two epochs of five steps in the trainer's loop: stopped within the first one, and taken
+    up again.
+    """
     host_calls: list[Any] = []
     options = {"epochs": 2, "steps_per_loop": 2, "loop": "keras"}
     engine = tf_engine(1, **options)
     counted(engine, host_calls)
-    run = new_run("keras-0001", workload="mlp_gan", batch_size_global=8, precision="float32", **options)
-    stops = iter([False, False, False, True, True])  # what is asked between the calls; then never again
+    run = new_run(
+        "keras-0001", workload="mlp_gan", batch_size_global=8, precision="float32", **options
+    )
+    stops = iter(
+        [False, False, False, True, True]
+    )  # what is asked between the calls; then never again
     outcomes = []
     for attempt in (1, 2):
         with JournalWriter(run.trainer_journal(), attempt) as writer:
-            outcomes.append(loop.train(run.spec(), 40, engine, run, writer, lambda: next(stops, False)))
+            outcomes.append(
+                loop.train(run.spec(), 40, engine, run, writer, lambda: next(stops, False))
+            )
     assert [outcome.status for outcome in outcomes] == ["stopped", "finished"]
     assert 0 < outcomes[0].step < 5 < outcomes[1].step == 10
     assert len(host_calls) == 10

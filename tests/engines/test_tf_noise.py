@@ -1,4 +1,6 @@
-"""The noise of a step: latents of the global batch, masks of each replica, the same compiled or not."""
+"""The noise of a step: latents of the global batch, masks of each replica, the same compiled
+or not.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def noise(step: int, replica: int, replicas: int, seed: int = 1) -> TfStepNoise:
 
 def global_latents(step: int, replicas: int) -> np.ndarray:
     return np.concatenate(
-        [noise(step, replica, replicas).normal(8 // replicas, 5).numpy() for replica in range(replicas)]
+        [
+            noise(step, replica, replicas).normal(8 // replicas, 5).numpy()
+            for replica in range(replicas)
+        ]
     )
 
 
@@ -69,7 +74,9 @@ def test_latents_are_standard_normal_and_new_in_every_draw_and_step() -> None:
         global_latents(2, 1),
         noise(1, 0, 1, seed=2).normal(8, 5).numpy(),
     ]
-    assert all(not np.array_equal(one, other) for index, one in enumerate(draws) for other in draws[:index])
+    assert all(
+        not np.array_equal(one, other) for index, one in enumerate(draws) for other in draws[:index]
+    )
 
 
 def test_dropout_masks_differ_between_replicas_steps_and_layers() -> None:

@@ -1,4 +1,6 @@
-"""What a step trains towards: whole steps against the same formulas written out plainly, R1 on every kernel, the average."""
+"""What a step trains towards: whole steps against the same formulas written out plainly, R1
+on every kernel, the average.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,34 @@ from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.losses import r1_penalty
 from gan_runtime.workloads.pair import UnconditionalPair
 from gan_runtime.workloads.step_context import Kernels, step_scope
-from tests.support.engines.small_engines import BATCH, MakeEngine, assert_close, kept, random_images, trained
+from tests.support.engines.small_engines import (
+    BATCH,
+    MakeEngine,
+    assert_close,
+    kept,
+    random_images,
+    trained,
+)
 from tests.support.engines.step_contexts import alone
 from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 SGD = {"optimizer": "sgd", "learning_rate_generator": 0.3, "learning_rate_discriminator": 0.2}
-IMAGES = picture_set("random", random_images(40), "test")  # those of an engine that is given no others
-Loss = Callable[[dict[str, Any], tf.Tensor, tf.Tensor], tf.Tensor]  # of networks, real images, latents
+IMAGES = picture_set(
+    "random", random_images(40), "test"
+)  # those of an engine that is given no others
+Loss = Callable[
+    [dict[str, Any], tf.Tensor, tf.Tensor], tf.Tensor
+]  # of networks, real images, latents
 
 
-# ---- a step, written out plainly --------------------------------------------------------------------------------------------
+# ---- a step, written out plainly -----------------------------------------------------------------
 
 
 class PlainStep:
-    """The networks of an engine before its first step, its images and latents, and SGD without any machinery."""
+    """The networks of an engine before its first step, its images and latents, and SGD
+    without any machinery.
+    """
 
     def __init__(self, engine: TfEngine) -> None:
         self.networks = mlp_gan.networks()
@@ -45,19 +60,27 @@ class PlainStep:
         for name, network in self.networks.items():
             for variable in network.variables:
                 variable.assign(state[f"{name}/{variable.path}"])
-        rows = next(kept(distributed_batches(engine.strategy, engine.spec, engine.task.plan, IMAGES, 0)))
+        rows = next(
+            kept(distributed_batches(engine.strategy, engine.spec, engine.task.plan, IMAGES, 0))
+        )
         self.real = tf.cast(rows["images"], tf.float32) / 127.5 - 1.0
 
     def follow(self, *steps: tuple[str, Loss, int, int]) -> dict[str, float]:
-        """Gradients of all `steps` (network, loss, batch of real images, phase), then their updates; the losses."""
+        """Gradients of all `steps` (network, loss, batch of real images, phase), then their
+        updates; the losses.
+        """
         found = {}
         for name, loss_of, batch, phase in steps:
             latents = TfStepNoise(1, tf.constant(0), tf.constant(0), 1, phase).normal(BATCH, 32)
             with tf.GradientTape() as tape:
-                loss = loss_of(self.networks, self.real[batch * BATCH : (batch + 1) * BATCH], latents)
+                loss = loss_of(
+                    self.networks, self.real[batch * BATCH : (batch + 1) * BATCH], latents
+                )
             found[name] = loss, tape.gradient(loss, self.networks[name].trainable_variables)
         for name, (_, gradients) in found.items():
-            for variable, gradient in zip(self.networks[name].trainable_variables, gradients, strict=True):
+            for variable, gradient in zip(
+                self.networks[name].trainable_variables, gradients, strict=True
+            ):
                 variable.assign_sub(SGD[f"learning_rate_{name}"] * gradient)
         return {name: float(loss) for name, (loss, _) in found.items()}
 
@@ -78,29 +101,42 @@ def critic_loss(smoothing: float = 0.0, gamma: float = 0.0) -> Loss:
             tape.watch(real)
             logits = networks["discriminator"](real)
         slope = tape.gradient(logits, real)
-        fake, log_sigmoid = networks["discriminator"](networks["generator"](latents)), tf.math.log_sigmoid
-        entropy = (
-            -(1.0 - smoothing) * log_sigmoid(logits) - smoothing * log_sigmoid(-logits) - log_sigmoid(-fake)
+        fake, log_sigmoid = (
+            networks["discriminator"](networks["generator"](latents)),
+            tf.math.log_sigmoid,
         )
-        return tf.reduce_mean(entropy) + gamma / 2.0 * tf.reduce_mean(tf.reduce_sum(slope**2, axis=[1, 2, 3]))
+        entropy = (
+            -(1.0 - smoothing) * log_sigmoid(logits)
+            - smoothing * log_sigmoid(-logits)
+            - log_sigmoid(-fake)
+        )
+        return tf.reduce_mean(entropy) + gamma / 2.0 * tf.reduce_mean(
+            tf.reduce_sum(slope**2, axis=[1, 2, 3])
+        )
 
     return loss
 
 
 def minimax_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:  # noqa: ARG001
     """Equation 5 of the paper: log(1 - D(G(z)))."""
-    return tf.reduce_mean(tf.math.log_sigmoid(-networks["discriminator"](networks["generator"](latents))))
+    return tf.reduce_mean(
+        tf.math.log_sigmoid(-networks["discriminator"](networks["generator"](latents)))
+    )
 
 
 def non_saturating_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:  # noqa: ARG001
     """-log D(G(z))."""
-    return -tf.reduce_mean(tf.math.log_sigmoid(networks["discriminator"](networks["generator"](latents))))
+    return -tf.reduce_mean(
+        tf.math.log_sigmoid(networks["discriminator"](networks["generator"](latents)))
+    )
 
 
 def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_the_new_d(
     make: MakeEngine,
 ) -> None:
-    one, two = (make(replicas, updates="in_turn", discriminator_steps=2, **SGD) for replicas in (1, 2))
+    one, two = (
+        make(replicas, updates="in_turn", discriminator_steps=2, **SGD) for replicas in (1, 2)
+    )
     plain = PlainStep(one)
     assert not np.array_equal(plain.real[:BATCH], plain.real[BATCH:])
     numbers = trained(one, 1)
@@ -114,7 +150,9 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
     state = one.state()
     assert_close({name: state[name] for name in plain.weights()}, plain.weights(), 1e-6)
     iterations = {
-        name.split("/")[0]: int(value) for name, value in state.items() if name.endswith("iteration")
+        name.split("/")[0]: int(value)
+        for name, value in state.items()
+        if name.endswith("iteration")
     }
     assert iterations == {"optimizer_generator": 1, "optimizer_discriminator": 2}
     trained(two, 1)
@@ -128,19 +166,25 @@ def test_the_latents_of_every_phase_are_others() -> None:
         TfStepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy()
         for phase in range(3)
     ]
-    assert not any(np.isin(draws[one], draws[other]).any() for one, other in ((0, 1), (0, 2), (1, 2)))
+    assert not any(
+        np.isin(draws[one], draws[other]).any() for one, other in ((0, 1), (0, 2), (1, 2))
+    )
 
 
 @pytest.mark.parametrize(
-    ("certainty", "xla"), [(-120.0, "off"), (-120.0, "jit"), (-30.0, "off"), (0.0, "off"), (8.0, "off")]
+    ("certainty", "xla"),
+    [(-120.0, "off"), (-120.0, "jit"), (-30.0, "off"), (0.0, "off"), (8.0, "off")],
 )
 @pytest.mark.parametrize(
-    ("generator_loss", "formula"), [("non_saturating", non_saturating_loss), ("minimax", minimax_loss)]
+    ("generator_loss", "formula"),
+    [("non_saturating", non_saturating_loss), ("minimax", minimax_loss)],
 )
 def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
     make: MakeEngine, generator_loss: str, formula: Loss, certainty: float, xla: str
 ) -> None:
-    """`certainty` is added to D's logits; at -120 the gradient of D's loss is too small for float32."""
+    """`certainty` is added to D's logits; at -120 the gradient of D's loss is too small for
+    float32.
+    """
     engine = make(1, generator_loss=generator_loss, xla=xla, **SGD)
     state = engine.state()
     [bias] = [name for name in state if name.startswith("discriminator/") and "logit/bias" in name]
@@ -151,7 +195,9 @@ def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
     plain.follow(("discriminator", critic_loss(), 0, 0), ("generator", formula, 0, 0))
     assert_close({name: engine.state()[name] for name in plain.weights()}, plain.weights(), 1e-6)
     moved = max(
-        np.abs(plain.weights()[name] - before[name]).max() for name in before if name.startswith("generator/")
+        np.abs(plain.weights()[name] - before[name]).max()
+        for name in before
+        if name.startswith("generator/")
     )
     assert moved > 1e-2 or (generator_loss == "minimax" and certainty < 0.0) or certainty > 0.0
 
@@ -172,7 +218,7 @@ def test_minimax_smoothed_labels_and_r1_are_the_formulas_of_their_papers(make: M
     assert_close(two.state(), one.state(), 1e-5)
 
 
-# ---- R1 -----------------------------------------------------------------------------------------------------------------------
+# ---- R1 ------------------------------------------------------------------------------------------
 
 
 class Repeated:
@@ -213,7 +259,8 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
         step = np.zeros((1, *image), np.float32)
         step[0, row, column] = small
         squares += (
-            (np.array(critic(images + step)) - np.array(critic(images - step))).ravel() / (2 * small)
+            (np.array(critic(images + step)) - np.array(critic(images - step))).ravel()
+            / (2 * small)
         ) ** 2
     penalty = float(found[10.0].scalars["r1_penalty"])
     assert penalty == pytest.approx(0.5 * squares.mean(), rel=1e-3)
@@ -235,8 +282,13 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: 
             with tf.GradientTape() as tape:
                 tape.watch(images)
                 logits = critic(images, training=False)
-            penalty = 0.5 * tf.reduce_mean(tf.reduce_sum(tape.gradient(logits, images) ** 2, axis=[1, 2, 3]))
-        return [np.array(value) for value in outer.gradient(penalty, weights, unconnected_gradients="zero")]
+            penalty = 0.5 * tf.reduce_mean(
+                tf.reduce_sum(tape.gradient(logits, images) ** 2, axis=[1, 2, 3])
+            )
+        return [
+            np.array(value)
+            for value in outer.gradient(penalty, weights, unconnected_gradients="zero")
+        ]
 
     @tf.function
     def gradients_of_the_engine() -> list[tf.Tensor]:
@@ -244,7 +296,9 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: 
             step_scope(alone(Repeated(), kernels)),
             tf.GradientTape() as tape,
         ):
-            penalty = r1_penalty(input_gradient(lambda inputs: critic(inputs, training=False), images))
+            penalty = r1_penalty(
+                input_gradient(lambda inputs: critic(inputs, training=False), images)
+            )
         return tape.gradient(penalty, weights, unconnected_gradients="zero")
 
     expected = gradients()
@@ -253,12 +307,14 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: 
     assert max(np.abs(value).max() for value in expected) > 1e-4
 
 
-# ---- the average of the generator -------------------------------------------------------------------------------------------
+# ---- the average of the generator ----------------------------------------------------------------
 
 
 def generator_weights(engine: TfEngine, prefix: str) -> dict[str, np.ndarray]:
     return {
-        name.partition("/")[2]: values for name, values in engine.state().items() if name.startswith(prefix)
+        name.partition("/")[2]: values
+        for name, values in engine.state().items()
+        if name.startswith(prefix)
     }
 
 
@@ -285,14 +341,17 @@ def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: Ma
     statistics = [name for name in state if name.startswith("average/") and "moving" in name]
     assert len(statistics) == 2
     assert all(
-        np.array_equal(state[name], state[name.replace("average/", "generator/", 1)]) for name in statistics
+        np.array_equal(state[name], state[name.replace("average/", "generator/", 1)])
+        for name in statistics
     )
     live.load(state)
     assert np.abs(shown.sample()["images"] - live.sample()["images"]).max() > 1e-3
     as_live = {
-        name: state[name.replace("generator/", "average/", 1)]
-        if name.startswith("generator/")
-        else state[name]
+        name: (
+            state[name.replace("generator/", "average/", 1)]
+            if name.startswith("generator/")
+            else state[name]
+        )
         for name in state
     }
     live.load(as_live)

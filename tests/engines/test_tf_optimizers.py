@@ -1,4 +1,6 @@
-"""Optimizers by their formulas, and what Keras' private hooks must do: one sum, then the clipping, in the type asked for."""
+"""Optimizers by their formulas, and what Keras' private hooks must do: one sum, then the
+clipping, in the type asked for.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,16 @@ START = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(3, 4)
 GRADIENTS = np.random.default_rng(7).standard_normal((6, 3, 4)).astype(np.float32)  # of six updates
 RATE = 0.01
 Updates = Callable[..., np.ndarray]
-GENERATOR, DISCRIMINATOR = "generator/generator/hidden/kernel", "discriminator/discriminator/hidden/kernel"
+GENERATOR, DISCRIMINATOR = (
+    "generator/generator/hidden/kernel",
+    "discriminator/discriminator/hidden/kernel",
+)
 
 
 class OneWeight:
-    """A weight of shape (3, 4) and its optimizer on some replicas, each of which brings its share of the gradient."""
+    """A weight of shape (3, 4) and its optimizer on some replicas, each of which brings its
+    share of the gradient.
+    """
 
     def __init__(self, replicas: int, **options: Any) -> None:
         spec = RunSpec.parse(
@@ -51,12 +58,16 @@ class OneWeight:
 
     def values(self) -> list[np.ndarray]:
         """Of every replica."""
-        return [value.numpy() for value in self.strategy.experimental_local_results(self.weight.value)]
+        return [
+            value.numpy() for value in self.strategy.experimental_local_results(self.weight.value)
+        ]
 
 
 @pytest.fixture
 def updates(new_group: Callable[[], None]) -> Updates:
-    """`updates(2, optimizer="sgd")`: the weight after each of the six updates, (6, 3, 4), the same on every replica."""
+    """`updates(2, optimizer="sgd")`: the weight after each of the six updates, (6, 3, 4), the
+    same on every replica.
+    """
 
     def call(replicas: int = 1, gradients: np.ndarray = GRADIENTS, **options: Any) -> np.ndarray:
         new_group()
@@ -81,7 +92,7 @@ def by_keras(optimizer: keras.optimizers.Optimizer) -> np.ndarray:
     return np.stack(found)
 
 
-# ---- formulas -------------------------------------------------------------------------------------------------------------------
+# ---- formulas ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -102,8 +113,12 @@ def test_rmsprop_is_the_rmsprop_of_keras(updates: Updates, replicas: int) -> Non
 
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("place", ["inside", "outside"])
-def test_rmsprop_has_its_epsilon_where_the_option_says(updates: Updates, replicas: int, place: str) -> None:
-    """For gradients of about 1e-5, far below the root of 1e-7, first updates inside are 70 times smaller than outside."""
+def test_rmsprop_has_its_epsilon_where_the_option_says(
+    updates: Updates, replicas: int, place: str
+) -> None:
+    """For gradients of about 1e-5, far below the root of 1e-7, first updates inside are 70
+    times smaller than outside.
+    """
     gradients, velocity, weight, expected = 1e-5 * GRADIENTS, np.zeros_like(START), START, []
     for gradient in gradients:
         velocity = 0.9 * velocity + 0.1 * gradient**2
@@ -126,7 +141,10 @@ def test_sgd_adds_each_gradient_to_the_share_of_the_last_update(
         velocity = momentum * velocity - RATE * gradient
         weight = weight + velocity
         expected.append(weight)
-    assert np.abs(updates(replicas, optimizer="sgd", momentum=momentum) - np.stack(expected)).max() < 1e-6
+    assert (
+        np.abs(updates(replicas, optimizer="sgd", momentum=momentum) - np.stack(expected)).max()
+        < 1e-6
+    )
 
 
 @pytest.mark.usefixtures("exchange")
@@ -140,7 +158,9 @@ def test_each_network_follows_its_own_rate(make: MakeEngine) -> None:
     """Twice the rate of D moves D twice as far in the first step, and G as far as before."""
     moved = {}
     for rate in (0.01, 0.02):
-        engine = make(1, optimizer="sgd", learning_rate_generator=0.03, learning_rate_discriminator=rate)
+        engine = make(
+            1, optimizer="sgd", learning_rate_generator=0.03, learning_rate_discriminator=rate
+        )
         before, numbers, after = engine.state(), trained(engine, 1), engine.state()
         assert numbers["learning_rate_generator"] == pytest.approx([0.03])
         assert numbers["learning_rate_discriminator"] == pytest.approx([rate])
@@ -150,13 +170,17 @@ def test_each_network_follows_its_own_rate(make: MakeEngine) -> None:
     assert np.abs(moved[0.01][DISCRIMINATOR]).max() > 1e-5
 
 
-# ---- clipping after the sum -------------------------------------------------------------------------------------------------
+# ---- clipping after the sum ----------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replicas", [1, 2, 4])
-def test_an_update_is_no_longer_than_the_limit_whatever_the_replicas(updates: Updates, replicas: int) -> None:
-    """Keras' own clipping, before the sum, gave a norm of 2 on two replicas for a limit of 1 (measured)."""
+def test_an_update_is_no_longer_than_the_limit_whatever_the_replicas(
+    updates: Updates, replicas: int
+) -> None:
+    """Keras' own clipping, before the sum, gave a norm of 2 on two replicas for a limit of 1
+    (measured).
+    """
     found = updates(replicas, 100.0 * GRADIENTS, optimizer="sgd", clip_norm=1.0)
     lengths = [np.linalg.norm(step) for step in np.diff(found, axis=0)]
     assert lengths == pytest.approx([RATE] * 5, rel=1e-3)
@@ -170,26 +194,39 @@ def test_the_clipped_step_of_both_networks_is_that_of_one_replica(make: MakeEngi
     assert_clipped_steps_are_those_of_one_replica(make, (2,))
 
 
-# ---- what travels -------------------------------------------------------------------------------------------------------------
+# ---- what travels --------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("exchange")
 def test_a_bfloat16_exchange_is_as_exact_as_bfloat16(updates: Updates) -> None:
-    """Each share is rounded to 8 bits, a relative error of 2^-9, and the sum once more; six updates of at most 0.01 · 2.5."""
-    exact, rough = (updates(2, optimizer="sgd", all_reduce_type=kind) for kind in ("float32", "bfloat16"))
+    """Each share is rounded to 8 bits, a relative error of 2^-9, and the sum once more; six
+    updates of at most 0.01 · 2.5.
+    """
+    exact, rough = (
+        updates(2, optimizer="sgd", all_reduce_type=kind) for kind in ("float32", "bfloat16")
+    )
     assert 0.0 < np.abs(rough - exact).max() < 6 * RATE * 2.5 * 2**-8
 
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_the_gradients_travel_in_the_type_asked_for(new_group: Callable[[], None], kind: str) -> None:
+def test_the_gradients_travel_in_the_type_asked_for(
+    new_group: Callable[[], None], kind: str
+) -> None:
     new_group()
     one = OneWeight(2, all_reduce_type=kind)
     graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
     sums = [
-        operation for operation in graph.get_operations() if operation.type in ("AddN", "CollectiveReduceV2")
+        operation
+        for operation in graph.get_operations()
+        if operation.type in ("AddN", "CollectiveReduceV2")
     ]
-    sent = [term.dtype for operation in sums for term in operation.inputs if term.shape.num_elements() == 12]
+    sent = [
+        term.dtype
+        for operation in sums
+        for term in operation.inputs
+        if term.shape.num_elements() == 12
+    ]
     assert sent == [tf.dtypes.as_dtype(kind)] * 2
 
 
@@ -213,5 +250,7 @@ def test_replicas_in_one_memory_are_updated_once_unless_they_train_alone(
         new_group()
         one = OneWeight(4, sync_every_steps=steps)
         graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
-        updates[steps] = sum(operation.type == "ResourceApplyAdam" for operation in graph.get_operations())
+        updates[steps] = sum(
+            operation.type == "ResourceApplyAdam" for operation in graph.get_operations()
+        )
     assert updates == {1: 1, 3: 4}

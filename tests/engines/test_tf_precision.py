@@ -1,4 +1,6 @@
-"""What a lower precision changes and what it must not: moves, loss scales, an overflow on one replica alone."""
+"""What a lower precision changes and what it must not: moves, loss scales, an overflow on one
+replica alone.
+"""
 
 from __future__ import annotations
 
@@ -33,24 +35,33 @@ MOVE_BY_THE_GRADIENT = {
 def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, replica: int) -> None:
     images = random_images(40)
     images[0] = 255
-    engine = make(2, OVERFLOWING, images, precision="mixed_float16", seed=seed_of(replica, 1, BATCH, 40))
+    engine = make(
+        2, OVERFLOWING, images, precision="mixed_float16", seed=seed_of(replica, 1, BATCH, 40)
+    )
     trained(engine, 1)
     before = engine.state()
     engine.run(1)
     after = engine.state()
-    changed = {name.rpartition("/")[2] for name in before if not np.array_equal(before[name], after[name])}
+    changed = {
+        name.rpartition("/")[2] for name in before if not np.array_equal(before[name], after[name])
+    }
     assert {"step", "dynamic_scale"} <= changed <= {"step", "dynamic_scale", "step_counter"}
-    scales = {float(after[name] / before[name]) for name in before if name.endswith("dynamic_scale")}
+    scales = {
+        float(after[name] / before[name]) for name in before if name.endswith("dynamic_scale")
+    }
     assert scales == {0.5}
     for name, (first, *others) in copies_in_use(engine).items():
         assert all(np.array_equal(first, other) for other in others), name
     numbers = engine.run(1).values
-    assert [numbers[f"loss_scale_{network}"].item() for network in ("generator", "discriminator")] == [
+    assert [
+        numbers[f"loss_scale_{network}"].item() for network in ("generator", "discriminator")
+    ] == [
         16_384.0,
         16_384.0,
     ]
     assert not np.array_equal(
-        engine.state()["generator/generator/hidden/kernel"], after["generator/generator/hidden/kernel"]
+        engine.state()["generator/generator/hidden/kernel"],
+        after["generator/generator/hidden/kernel"],
     )
 
 
@@ -63,7 +74,9 @@ def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> No
 
 
 def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: MakeEngine) -> None:
-    """Powers of two change no number of float16 while none overflows, so any scales give the same step."""
+    """Powers of two change no number of float16 while none overflows, so any scales give the
+    same step.
+    """
     after = {}
     for scales in (
         {"generator": 2.0**10, "discriminator": 2.0**10},
@@ -85,23 +98,31 @@ def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: 
 
 
 def test_bfloat16_moves_float32_weights_as_float32_does(make: MakeEngine) -> None:
-    options = {"optimizer": "sgd", "learning_rate_generator": 0.1, "learning_rate_discriminator": 0.1}
+    options = {
+        "optimizer": "sgd",
+        "learning_rate_generator": 0.1,
+        "learning_rate_discriminator": 0.1,
+    }
     exact, rough = (make(2, precision=name, **options) for name in ("float32", "mixed_bfloat16"))
     before = exact.state()
     assert_close(trained(rough, 3), trained(exact, 3), 0.02)
     states = exact.state(), rough.state()
-    assert {str(array.dtype) for name, array in states[1].items() if "kernel" in name} == {"float32"}
+    assert {str(array.dtype) for name, array in states[1].items() if "kernel" in name} == {
+        "float32"
+    }
     for network in ("generator", "discriminator"):
         expected, found = (moved(before, state, network) for state in states)
         assert cosine(found, expected) > 0.98
         assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05)
 
 
-def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(make: MakeEngine) -> None:
+def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(
+    make: MakeEngine,
+) -> None:
     """Of each layer by itself, within 18°. At rate 1 the weights move by the gradient.
 
-    Rounding turns them by 13° where the processor has no bfloat16 arithmetic, for there the sums are rounded too; a filter gradient
-    that is off by one pixel turns by more than 60°.
+    Rounding turns them by 13° where the processor has no bfloat16 arithmetic, for there the sums
+    are rounded too; a filter gradient that is off by one pixel turns by more than 60°.
     """
     after = {}
     for precision in ("float32", "mixed_bfloat16"):

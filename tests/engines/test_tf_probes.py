@@ -40,12 +40,18 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
         "discriminator/logit": 128 + 1,
     }
     assert {name: int(item.counts.sum()) for name, item in found.items()} == {
-        **{f"{kind}/{name}": size for kind in ("gradient", "weight") for name, size in weights.items()},
+        **{
+            f"{kind}/{name}": size
+            for kind in ("gradient", "weight")
+            for name, size in weights.items()
+        },
         "score/fake": 40,
         "score/real": 40,
     }
     for name, item in found.items():
-        assert (len(item.counts), len(item.edges)) == ((40, 41) if name.startswith("score") else (60, 61))
+        assert (len(item.counts), len(item.edges)) == (
+            (40, 41) if name.startswith("score") else (60, 61)
+        )
         assert (np.diff(item.edges) > 0).all()
 
 
@@ -57,11 +63,15 @@ def test_a_probe_spans_exactly_the_weights(make: MakeEngine) -> None:
         [array.ravel() for name, array in engine.state().items() if name.startswith("generator/")]
     )
     assert (found.edges[0], found.edges[-1]) == (weights.min(), weights.max())
-    assert np.abs(found.counts - np.histogram(weights, found.edges)[0]).max() <= 2  # rounding at the edges
+    assert (
+        np.abs(found.counts - np.histogram(weights, found.edges)[0]).max() <= 2
+    )  # rounding at the edges
 
 
 @pytest.mark.parametrize("certainty", [2.0, -2.0])
-def test_scores_are_counted_where_they_lie_between_zero_and_one(make: MakeEngine, certainty: float) -> None:
+def test_scores_are_counted_where_they_lie_between_zero_and_one(
+    make: MakeEngine, certainty: float
+) -> None:
     """`certainty` is added to D's logits, which moves all its scores to one side."""
     engine = make(2)
     state = engine.state()
@@ -95,7 +105,8 @@ def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(
 
 
 @pytest.mark.parametrize(
-    "options", [{"replicas": 2}, {"replicas": 2, "precision": "mixed_float16"}, {"replicas": 4, "xla": "jit"}]
+    "options",
+    [{"replicas": 2}, {"replicas": 2, "precision": "mixed_float16"}, {"replicas": 4, "xla": "jit"}],
 )
 def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
     make: MakeEngine, options: dict[str, Any]
@@ -107,14 +118,18 @@ def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
     expected, found = (engine.probe() for engine in (one, other))
     half = options.get("precision") == "mixed_float16"
     for name in ("gradient_norm_generator", "gradient_norm_discriminator"):
-        assert found.scores[name] == pytest.approx(expected.scores[name], rel=0.01 if half else 1e-4)
+        assert found.scores[name] == pytest.approx(
+            expected.scores[name], rel=0.01 if half else 1e-4
+        )
     for mine, wanted in zip(found.histograms, expected.histograms, strict=True):
         if mine.name.startswith("gradient/"):
             assert_counts_alike(mine, wanted, 0.03 if half else 1e-3)
 
 
 @pytest.mark.parametrize("workload", [mlp_gan.WORKLOAD, dcgan_mnist.WORKLOAD], ids=["mlp", "dcgan"])
-def test_samples_are_64_images_in_range_whatever_the_replicas(make: MakeEngine, workload: Workload) -> None:
+def test_samples_are_64_images_in_range_whatever_the_replicas(
+    make: MakeEngine, workload: Workload
+) -> None:
     one = make(1, workload, batch_size_global=6)
     expected = one.sample()["images"]
     assert (expected.shape, expected.dtype) == ((64, 28, 28, 1), np.float32)
@@ -143,9 +158,13 @@ def test_samples_of_the_same_weights_are_the_same_whatever_the_seed(make: MakeEn
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(make: MakeEngine, replicas: int) -> None:
+def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(
+    make: MakeEngine, replicas: int
+) -> None:
     engine = make(replicas, batch_size_global=6)
-    latents = np.random.default_rng(5).standard_normal((150, mlp_gan.LATENT_SIZE)).astype(np.float32)
+    latents = (
+        np.random.default_rng(5).standard_normal((150, mlp_gan.LATENT_SIZE)).astype(np.float32)
+    )
     generated = engine.generate({"latents": latents})["images"]
     assert generated.shape == (150, 28, 28, 1)
     expected = np.asarray(engine.networks["generator"](latents))
@@ -153,7 +172,9 @@ def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(make: MakeEn
     assert engine.generate({"latents": latents[:1]})["images"].shape == (1, 28, 28, 1)
 
 
-def test_inputs_of_another_name_are_refused_with_the_names_that_are_needed(make: MakeEngine) -> None:
+def test_inputs_of_another_name_are_refused_with_the_names_that_are_needed(
+    make: MakeEngine,
+) -> None:
     with pytest.raises(ValueError, match="inputs are frames, but needed are latents"):
         make(1).generate({"frames": np.zeros((2, 3))})
 

@@ -52,7 +52,9 @@ def space() -> Any:
 
 
 def module_with_a_fusion() -> Any:
-    """dot.1 says from what it was made; fusion.2 does not, but what it fuses does; copy.3 says nothing."""
+    """dot.1 says from what it was made; fusion.2 does not, but what it fuses does; copy.3
+    says nothing.
+    """
     module = hlo_pb2.HloModuleProto(name="step")
     fused = module.computations.add(id=7)
     fused.instructions.add(name="broadcast").metadata.op_name = "generator_1/dense_1/MatMul"
@@ -69,7 +71,9 @@ def test_compiled_instructions_are_traced_back_to_their_operations(space: Any) -
     host = TracePlane(space, "/host:CPU")
     host.event("python", tf_profile.WINDOW, 0, 50)
     for index, instruction in enumerate(("dot.1", "fusion.2", "copy.3")):
-        host.event("Eigen/1", instruction, 10 * index, 5, hlo_op=instruction, hlo_module="step", _p=index)
+        host.event(
+            "Eigen/1", instruction, 10 * index, 5, hlo_op=instruction, hlo_module="step", _p=index
+        )
     host.event("Eigen/2", "end: fusion.2", 18, 0, _c=1)
     devices, window = tf_profile.operations(space)
     assert (window.start_s, window.seconds) == (0.0, pytest.approx(0.05))
@@ -79,9 +83,10 @@ def test_compiled_instructions_are_traced_back_to_their_operations(space: Any) -
         ("", 0.005),
     ]
     handed_over = [(item.name, round(item.seconds, 6)) for item in devices[0] if item.handed_over]
-    assert handed_over[1] == ("gradient_tape/generator_1/dense_1/add", 0.008), (
-        "until it was done on another thread"
-    )
+    assert handed_over[1] == (
+        "gradient_tape/generator_1/dense_1/add",
+        0.008,
+    ), "until it was done on another thread"
 
 
 def test_on_a_host_only_operations_and_waiting_for_input_count(space: Any) -> None:
@@ -101,7 +106,9 @@ def test_on_a_host_only_operations_and_waiting_for_input_count(space: Any) -> No
     ]
 
 
-def test_accelerators_have_operations_of_their_own_and_share_the_waiting_for_input(space: Any) -> None:
+def test_accelerators_have_operations_of_their_own_and_share_the_waiting_for_input(
+    space: Any,
+) -> None:
     host = TracePlane(space, "/host:CPU")
     host.event("tf_Compute/1", "generator/dense/MatMul:MatMul", 0, 1)  # only starts the kernel
     host.event("tf_data_iterator_get_next/1", "IteratorGetNextOp::DoCompute", 5, 5)

@@ -1,4 +1,6 @@
-"""The rates and loss scales that the engine records step by step: those of the plan, before and after a resume."""
+"""The rates and loss scales that the engine records step by step: those of the plan, before
+and after a resume.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ WARM_COSINE: dict[str, Any] = {
 }
 
 
-def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(make: MakeEngine) -> None:
-    """Batches of 8, two a step, of 40 images: 2 steps an epoch, so cycles of 4 steps after 2 of warm-up."""
+def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(
+    make: MakeEngine,
+) -> None:
+    """Batches of 8, two a step, of 40 images: 2 steps an epoch, so cycles of 4 steps after 2
+    of warm-up.
+    """
     first, second = make(2, **WARM_COSINE), make(1, **WARM_COSINE)
     found: list[Numbers] = [trained(first, 1, 4)]
     first.slow_down(0.5)
@@ -57,7 +63,9 @@ def test_the_weights_move_with_half_the_rate_after_an_alarm(make: MakeEngine) ->
 
 
 def test_the_growth_of_the_loss_scale_is_recorded(make: MakeEngine) -> None:
-    """After 2000 steps without overflow, which a loaded state pretends, the scale doubles; the step itself had the old one."""
+    """After 2000 steps without overflow, which a loaded state pretends, the scale doubles;
+    the step itself had the old one.
+    """
     engine = make(2, precision="mixed_float16")
     state = engine.state()
     counters = [name for name in state if name.endswith("step_counter")]

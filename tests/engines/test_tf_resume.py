@@ -1,4 +1,6 @@
-"""A run that was stopped and taken up again is the run that was not, with every option that leaves a trace in the state."""
+"""A run that was stopped and taken up again is the run that was not, with every option that
+leaves a trace in the state.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_other_losses_go_on_where_the_state_stood(
     assert_goes_on_where_the_state_stood(first, second, 0.0)
 
 
-def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(make: MakeEngine) -> None:
+def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(
+    make: MakeEngine,
+) -> None:
     options = {"ema_decay": 0.9, "precision": "mixed_float16", "momentum": 0.9, "optimizer": "sgd"}
     eight, one, back = (make(replicas, **options) for replicas in (8, 1, 8))
     eight.slow_down(0.5)

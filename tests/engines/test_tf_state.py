@@ -1,4 +1,6 @@
-"""States: saved from any number of replicas, taken up on any other, refused where they do not fit."""
+"""States: saved from any number of replicas, taken up on any other, refused where they do not
+fit.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, make: 
     trained(engine, 3)
     assert_equal(state, given)
     later = engine.state()
-    assert any(not np.array_equal(later[name], array) for name, array in given.items() if name != "step")
+    assert any(
+        not np.array_equal(later[name], array) for name, array in given.items() if name != "step"
+    )
 
 
 def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) -> None:
@@ -52,7 +56,9 @@ def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) 
         assert all(np.array_equal(value, state[name]) for value in values), name
 
 
-def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happened(make: MakeEngine) -> None:
+def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happened(
+    make: MakeEngine,
+) -> None:
     whole, first, second = make(1), make(2), make(4)
     expected = trained(whole, 8)
     trained(first, 3)
@@ -62,11 +68,15 @@ def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happen
     assert_close(second.state(), whole.state(), 1e-5)
 
 
-def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make: MakeEngine) -> None:
+def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(
+    make: MakeEngine,
+) -> None:
     engine = make(2, TINY_GAN)
     trained(engine, 2)
     name, variable = next(
-        (name, value) for name, value in engine.variables().items() if name.endswith("norm/moving_mean")
+        (name, value)
+        for name, value in engine.variables().items()
+        if name.endswith("norm/moving_mean")
     )
     first, second = copies(engine, variable)
     assert not np.array_equal(first, second)
@@ -90,8 +100,8 @@ def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
     state["stranger"] = state.pop("generator/generator/hidden/bias")
     with pytest.raises(CheckpointError) as refused:
         engine.load(state)
-    assert str(refused.value) == (
-        "the checkpoint does not fit this run's networks and optimizers "
+    assert (
+        str(refused.value) == "the checkpoint does not fit this run's networks and optimizers "
         "(differs in generator/generator/hidden/bias, stranger): start a new run."
     )
     assert_equal(engine.state(), before)
@@ -110,6 +120,8 @@ def test_a_state_with_another_shape_is_refused(make: MakeEngine) -> None:
     state = engine.state() | {"generator/generator/hidden/bias": np.zeros(7, np.float32)}
     with pytest.raises(
         CheckpointError,
-        match=r"generator/generator/hidden/bias has shape \(7,\), the run's \(128,\): start a new run",
+        match=(
+            r"generator/generator/hidden/bias has shape \(7,\), the run's \(128,\): start a new run"
+        ),
     ):
         engine.load(state)

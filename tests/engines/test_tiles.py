@@ -1,4 +1,6 @@
-"""Pictures in tiles on both engines: one program over several cores gives what one core gives tile by tile, to the last bit."""
+"""Pictures in tiles on both engines: one program over several cores gives what one core gives
+tile by tile, to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def test_both_engines_paint_the_same_tiles_and_two_cores_what_one_paints(
     jax: JaxProcess,
     cores: int,  # noqa: ARG001
 ) -> None:
-    """tests/full/engines/test_tiles.py: more cores, bfloat16, overlaps, and the whole picture at once."""
+    """tests/full/engines/test_tiles.py: more cores, bfloat16, overlaps, and the whole picture
+    at once.
+    """
     ways = [("naive",), ("map_reduce", 2)]
     (theirs, of_two), _ = jax("painted_in_tiles", SIDES, "float32", *ways)
     (ours, also_of_two), stages = painted_by_tensorflow(SIDES, "float32", *ways)
@@ -28,7 +32,10 @@ def test_both_engines_paint_the_same_tiles_and_two_cores_what_one_paints(
     np.testing.assert_array_equal(also_of_two, ours)
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert np.abs(ours).max() > 0.1, "the network says something"
-    assert all(set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known) for known in stages)
+    assert all(
+        set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known)
+        for known in stages
+    )
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
@@ -112,7 +119,9 @@ def test_a_convolution_onto_one_pixel_is_one_product(
     layer = layers.Conv2D(6, taps, strides, padding=padding, use_bias=False)
     expected = layer(values).numpy()
     kernel = layer.kernel.numpy()
-    ours = tf.function(lambda given: TfProductKernels().convolution(given, kernel, strides, padding))
+    ours = tf.function(
+        lambda given: TfProductKernels().convolution(given, kernel, strides, padding)
+    )
     graph = ours.get_concrete_function(tf.constant(values))
     theirs, operations = jax("convolution_as_product", values, kernel, strides, padding)
     for name, made in (("tensorflow", ours(values).numpy()), ("jax", theirs)):
@@ -147,7 +156,10 @@ def test_weights_are_those_of_the_average_where_samples_come_from_it() -> None:
     }
     live = translator_of(RunSpec(), toy_translator.ToyTranslation(), {}, arrays)
     averaged = translator_of(
-        RunSpec.parse({"ema_decay": 0.9, "samples_from": "ema"}), toy_translator.ToyTranslation(), {}, arrays
+        RunSpec.parse({"ema_decay": 0.9, "samples_from": "ema"}),
+        toy_translator.ToyTranslation(),
+        {},
+        arrays,
     )
     assert {path: array.tolist() for path, array in live.arrays.items()} == {"a/kernel": [0.0]}
     assert {path: array.tolist() for path, array in averaged.arrays.items()} == {"a/kernel": [1.0]}

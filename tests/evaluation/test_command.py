@@ -1,4 +1,6 @@
-"""`evaluate RUN [NAME]` on the command line: what applies, options from the declaration, files of a result."""
+"""`evaluate RUN [NAME]` on the command line: what applies, options from the declaration,
+files of a result.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
 def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
     new_run: NewRun, command: Callable[..., Result], asked: list[Any]
 ) -> None:
-    assert set(evaluating.aliases()) == {name for each in evaluations().values() for name in each.aliases}
+    assert set(evaluating.aliases()) == {
+        name for each in evaluations().values() for name in each.aliases
+    }
     new_run("quick-0001")
     command("surface", "quick-0001", "--size", "5", "--json")
     command("evaluate", "quick-0001", "loss_surface", "--set", "size=5", "--json")
@@ -85,7 +89,11 @@ def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
     ],
 )
 def test_a_file_of_the_result_is_copied_to_where_it_is_wanted(
-    new_run: NewRun, command: Callable[..., Result], asked: list[Any], tmp_path: Path, words: list[str]
+    new_run: NewRun,
+    command: Callable[..., Result],
+    asked: list[Any],
+    tmp_path: Path,
+    words: list[str],
 ) -> None:
     run, out = new_run("quick-0001"), tmp_path / "out.hdf5"
     measured_showers.measured(run, 2)
@@ -95,7 +103,10 @@ def test_a_file_of_the_result_is_copied_to_where_it_is_wanted(
     assert asked == [("quick-0001", "physics", {"submission": "yes"})]
     assert out.read_text(encoding="utf-8") == "showers"
     again = command(*words, path)
-    assert (again.exit_code, len(asked)) == (2, 1), "nothing is asked for where nothing may be written"
+    assert (again.exit_code, len(asked)) == (
+        2,
+        1,
+    ), "nothing is asked for where nothing may be written"
     assert "--overwrite" in again.output
 
 
@@ -116,7 +127,9 @@ def test_the_scores_that_an_evaluation_declares_are_printed_where_it_has_no_repo
     assert {row[0] for row in grid.rows} <= {metric.title for metric in declared.scores}
 
 
-def test_an_unknown_name_lists_those_that_there_are(new_run: NewRun, command: Callable[..., Result]) -> None:
+def test_an_unknown_name_lists_those_that_there_are(
+    new_run: NewRun, command: Callable[..., Result]
+) -> None:
     new_run("quick-0001")
     refused = command("evaluate", "quick-0001", "physic")
     assert refused.exit_code == 2
@@ -125,7 +138,9 @@ def test_an_unknown_name_lists_those_that_there_are(new_run: NewRun, command: Ca
     )
 
 
-def test_the_journal_that_surface_names_is_the_one_that_its_job_writes(home: Home, new_run: NewRun) -> None:
+def test_the_journal_that_surface_names_is_the_one_that_its_job_writes(
+    home: Home, new_run: NewRun
+) -> None:
     run, declared = new_run("quick-0001"), evaluations()["loss_surface"]
     answer = Answer(
         evaluation="loss_surface", key="generator", epoch=1, step=1, checkpoint="newest", scores=[]

@@ -1,4 +1,6 @@
-"""Asking for evaluations: what applies to a run and why not, wrong options, and requests of earlier versions."""
+"""Asking for evaluations: what applies to a run and why not, wrong options, and requests of
+earlier versions.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ TESTER = operator("a test")
 
 
 def reason_of(home: Home, run: RunDir, name: str) -> str:
-    [reason] = [why_not for each, why_not in requests.evaluations_of(home, run) if each.name == name]
+    [reason] = [
+        why_not for each, why_not in requests.evaluations_of(home, run) if each.name == name
+    ]
     return reason
 
 
@@ -29,8 +33,9 @@ def test_each_evaluation_of_a_run_says_why_it_cannot_be_asked_for_now(
 ) -> None:
     run = new_run("quick-0001")
     keep_three(run)
-    assert reason_of(home, run, "loss_surface") == (
-        "run quick-0001 is queued: its loss surface can be computed once it has ended."
+    assert (
+        reason_of(home, run, "loss_surface")
+        == "run quick-0001 is queued: its loss surface can be computed once it has ended."
     )
     assert reason_of(home, ended(new_run("quick-0002")), "loss_surface") == ""
 
@@ -48,8 +53,10 @@ def test_wrong_options_are_all_named_before_anything_is_written(
     with pytest.raises(SpecError) as refused:
         ask(home, actor=TESTER).evaluate(run.run_id, "surface", {"size": "four", "points": 3})
     assert [error.message for error in refused.value.errors] == [
-        "Grid (size) is 'four', but allowed is a whole number from 5 to 41: use 21, or fewer for a faster and coarser "
-        "surface.",
+        (
+            "Grid (size) is 'four', but allowed is a whole number from 5 to 41: use 21, or fewer"
+            " for a faster and coarser surface."
+        ),
         "'points' is not an option of evaluation loss_surface: its options are size.",
     ]
     assert not home.jobs.exists()

@@ -1,1 +1,3 @@
-"""What `make test-all` has beyond `make test`: real trainings, both engines compiled whole, browsers, faults. Folders as in tests/."""
+"""What `make test-all` has beyond `make test`: real trainings, both engines compiled whole,
+browsers, faults. Folders as in tests/.
+"""

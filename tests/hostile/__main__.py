@@ -6,4 +6,7 @@ for kind, cases in kinds():
     for name in cases:
         print(f"{kind}\t{name}")
 for kind, count in OF_FILES.items():
-    print(f"{kind}\t{count} files, cut and with bytes turned at places that tests/hostile/cases.py draws")
+    print(
+        f"{kind}\t{count} files, cut and with bytes turned at places that tests/hostile/cases.py"
+        " draws"
+    )

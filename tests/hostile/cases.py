@@ -16,10 +16,21 @@ Named = dict[str, Any]  # what an input is called → the input
 SEED = 20_261_123
 HUGE = 2**70
 VALUES: Named = {
-    "a list": [1], "a table": {"a": 1}, "nothing": None, "NaN": float("nan"), "infinity": float("inf"), "a huge number": HUGE, "a huge negative number": -HUGE,
-    "a text of another script's digits": "٣", "a path": "../../etc/passwd", "NUL": "a\0b", "10,000 letters": "A" * 10_000, "a lone surrogate": "\ud800",
-    "markup": "![x](http://evil.example/a.png)", "lists in lists": [[[[]]]],
-}  # fmt: skip
+    "a list": [1],
+    "a table": {"a": 1},
+    "nothing": None,
+    "NaN": float("nan"),
+    "infinity": float("inf"),
+    "a huge number": HUGE,
+    "a huge negative number": -HUGE,
+    "a text of another script's digits": "٣",
+    "a path": "../../etc/passwd",
+    "NUL": "a\0b",
+    "10,000 letters": "A" * 10_000,
+    "a lone surrogate": "\ud800",
+    "markup": "![x](http://evil.example/a.png)",
+    "lists in lists": [[[[]]]],
+}
 
 
 def labelled(texts: tuple[str, ...], what: str) -> Named:
@@ -28,15 +39,20 @@ def labelled(texts: tuple[str, ...], what: str) -> Named:
 
 
 def spec_values() -> Named:
-    """A value of a wrong kind, size or alphabet for every option of every workload: (workload, option, value)."""
+    """A value of a wrong kind, size or alphabet for every option of every workload:
+    (workload, option, value).
+    """
     shared = RunSpec.options()
     cases = {
-        f"{name} is {told}": ("mlp_gan", name, value) for name in shared for told, value in VALUES.items()
+        f"{name} is {told}": ("mlp_gan", name, value)
+        for name in shared
+        for told, value in VALUES.items()
     }
     for workload in catalog.WORKLOADS:
         for name in RunSpec.options(workload).keys() - shared.keys():
             cases |= {
-                f"{workload}.{name} is {told}": (workload, name, value) for told, value in VALUES.items()
+                f"{workload}.{name} is {told}": (workload, name, value)
+                for told, value in VALUES.items()
             }
     return cases
 
@@ -49,35 +65,73 @@ def spec_files() -> Named:
         **{f"cut after {end} bytes": good[:end] for end in range(len(good))},
         **deep,
         **{f"{depth:,} tables in tables": b'{"a":' * depth for depth in (100, 1_000, 19_000)},
-        "NUL bytes": bytes(100), "random bytes": random.Random(SEED).randbytes(1_000), "UTF-16": good.decode().encode("utf-16"),
-        "a byte order mark": b"\xef\xbb\xbf" + good, "not UTF-8": b'{"name": "\xff\xfe"}', "a surrogate": b'{"name": "\\ud800"}', "NaN": b'{"epochs": NaN}',
-        "infinity": b'{"epochs": 1e999}', "5,000 digits": b'{"epochs": ' + b"9" * 5_000 + b"}", "a key of 50,000 letters": b'{"' + b"k" * 50_000 + b'": 1}',
-        "201 keys": json.dumps({f"k{n}": n for n in range(201)}).encode(), "a key twice": b'{"epochs": 2, "epochs": "x"}', "a list": b"[1, 2]",
-        "a text": b'"x"', "a number": b"7", "nothing": b"null", "too many bytes": b" " * 200_000, "two values": good + good, "a comment": b"// x\n" + good,
-        "Python": b"{'epochs': 2}", "a pickle": b"\x80\x04\x95\x0e\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94.",
-        "__proto__": b'{"__proto__": {"epochs": 2}}', "__class__": b'{"__class__": "x"}', "of_workload": b'{"of_workload": {"x": 1}}',
-    }  # fmt: skip
+        "NUL bytes": bytes(100),
+        "random bytes": random.Random(SEED).randbytes(1_000),
+        "UTF-16": good.decode().encode("utf-16"),
+        "a byte order mark": b"\xef\xbb\xbf" + good,
+        "not UTF-8": b'{"name": "\xff\xfe"}',
+        "a surrogate": b'{"name": "\\ud800"}',
+        "NaN": b'{"epochs": NaN}',
+        "infinity": b'{"epochs": 1e999}',
+        "5,000 digits": b'{"epochs": ' + b"9" * 5_000 + b"}",
+        "a key of 50,000 letters": b'{"' + b"k" * 50_000 + b'": 1}',
+        "201 keys": json.dumps({f"k{n}": n for n in range(201)}).encode(),
+        "a key twice": b'{"epochs": 2, "epochs": "x"}',
+        "a list": b"[1, 2]",
+        "a text": b'"x"',
+        "a number": b"7",
+        "nothing": b"null",
+        "too many bytes": b" " * 200_000,
+        "two values": good + good,
+        "a comment": b"// x\n" + good,
+        "Python": b"{'epochs': 2}",
+        "a pickle": (
+            b"\x80\x04\x95\x0e\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94."
+        ),
+        "__proto__": b'{"__proto__": {"epochs": 2}}',
+        "__class__": b'{"__class__": "x"}',
+        "of_workload": b'{"of_workload": {"x": 1}}',
+    }
 
 
 def idx_files() -> Named:
-    """Bytes of an IDX file of pictures: whole ones cut, headers of other sizes and types, and what else bears the name."""
+    """Bytes of an IDX file of pictures: whole ones cut, headers of other sizes and types, and
+    what else bears the name.
+    """
     good = idx((3, 28, 28)) + bytes(3 * 28 * 28)
     counts = (0, 1, 2, 4, 255, 65_536, 2**31 - 1, 2**31, 2**32 - 1)
     sides = (0, 1, 27, 29, 1_000, 2**16, 2**32 - 1)
     turned = random.Random(SEED)
     return {
-        **{f"cut after {end} bytes": good[:end] for end in (*range(16), 16, 17, 100, 800, 2_351, len(good) - 1)},
+        **{
+            f"cut after {end} bytes": good[:end]
+            for end in (*range(16), 16, 17, 100, 800, 2_351, len(good) - 1)
+        },
         **{f"{count:,} pictures promised": idx((count, 28, 28)) + good[16:] for count in counts},
         **{f"{count:,} pictures and nothing": idx((count, 28, 28)) for count in counts},
         **{f"{side:,} rows promised": idx((3, side, 28)) + good[16:] for side in sides},
         **{f"{side:,} columns promised": idx((3, 28, side)) + good[16:] for side in sides},
-        **{f"type {kind:#04x}": idx((3, 28, 28), kind) + good[16:] for kind in (0x00, 0x09, 0x0B, 0x0C, 0x0D, 0x0E, 0xFF)},
-        **{f"{len(shape)} axes": idx(shape) + good[16:] for shape in ((), (3,), (3, 28), (3, 28, 28, 1), (1,) * 9, (2,) * 255)},
-        **{f"a byte turned in the header, {place}": turned_at(good, place, turned) for place in range(16)},
+        **{
+            f"type {kind:#04x}": idx((3, 28, 28), kind) + good[16:]
+            for kind in (0x00, 0x09, 0x0B, 0x0C, 0x0D, 0x0E, 0xFF)
+        },
+        **{
+            f"{len(shape)} axes": idx(shape) + good[16:]
+            for shape in ((), (3,), (3, 28), (3, 28, 28, 1), (1,) * 9, (2,) * 255)
+        },
+        **{
+            f"a byte turned in the header, {place}": turned_at(good, place, turned)
+            for place in range(16)
+        },
         **{f"a byte more, {more}": good + bytes(more) for more in (1, 2, 784, 100_000)},
-        "gzip of nothing": b"\x1f\x8b", "a torn gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03K", "HTML": b"<!doctype html><title>404</title>",
-        "a zip": b"PK\x03\x04" + bytes(60), "a PNG": b"\x89PNG\r\n\x1a\n" + bytes(60), "a pickle": b"\x80\x04}\x94.", "text": b"0,0,0\n" * 400,
-    }  # fmt: skip
+        "gzip of nothing": b"\x1f\x8b",
+        "a torn gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03K",
+        "HTML": b"<!doctype html><title>404</title>",
+        "a zip": b"PK\x03\x04" + bytes(60),
+        "a PNG": b"\x89PNG\r\n\x1a\n" + bytes(60),
+        "a pickle": b"\x80\x04}\x94.",
+        "text": b"0,0,0\n" * 400,
+    }
 
 
 def idx(shape: tuple[int, ...], kind: int = 0x08) -> bytes:
@@ -105,8 +159,11 @@ def mutations(good: bytes, cuts: int, turns: int, what: str) -> Named:
 def members() -> Named:
     """Names of a file in a bundle."""
     around = (
-        "{}", "{}/spec.json", "quick-0001/{}", "quick-0001/samples/{}",
-    )  # fmt: skip
+        "{}",
+        "{}/spec.json",
+        "quick-0001/{}",
+        "quick-0001/samples/{}",
+    )
     return {
         f"a member {form.format(ascii(text)[:40])}": form.format(text)
         for form in around
@@ -120,7 +177,9 @@ def command_lines() -> Named:
     cases: Named = {}
     for text in HOSTILE:
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-            continue  # as arguments they cannot be; what a system hands over instead of bytes that are no UTF-8 stands below
+            # as arguments they cannot be; what a system hands over instead of bytes that are no
+            # UTF-8 stands below
+            continue
         told = ascii(text)[:40]
         cases |= {
             f"show {told}": ("show", "--", text),
@@ -169,16 +228,27 @@ def command_lines() -> Named:
     cases |= {
         f"sql {told}": ("sql", statement)
         for told, statement in {
-            "reads a file": "SELECT * FROM read_text('/etc/passwd')", "reads an address": "SELECT * FROM 'http://evil.example/a.csv'", "writes": "COPY (SELECT 1) TO 'out.csv'",
-            "attaches": "ATTACH 'x.duckdb' AS y", "installs": "INSTALL httpfs", "loads": "LOAD httpfs", "sets": "SET enable_external_access = true", "changes": "DELETE FROM runs",
-            "makes": "CREATE TABLE x AS SELECT 1", "two": "SELECT 1; SELECT 2", "calls": "CALL pragma_version()", "environment": "SELECT getenv('HOME')",
+            "reads a file": "SELECT * FROM read_text('/etc/passwd')",
+            "reads an address": "SELECT * FROM 'http://evil.example/a.csv'",
+            "writes": "COPY (SELECT 1) TO 'out.csv'",
+            "attaches": "ATTACH 'x.duckdb' AS y",
+            "installs": "INSTALL httpfs",
+            "loads": "LOAD httpfs",
+            "sets": "SET enable_external_access = true",
+            "changes": "DELETE FROM runs",
+            "makes": "CREATE TABLE x AS SELECT 1",
+            "two": "SELECT 1; SELECT 2",
+            "calls": "CALL pragma_version()",
+            "environment": "SELECT getenv('HOME')",
         }.items()
-    }  # fmt: skip
+    }
     return cases
 
 
 def kinds() -> Iterator[tuple[str, Named]]:
-    """Every kind that is a table of its own; those made of real files are made by their tests from `mutations`."""
+    """Every kind that is a table of its own; those made of real files are made by their tests
+    from `mutations`.
+    """
     yield "options of a run", spec_values()
     yield "spec files", spec_files()
     yield "names", labelled(HOSTILE, "name")

@@ -1,4 +1,6 @@
-"""Every hostile input at the reader that it is meant for: a sentence or a harmless answer, no traceback, and nothing changed."""
+"""Every hostile input at the reader that it is meant for: a sentence or a harmless answer, no
+traceback, and nothing changed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ MOST_LETTERS = 6_000  # of a sentence that tells of several options
 
 
 def check_sentence(error: BaseException) -> None:
-    """One of ours, for a person: short, in one line, nothing that a terminal or a page would act on."""
+    """One of ours, for a person: short, in one line, nothing that a terminal or a page would
+    act on.
+    """
     text = str(error)
     assert isinstance(error, GanRuntimeError), repr(error)
     assert 0 < len(text) <= MOST_LETTERS, len(text)
@@ -57,7 +61,11 @@ def check_sentence(error: BaseException) -> None:
 
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, with its content."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.fixture
@@ -79,7 +87,9 @@ def test_there_are_more_than_a_thousand_and_the_threat_model_counts_them() -> No
 def test_no_value_of_an_option_is_taken_for_something_else() -> None:
     for told, (workload, name, value) in KINDS["options of a run"].items():
         try:
-            spec = RunSpec.parse({"workload": workload, name: value} if name != "workload" else {name: value})
+            spec = RunSpec.parse(
+                {"workload": workload, name: value} if name != "workload" else {name: value}
+            )
         except SpecError as error:
             check_sentence(error)
             continue
@@ -157,12 +167,16 @@ def whole_bundle(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     journal.append(
         run.supervisor_journal,
         1,
-        journal.Created(spec=spec.model_dump(), accelerator="cpu", color=0, preset="quick", study=None),
+        journal.Created(
+            spec=spec.model_dump(), accelerator="cpu", color=0, preset="quick", study=None
+        ),
     )
     journal.append(
         run.trainer_journal(),
         1,
-        journal.Sample(epoch=1, step=1, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
+        journal.Sample(
+            epoch=1, step=1, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}
+        ),
         journal.StatusChange(status="finished", reason="all epochs done"),
     )
     bundles.pack([run], folder / "one.zip")
@@ -185,7 +199,9 @@ def test_no_bundle_is_taken_in_part(home: Home, tmp_path: Path, whole_bundle: by
         assert all(OF_A_RUN.fullmatch(name) for name in tree(home.runs)), told
         list(queries.runs(ingest.store_of(home)))
         shutil.rmtree(home.runs)
-    assert taken < TURNS / 4, "a turned byte is noticed, unless it stands where zip files keep dates"
+    assert taken < TURNS / 4, (
+        "a turned byte is noticed, unless it stands where zip files keep dates"
+    )
 
 
 OF_A_RUN = re.compile(
@@ -194,7 +210,9 @@ OF_A_RUN = re.compile(
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_no_member_of_a_bundle_lands_elsewhere(home: Home, tmp_path: Path, whole_bundle: bytes) -> None:
+def test_no_member_of_a_bundle_lands_elsewhere(
+    home: Home, tmp_path: Path, whole_bundle: bytes
+) -> None:
     file = tmp_path / "given"
     for told, name in KINDS["members of bundles"].items():
         file.write_bytes(whole_bundle)
@@ -213,7 +231,9 @@ def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
     for ending in ("png", "jpg"):
         whole = tmp_path / f"whole.{ending}"
         Image.fromarray(noise).save(whole)
-        for number, content in enumerate(mutations(whole.read_bytes(), CUTS, TURNS, "a picture").values()):
+        for number, content in enumerate(
+            mutations(whole.read_bytes(), CUTS, TURNS, "a picture").values()
+        ):
             (folder / f"{ending}-{number:03d}.{ending}").write_bytes(content)
     (folder / "good.png").write_bytes((tmp_path / "whole.png").read_bytes())
     surveyed = pictures.survey(folder, PictureOptions(), lambda *_: None)
@@ -251,7 +271,9 @@ def test_no_hdf5_file_is_taken_half(home: Home, tmp_path: Path) -> None:
     for told, content in mutations(whole.read_bytes(), CUTS, TURNS, "an HDF5 file").items():
         given.mkdir(exist_ok=True)
         (given / "showers.h5").write_bytes(content)
-        asked = Asked("calochallenge", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0})
+        asked = Asked(
+            "calochallenge", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0}
+        )
         try:
             manifest = preparations.prepare(home, asked, lambda *_: None)
         except GanRuntimeError as error:
@@ -290,7 +312,10 @@ def test_no_command_line_ends_in_a_traceback(
 
 def check_answer(told: str, answer: Result) -> None:
     """A sentence or an answer, which does nothing to the terminal."""
-    assert answer.exception is None or isinstance(answer.exception, SystemExit), (told, answer.exception)
+    assert answer.exception is None or isinstance(answer.exception, SystemExit), (
+        told,
+        answer.exception,
+    )
     assert answer.exit_code in (0, 2), told
     assert "Traceback" not in answer.output, told
     assert "\x1b[2J" not in answer.output, told

@@ -1,4 +1,5 @@
-"""The readers of journals, options and IDX files, with inputs that hypothesis makes up: few of them here, the same each time.
+"""The readers of journals, options and IDX files, with inputs that hypothesis makes up: few of them
+here, the same each time.
 
 More: HYPOTHESIS_EXAMPLES=10000 .venv/bin/python -m pytest tests/hostile/test_properties.py
 """
@@ -28,25 +29,60 @@ FEW = settings(
     deadline=None,  # other processes share the cores
     database=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each example writes its file anew
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture
+    ],  # each example writes its file anew
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30)
 JSON = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
 )
 KINDS = st.sampled_from(
-    ["created", "status", "event", "scalars", "epoch", "sample", "histogram", "renamed", "plan", "x"]
+    [
+        "created",
+        "status",
+        "event",
+        "scalars",
+        "epoch",
+        "sample",
+        "histogram",
+        "renamed",
+        "plan",
+        "x",
+    ]
 )
 FIELDS = st.dictionaries(
-    st.sampled_from(["epoch", "step", "first_step", "values", "wall_s", "status", "reason", "name", "spec", "file", "at", "attempt", "asker"]), JSON
-)  # fmt: skip
+    st.sampled_from(
+        [
+            "epoch",
+            "step",
+            "first_step",
+            "values",
+            "wall_s",
+            "status",
+            "reason",
+            "name",
+            "spec",
+            "file",
+            "at",
+            "attempt",
+            "asker",
+        ]
+    ),
+    JSON,
+)
 OPTIONS = sorted(RunSpec.options("dcgan_mnist"))
 
 
 def lines_of(kind: str, fields: dict[str, Any]) -> bytes:
     """One line of a journal, checked by nobody."""
-    return json.dumps({"kind": kind, "attempt": 1, "at": "2026-01-01T12:00:00Z", **fields}).encode() + b"\n"
+    return (
+        json.dumps({"kind": kind, "attempt": 1, "at": "2026-01-01T12:00:00Z", **fields}).encode()
+        + b"\n"
+    )
 
 
 @FEW
@@ -57,7 +93,9 @@ def lines_of(kind: str, fields: dict[str, Any]) -> bytes:
 def test_a_journal_gives_its_good_records_and_says_what_it_skips(
     tmp_path: Path, lines: list[bytes], cut: int
 ) -> None:
-    """Records before a bad line are read, and reading in pieces gives the same as reading at once."""
+    """Records before a bad line are read, and reading in pieces gives the same as reading at
+    once.
+    """
     file = tmp_path / "journal-0.jsonl"
     file.unlink(missing_ok=True)
     good = Event(level="info", topic="run", message="first")

@@ -15,7 +15,9 @@ from tests.jobs.worker import TEST_JOBS
 
 @pytest.fixture
 def counting(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """A home whose jobs are those of tests too; what still works at the end of the test is ended."""
+    """A home whose jobs are those of tests too; what still works at the end of the test is
+    ended.
+    """
     for name, job in TEST_JOBS.items():
         monkeypatch.setitem(jobs(), name, job)
     monkeypatch.setattr(job_queue, "WORKER", "tests.jobs.worker")

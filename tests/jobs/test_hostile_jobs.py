@@ -1,4 +1,6 @@
-"""One bad job folder never takes the home down: a file that says nothing usable is as if it were missing, and all others go on."""
+"""One bad job folder never takes the home down: a file that says nothing usable is as if it
+were missing, and all others go on.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,10 @@ def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> No
         ("job.json", json.dumps({**ASKED, "options": {"run_id": "../.."}})),
         ("job.json", json.dumps({**ASKED, "options": {"more": "x" * 10**6}})),
         ("job.json", json.dumps({**ASKED, "at": "0001-01-01T00:00:00Z"})),
-        ("end.json", json.dumps({"state": "finished", "reason": "done", "at": "9999-12-31T23:59:59-12:00"})),
+        (
+            "end.json",
+            json.dumps({"state": "finished", "reason": "done", "at": "9999-12-31T23:59:59-12:00"}),
+        ),
         ("end.json", json.dumps({"state": "finished", "reason": "x" * 10**7})),
         ("progress.jsonl", '{"done": 1%s, "total": 3}\n' % ("0" * 400)),
         ("progress.jsonl", '{"done": -1, "total": 1e400}\n'),
@@ -128,7 +133,9 @@ def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
     check_that_all_others_go_on(home, good, spoiled)
 
 
-def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(home: Home, new_run: NewRun) -> None:
+def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     os.mkfifo(run.stop_file)
     run.request_stop("a test")
@@ -138,7 +145,9 @@ def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(home: Home, new
     assert next_number(home.runs) == 2
 
 
-def test_a_job_about_a_path_that_nobody_can_write_down_is_refused_and_leaves_nothing(home: Home) -> None:
+def test_a_job_about_a_path_that_nobody_can_write_down_is_refused_and_leaves_nothing(
+    home: Home,
+) -> None:
     with pytest.raises(JobError, match="no UTF-8 text"):
         job_queue.ask(home, "count", {"source": "/data/caf\udce9"}, asker="a test")
     assert [path.name for path in home.jobs.iterdir() if path.is_dir()] == []

@@ -114,7 +114,9 @@ def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_
     assert ended(job) == ("cancelled", "cancelled on request; its answers are kept.")
 
 
-def test_a_job_has_the_variables_of_its_kind_from_its_start(counting: Home, wait_until: Wait) -> None:
+def test_a_job_has_the_variables_of_its_kind_from_its_start(
+    counting: Home, wait_until: Wait
+) -> None:
     job = ask(counting, "tell_color")
     wait_until(job.end, "the job ends")
     end = job.end()
@@ -129,14 +131,18 @@ def test_a_job_has_the_variables_of_its_kind_from_its_start(counting: Home, wait
         ("break", "RuntimeError: a screw is loose (the log has the details)"),
     ],
 )
-def test_a_job_that_fails_says_why(counting: Home, wait_until: Wait, kind: str, reason: str) -> None:
+def test_a_job_that_fails_says_why(
+    counting: Home, wait_until: Wait, kind: str, reason: str
+) -> None:
     job = ask(counting, kind)
     wait_until(job.end, "the job ends")
     assert ended(job) == ("failed", reason)
     assert reason.split(": ")[-1].removesuffix(" (the log has the details)") in job.log_tail()
 
 
-def test_jobs_of_one_turn_work_one_after_another(counting: Home, tmp_path: Path, wait_until: Wait) -> None:
+def test_jobs_of_one_turn_work_one_after_another(
+    counting: Home, tmp_path: Path, wait_until: Wait
+) -> None:
     first, second = (ask(counting, "count_in_turn", tmp_path / name) for name in ("one", "two"))
     keeper = JobSupervisor(counting)
     assert (state(first), keeper.tick({"counter"})) == ("waiting", set())
@@ -144,7 +150,9 @@ def test_jobs_of_one_turn_work_one_after_another(counting: Home, tmp_path: Path,
     assert keeper.tick(set()) == {"counter"}
     assert (state(first), state(second)) == ("running", "waiting")
     (tmp_path / "one").touch()
-    wait_until(lambda: keeper.tick(set()) and state(second) == "running", "the second job has its turn")
+    wait_until(
+        lambda: keeper.tick(set()) and state(second) == "running", "the second job has its turn"
+    )
     assert state(first) == "finished"
     job_queue.cancel(second, "a test")
     wait_until(lambda: not keeper.tick(set()), "the turn is free")
@@ -182,7 +190,9 @@ def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
     (job.path / "process.json").write_text("{torn", encoding="utf-8")
     (job.path / "end.json").write_text("", encoding="utf-8")
     assert state(job) == "waiting"
-    with pytest.raises(JobError, match=r"job 'count-9' is not stored in .*: there are count-0003\."):
+    with pytest.raises(
+        JobError, match=r"job 'count-9' is not stored in .*: there are count-0003\."
+    ):
         job_queue.job_dir(home, "count-9")
 
 
@@ -197,7 +207,9 @@ def test_old_jobs_are_forgotten_and_their_numbers_are_not_given_again(
     assert ask(counting, "refuse").job_id == "refuse-0003"
 
 
-def test_a_full_disk_leaves_no_half_made_job(home: Home, files_end_at: Callable[[int], Any]) -> None:
+def test_a_full_disk_leaves_no_half_made_job(
+    home: Home, files_end_at: Callable[[int], Any]
+) -> None:
     with files_end_at(0), pytest.raises(HomeError, match="cannot be written"):
         ask(home, "count_in_turn")
     assert job_queue.job_dirs(home) == []

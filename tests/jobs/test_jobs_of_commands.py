@@ -15,13 +15,17 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 
 
-def test_ctrl_c_cancels_the_job_of_a_preparation(counting: Home, wait_until: Callable[..., Any]) -> None:
+def test_ctrl_c_cancels_the_job_of_a_preparation(
+    counting: Home, wait_until: Callable[..., Any]
+) -> None:
     (counting.path / "counts").touch()  # the preparation then waits
     seen: list[tuple[str, str, str]] = []
 
     def press_ctrl_c() -> None:
         looks = wait_until(
-            lambda: [look for look in job_queue.looks(counting) if look.progress.sentence == "counts"],
+            lambda: [
+                look for look in job_queue.looks(counting) if look.progress.sentence == "counts"
+            ],
             "the job works",
         )
         seen.extend((look.asked.kind, look.asked.asker, look.state) for look in looks)
@@ -32,7 +36,11 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(counting: Home, wait_until: Cal
     ended = CliRunner().invoke(app, ["data", "prepare", "mnist", "--home", str(counting.path)])
     person.join()
     assert seen == [("prepare_data", "command line", "running")]
-    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", "cancelled: nothing of it was kept.\n")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (
+        1,
+        "",
+        "cancelled: nothing of it was kept.\n",
+    )
     [job] = job_queue.looks(counting)
     assert job.state == "cancelled"
     assert not job.job.work.exists()

@@ -1,4 +1,6 @@
-"""A run whose data set is still being prepared: it waits, starts when the job is done, and fails when the job does."""
+"""A run whose data set is still being prepared: it waits, starts when the job is done, and
+fails when the job does.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,10 @@ def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
     run = runtime.commands.submit(SPEC)
     ask(runtime.home).cancel_job(job_id)
     wait_until(lambda: note(runtime, run)[0] == "failed", "the run fails")
-    assert note(runtime, run)[1] == (
-        "data set mnist was not prepared (cancelled): cancelled on request; nothing of it was kept."
+    assert (
+        note(runtime, run)[1]
+        == "data set mnist was not prepared (cancelled): cancelled on request; nothing of it was"
+        " kept."
     )
     assert trainers.started == []
 

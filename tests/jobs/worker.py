@@ -1,4 +1,6 @@
-"""The process of a job that knows jobs for tests besides the real ones: they wait until a file lets them go on."""
+"""The process of a job that knows jobs for tests besides the real ones: they wait until a
+file lets them go on.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _DECLARED = (
         kept="its answers are kept",
         killed_at_once=True,
     ),
-    Job("tell_color", "Tell a color", "tests.jobs.worker:tell_color", environment={"COLOR": "green"}),
+    Job(
+        "tell_color", "Tell a color", "tests.jobs.worker:tell_color", environment={"COLOR": "green"}
+    ),
 )
 TEST_JOBS = {job.name: job for job in _DECLARED}
 
@@ -46,7 +50,9 @@ def count(task: Task) -> dict[str, Any]:
 
 
 def prepare(task: Task) -> dict[str, Any]:
-    """Stands for the preparation of a data set: fails, but where the home holds a file "counts" it waits for one "go on"."""
+    """Stands for the preparation of a data set: fails, but where the home holds a file
+    "counts" it waits for one "go on".
+    """
     if not (task.home.path / "counts").exists():
         return refuse(task)
     task.options["until"] = str(task.home.path / "go on")

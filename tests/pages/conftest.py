@@ -1,4 +1,6 @@
-"""Pages drawn by Streamlit's own test runner on a real store that was made from hand-written journals."""
+"""Pages drawn by Streamlit's own test runner on a real store that was made from hand-written
+journals.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ SCORES = {
 
 @pytest.fixture(scope="session", autouse=True)
 def scanned_once() -> Iterator[None]:
-    """Each AppTest looks through all installed packages for components: a tenth of a second for the same answer."""
+    """Each AppTest looks through all installed packages for components: a tenth of a second
+    for the same answer.
+    """
     with pytest.MonkeyPatch.context() as patch:
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", scan)
@@ -57,8 +61,10 @@ def scanned_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def older_objects_are_left_alone() -> Iterator[None]:
-    """Streamlit looks for garbage after each script. Other tests have left millions of objects of TensorFlow in this process, where
-    one look takes a second.
+    """Streamlit looks for garbage after each script.
+
+    Other tests have left millions of objects of TensorFlow in this process, where one look takes a
+    second.
     """
     gc.collect()
     gc.freeze()
@@ -68,7 +74,9 @@ def older_objects_are_left_alone() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked() -> Iterator[None]:
-    """Each chart of each page is compared with the schema of Vega-Lite, which the pages leave to these tests."""
+    """Each chart of each page is compared with the schema of Vega-Lite, which the pages leave
+    to these tests.
+    """
     specification = plots.specification
 
     @functools.wraps(specification)
@@ -83,7 +91,9 @@ def charts_are_checked() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """results.duckdb of a home without runs: making its tables takes longer than drawing most pages."""
+    """results.duckdb of a home without runs: making its tables takes longer than drawing most
+    pages.
+    """
     path = tmp_path_factory.mktemp("empty") / "results.duckdb"
     Store(path).close()
     return path
@@ -98,12 +108,15 @@ def home(tmp_path: Path, empty_database: Path) -> Home:
 
 
 @pytest.fixture
-def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """`show("run", run="quick-0001")` draws a page of this home, `show("run/log", …)` with this tab open; the runtime is a real one, its host a stated one. The page is
-    whole, as a moment after it was opened; not with `whole=False`.
+def show(
+    home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., AppTest]]:
+    """`show("run", run="quick-0001")` draws a page of this home, `show("run/log", …)` with this tab
+    open; the runtime is a real one, its host a stated one. The page is whole, as a moment after it
+    was opened; not with `whole=False`.
 
-    Waiting runs keep waiting: a trainer would live on after the test and slow down all others. The runtime acts when it is opened
-    and asked to, not by itself meanwhile.
+    Waiting runs keep waiting: a trainer would live on after the test and slow down all others. The
+    runtime acts when it is opened and asked to, not by itself meanwhile.
     """
     monkeypatch.setattr("gan_runtime.supervision.supervisor.Supervisor._start", lambda *_: None)
     monkeypatch.setattr(owner_thread, "TICK_SECONDS", NEVER)
@@ -146,7 +159,9 @@ def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
-    """Jobs that stand still from their start: none ends before a test has pressed Stop or Cancel, nor is killed for ending late."""
+    """Jobs that stand still from their start: none ends before a test has pressed Stop or
+    Cancel, nor is killed for ending late.
+    """
     monkeypatch.setattr(job_queue, "GRACE_SECONDS", float("inf"))
     begin = job_queue.start
 
@@ -178,7 +193,8 @@ def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
 
 @pytest.fixture
 def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
-    """Makes a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9, 1.1))`.
+    """Makes a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9,
+    1.1))`.
 
     `after_epoch_1`: records that stand in the journal before those of epoch 2.
     """
@@ -219,13 +235,19 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
             journal.EpochDone(epoch=1, step=10, seconds=4.0, images=320, images_per_s=80.0),
             *after_epoch_1,
             *(
-                journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=SCORES)
+                journal.EpochScores(
+                    epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=SCORES
+                )
                 for epoch in (1, 2)
             ),
             journal.EpochDone(epoch=2, step=20, seconds=2.0, images=320, images_per_s=160.0),
             *(journal.Histogram(name=name, **bins) for name in names),  # type: ignore[arg-type]
             journal.Sample(
-                epoch=2, step=20, sample_kind="fixed_latents", file="samples/epoch-00002.png", meta={}
+                epoch=2,
+                step=20,
+                sample_kind="fixed_latents",
+                file="samples/epoch-00002.png",
+                meta={},
             ),
             journal.Phase(phase="trace", seconds=0.9),
             StatusChange(status="finished", reason="all 2 epochs done"),

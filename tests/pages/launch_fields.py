@@ -1,4 +1,6 @@
-"""The fields of the Launch form by the names of their options: their keys change when the form writes into them."""
+"""The fields of the Launch form by the names of their options: their keys change when the
+form writes into them.
+"""
 
 from __future__ import annotations
 

@@ -51,20 +51,26 @@ def opened(app: AppTest, *groups: str) -> AppTest:
 
 
 def titles(app: AppTest) -> list[str]:
-    """The titles of the charts on the page, without their subtitles; some stand under a name and have none."""
+    """The titles of the charts on the page, without their subtitles; some stand under a name
+    and have none.
+    """
     found = [chart["title"] for chart in charts(app) if "title" in chart]
     return [str(title["text"]) if isinstance(title, dict) else str(title) for title in found]
 
 
 def evaluation(show: Callable[..., AppTest], *run_ids: str, **query: str) -> AppTest:
-    """The tab Evaluation of the first of these runs, or of the newest, with the others to compare with. `query`: the rest of the address."""
+    """The tab Evaluation of the first of these runs, or of the newest, with the others to
+    compare with. `query`: the rest of the address.
+    """
     first = {"run": run_ids[0]} if run_ids else {}
     others = {"with": ",".join(run_ids[1:])} if run_ids[1:] else {}
     return show("run", tab="evaluation", **first, **others, **query)
 
 
 def open_tab(app: AppTest, title: str) -> AppTest:
-    """The evaluation with another tab open, as a press on it and the address that it writes leave the page."""
+    """The evaluation with another tab open, as a press on it and the address that it writes
+    leave the page.
+    """
     app.query_params["view"] = title
     app.session_state["view"] = title
     return app.run()

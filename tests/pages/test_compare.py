@@ -55,11 +55,15 @@ def test_compare_smooths_and_scales_as_chosen(show: Show, trained: Make) -> None
     app.selectbox(key="smoothing").set_value("strong")
     app.selectbox(key="y").set_value("log").run()
     assert not app.exception
-    assert '"value": 0.35' in spec_of(app, "Generator loss"), "the raw curve stays behind the smoothed one"
+    assert '"value": 0.35' in spec_of(app, "Generator loss"), (
+        "the raw curve stays behind the smoothed one"
+    )
     assert '"type": "log"' in spec_of(app, "Generator loss")
 
 
-def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(show: Show, trained: Make) -> None:
+def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001", losses=(-0.5, 1.0), generator_loss="minimax")
     trained("quick-0002", losses=(-0.7, 1.0), seconds=10, generator_loss="minimax")
     app = show("compare", tab="curves", runs="quick-0001,quick-0002")
@@ -68,7 +72,9 @@ def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(show: Show, t
     assert titles(app)[0] == "Discriminator loss"
 
 
-def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(show: Show, trained: Make) -> None:
+def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001", losses=(0.5, 1.0), seed=1)
     trained("quick-0002", losses=(1.5, 1.0), seconds=10, seed=2)
     trained("quick-0003", losses=(3.0, 1.0), seconds=20, seed=2, replicas=2)
@@ -97,10 +103,15 @@ def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> No
     ]
     app.session_state["compare.picked.curves"] = "same options (2 runs)"
     app.selectbox(key="by").set_value("over seeds").run()
-    assert [link.proto.query_string for link in app.get("page_link")] == ["run=quick-0001", "run=quick-0002"]
+    assert [link.proto.query_string for link in app.get("page_link")] == [
+        "run=quick-0001",
+        "run=quick-0002",
+    ]
 
 
-def test_compare_names_no_best_epoch_where_nothing_measures_the_images(show: Show, trained: Make) -> None:
+def test_compare_names_no_best_epoch_where_nothing_measures_the_images(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -116,21 +127,31 @@ def test_compare_names_no_best_epoch_where_nothing_measures_the_images(show: Sho
     assert "est epoch" not in texts(app)
 
 
-def test_compare_names_the_best_epoch_of_what_measures_the_images(show: Show, new_run: Make) -> None:
+def test_compare_names_the_best_epoch_of_what_measures_the_images(
+    show: Show, new_run: Make
+) -> None:
     for number, errors in enumerate(((0.4, 0.2, 0.3), (0.5, 0.6, 0.1)), start=1):
-        run = new_run(f"karman-000{number}", seconds=number, workload="pix2pix", dataset="karman_small")
+        run = new_run(
+            f"karman-000{number}", seconds=number, workload="pix2pix", dataset="karman_small"
+        )
         scores = [
-            journal.EpochScores(epoch=epoch, step=epoch, wall_s=float(epoch), values={"tile_error": error})
+            journal.EpochScores(
+                epoch=epoch, step=epoch, wall_s=float(epoch), values={"tile_error": error}
+            )
             for epoch, error in enumerate(errors, start=1)
         ]
-        calls = journal.Scalars(epoch=1, first_step=1, wall_s=[4.0], values={"loss_generator": [9.0]})
+        calls = journal.Scalars(
+            epoch=1, first_step=1, wall_s=[4.0], values={"loss_generator": [9.0]}
+        )
         journal.append(run.trainer_journal(), 1, calls, *scores)
     app = show("compare", runs="karman-0001,karman-0002")
     title = "Difference to the target, after each epoch"
     best = next(table.value for table in app.dataframe if f"{title}, best" in table.value)
     assert list(best[f"at epoch ({title})"]) == [2, 3]
     assert "Best epoch, beside the last" in texts(app)
-    assert "no run is both faster and better" in spec_of(app, f"{title}, best epoch against training time")
+    assert "no run is both faster and better" in spec_of(
+        app, f"{title}, best epoch against training time"
+    )
 
 
 def test_compare_draws_any_number_against_time_and_crowns_no_run(show: Show, trained: Make) -> None:
@@ -162,10 +183,17 @@ def test_runs_with_different_batches_are_compared_along_epochs(
     for run_id, dataset in (("big-0003", "digits"), ("big-0004", "mnist")):
         new_run(run_id, seconds=20, batch_size_global=64, dataset=dataset)
     session.close()
-    assert show("compare", tab="curves", runs="quick-0001,big-0003").selectbox(key="x").value == "epoch"
-    assert show("compare", tab="curves", runs="quick-0001,big-0004").selectbox(key="x").value == "images"
     assert (
-        show("compare", tab="curves", runs="quick-0001,big-0003", x="Step").selectbox(key="x").value == "step"
+        show("compare", tab="curves", runs="quick-0001,big-0003").selectbox(key="x").value
+        == "epoch"
+    )
+    assert (
+        show("compare", tab="curves", runs="quick-0001,big-0004").selectbox(key="x").value
+        == "images"
+    )
+    assert (
+        show("compare", tab="curves", runs="quick-0001,big-0003", x="Step").selectbox(key="x").value
+        == "step"
     )
 
 
@@ -184,7 +212,9 @@ def test_the_usual_axis_follows_the_runs_and_a_picked_one_stays(
     assert app.selectbox(key="x").value == "wall_s"
 
 
-def test_compare_says_when_a_result_was_not_recorded(show: Show, trained: Make, new_run: Make) -> None:
+def test_compare_says_when_a_result_was_not_recorded(
+    show: Show, trained: Make, new_run: Make
+) -> None:
     trained("quick-0001")
     new_run("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -192,7 +222,9 @@ def test_compare_says_when_a_result_was_not_recorded(show: Show, trained: Make, 
     assert "1 of the 2 runs has not recorded it." in texts(app)
 
 
-def test_compare_of_runs_without_numbers_says_when_there_will_be_some(show: Show, new_run: Make) -> None:
+def test_compare_of_runs_without_numbers_says_when_there_will_be_some(
+    show: Show, new_run: Make
+) -> None:
     new_run("quick-0001")
     new_run("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -238,16 +270,27 @@ def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Ma
 
 def shares(app: AppTest) -> list[list[float]]:
     """What each chart of D's scores shows."""
-    charts = [item.proto for item in app.get("vega_lite_chart") if "D's score (1 = real)" in item.proto.spec]
-    return [list(pa.ipc.open_stream(chart.datasets[0].data.data).read_pandas()["share"]) for chart in charts]
+    charts = [
+        item.proto
+        for item in app.get("vega_lite_chart")
+        if "D's score (1 = real)" in item.proto.spec
+    ]
+    return [
+        list(pa.ipc.open_stream(chart.datasets[0].data.data).read_pandas()["share"])
+        for chart in charts
+    ]
 
 
 def test_compare_says_whether_images_can_be_compared_one_by_one(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     trained("other-0003", seconds=20, workload="mlp_gan")
-    assert "compare image by image" in texts(show("compare", tab="samples", runs="quick-0001,quick-0002"))
-    assert "not image by image" in texts(show("compare", tab="samples", runs="quick-0001,other-0003"))
+    assert "compare image by image" in texts(
+        show("compare", tab="samples", runs="quick-0001,quick-0002")
+    )
+    assert "not image by image" in texts(
+        show("compare", tab="samples", runs="quick-0001,other-0003")
+    )
 
 
 def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, trained: Make) -> None:
@@ -257,7 +300,10 @@ def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, tra
     assert [button.proto.label for button in app.get("download_button")] == ["Time-lapse"]
     store = session.runtime().store
     film = players.film(
-        store, queries.runs(store), queries.sample_epochs(store, ["quick-0001", "quick-0002"]), "samples"
+        store,
+        queries.runs(store),
+        queries.sample_epochs(store, ["quick-0001", "quick-0002"]),
+        "samples",
     )
     with Image.open(io.BytesIO(film)) as opened:
         assert (opened.format, opened.n_frames, opened.size) == ("GIF", 1, (988, 544))

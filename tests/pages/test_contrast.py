@@ -1,4 +1,6 @@
-"""Whether what is written can be read: contrasts by WCAG 2.2, at least 4.5, from the colors of the theme."""
+"""Whether what is written can be read: contrasts by WCAG 2.2, at least 4.5, from the colors
+of the theme.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ import pytest
 from dashboard import palette
 from gan_runtime.records.home import REPOSITORY
 
-THEME = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+THEME = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))[
+    "theme"
+]
 STYLE = (REPOSITORY / "dashboard" / "frame" / "style.css").read_text(encoding="utf-8")
 FADED = 0.6  # of the text's color: how Streamlit 1.67 draws captions
 TINT = 0.1  # of the primary color under what is picked
@@ -22,7 +26,9 @@ def rgb(color: str) -> tuple[float, ...]:
 
 
 def luminance(color: tuple[float, ...]) -> float:
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -36,7 +42,9 @@ def contrast(ink: tuple[float, ...], paper: tuple[float, ...]) -> float:
 def test_captions_and_words_beside_charts_can_be_read(theme: str, paper: str) -> None:
     colors = THEME[theme]
     ground, text = rgb(colors[paper]), rgb(colors["textColor"])
-    faded = tuple(FADED * ink + (1 - FADED) * below for ink, below in zip(text, ground, strict=True))
+    faded = tuple(
+        FADED * ink + (1 - FADED) * below for ink, below in zip(text, ground, strict=True)
+    )
     beside_charts = palette.WORDS_ON_LIGHT if theme == "light" else palette.WORDS_ON_DARK
     assert contrast(text, ground) > 7
     assert contrast(faded, ground) >= 4.5
@@ -50,7 +58,8 @@ def primary(theme: str) -> tuple[float, ...]:
 def ink_on_primary(theme: str) -> tuple[float, ...]:
     """What style.css writes on buttons and tags: of the light or of the dark theme."""
     rule = re.search(
-        r"stBaseButton-primary[^{]*stMultiSelectTagsContainer[^{]*\{ color: light-dark\((#\w+), (#\w+)\)",
+        r"stBaseButton-primary[^{]*stMultiSelectTagsContainer[^{]*\{ color: light-dark\((#\w+),"
+        r" (#\w+)\)",
         STYLE,
     )
     assert rule is not None
@@ -66,18 +75,23 @@ def test_words_on_the_primary_color_can_be_read(theme: str) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("paper", ["backgroundColor", "secondaryBackgroundColor"])
 def test_words_in_the_primary_color_can_be_read(theme: str, paper: str) -> None:
-    """The number over a slider, and what is picked among several buttons, on a tenth of that color."""
+    """The number over a slider, and what is picked among several buttons, on a tenth of that
+    color.
+    """
     ground = rgb(THEME[theme][paper])
     assert contrast(primary(theme), ground) >= 4.5
     if paper == "backgroundColor":
         tinted = tuple(
-            TINT * ink + (1 - TINT) * below for ink, below in zip(primary(theme), ground, strict=True)
+            TINT * ink + (1 - TINT) * below
+            for ink, below in zip(primary(theme), ground, strict=True)
         )
         assert contrast(primary(theme), tinted) >= 4.5
 
 
 def test_words_in_charts_have_no_color_of_a_network_or_a_run() -> None:
-    """Colors with a meaning are for marks: on the dark ground the generator's blue has a contrast of 3.5."""
+    """Colors with a meaning are for marks: on the dark ground the generator's blue has a
+    contrast of 3.5.
+    """
     own = [
         f"{path.name}:{call.lineno}"
         for path in sorted((REPOSITORY / "dashboard").rglob("*.py"))

@@ -93,8 +93,13 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
     app = show("data")
     app.button(key="data.train.stacked_digits").click().run()
     assert not app.exception
-    assert filled_in(app, "workload") == loading.workloads_for(catalog.DATASETS["stacked_digits"].fields)[0]
-    assert filled_in(app, "learning_rate_generator") == "5e-4", "what the preset says of any workload"
+    assert (
+        filled_in(app, "workload")
+        == loading.workloads_for(catalog.DATASETS["stacked_digits"].fields)[0]
+    )
+    assert filled_in(app, "learning_rate_generator") == "5e-4", (
+        "what the preset says of any workload"
+    )
     assert not app.error
 
 
@@ -110,7 +115,9 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
 def test_train_on_it_begins_with_options_that_read_the_set(
     dataset: str, offered: Fields, preset: str, options: tuple[object, ...]
 ) -> None:
-    """Pairs of pictures have no frames after their targets, which the preset of the flows asks for."""
+    """Pairs of pictures have no frames after their targets, which the preset of the flows
+    asks for.
+    """
     name, spec = sets_view.starting_point(dataset, offered)
     own = spec.flat()
     assert (name, own["dataset"]) == (preset, dataset)
@@ -133,7 +140,9 @@ def test_train_on_it_finds_nothing_wrong_with_pairs_of_pictures(show: Show, home
     ]
 
 
-def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wait_until: Wait) -> None:
+def test_pictures_are_previewed_prepared_and_removed(
+    show: Show, home: Home, wait_until: Wait
+) -> None:
     tiny = encoded(picture(0, red=True, side=20), "PNG")
     app = drop(
         show("data"),
@@ -180,7 +189,9 @@ def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
     app = drop(show("data"), ("photos.zip", zipped(1)))
     app.button(key="data.preview").click().run()
     (tmp_path / "shapes.zip").write_bytes(zipped(1))
-    session.runtime().commands.prepare_data("pictures", "shapes", tmp_path / "shapes.zip", {"pixels": 32})
+    session.runtime().commands.prepare_data(
+        "pictures", "shapes", tmp_path / "shapes.zip", {"pixels": 32}
+    )
     app.run()
     goes_on = "begins. This goes on when the page is closed."
     assert [bar.proto.text for bar in app.get("progress")] == [
@@ -208,7 +219,10 @@ def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
             b"no zip at all",
             "is no zip file, or damaged: give a folder, or a .zip that opens on this machine.",
         ),
-        (zipped(1, {"../outside.png": b"x"}), "which leads out of the folder, so nothing of it is read"),
+        (
+            zipped(1, {"../outside.png": b"x"}),
+            "which leads out of the folder, so nothing of it is read",
+        ),
         (zipped(0, {"a.txt": b"x"}), "none of the 1 files can be used"),
     ],
 )
@@ -306,7 +320,10 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
 def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: Wait) -> None:
     app = chosen(show("data"), "karman_small")
     key = "data.option.karman_small"
-    assert app.text_input(key=f"{key}.held_out_reynolds").value == "140, 60, 230, 140 shift 12, 140 width 14"
+    assert (
+        app.text_input(key=f"{key}.held_out_reynolds").value
+        == "140, 60, 230, 140 shift 12, 140 width 14"
+    )
     app.text_input(key=f"{key}.reynolds").set_value("100, 39").run()
     assert "allowed is numbers from 40 to 250, each flow once, with commas between" in said(app)
     assert "data.prepare" not in [button.key for button in app.button]
@@ -380,7 +397,9 @@ def test_a_run_that_waits_for_its_data_says_so_on_its_page(
     waits = StatusChange(status="queued", reason="waits for data set photos (40 %)", queue_rank=0.0)
     journal.append(run.supervisor_journal, 1, waits)
     app = show("run", run="quick-0001")
-    assert "Waits for data set photos (40 %)" in "".join(item.proto.body for item in app.get("html"))
+    assert "Waits for data set photos (40 %)" in "".join(
+        item.proto.body for item in app.get("html")
+    )
 
 
 def test_names_of_classes_are_shown_as_text_and_not_all_of_them() -> None:

@@ -1,4 +1,6 @@
-"""Addresses that nobody of ours has made: every page answers in words, and shows nothing of them as anything but text."""
+"""Addresses that nobody of ours has made: every page answers in words, and shows nothing of
+them as anything but text.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from tests.support.sources import ROOT, python_files
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 
-# Half of a pair of letters is none of Unicode: a browser sends the sign for what cannot be read in its place.
+# Half of a pair of letters is none of Unicode: a browser sends the sign for what cannot be read in
+# its place.
 LINKS = [re.sub("[\ud800-\udfff]", "\ufffd", text) for text in dict(kinds())["deep links"].values()]
 MORE_THAN_TEXT = re.compile(
     r"\]\(http|https?://evil|www\.evil|<img|<script|:material/home:|:red\[", re.IGNORECASE
@@ -64,9 +67,14 @@ def open_with_all(app: AppTest, name: str, links: list[str] = LINKS) -> None:
 
 def test_the_parameters_of_these_tests_are_all_that_pages_read() -> None:
     sources = [
-        (ROOT / path).read_text(encoding="utf-8") for path in python_files("app.py", "pages", "dashboard")
+        (ROOT / path).read_text(encoding="utf-8")
+        for path in python_files("app.py", "pages", "dashboard")
     ]
-    read = {name for source in sources for name in re.findall(r"query_params(?:\.get\(|\[)\"(\w+)\"", source)}
+    read = {
+        name
+        for source in sources
+        for name in re.findall(r"query_params(?:\.get\(|\[)\"(\w+)\"", source)
+    }
     assert read == {name for _, name in READ} - {"tab"}, "and TAB of address.py"
 
 
@@ -105,7 +113,9 @@ def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
     assert app.selectbox[0].value
 
 
-def test_a_control_in_a_hostile_address_stands_where_it_usually_does(show: Show, trained: Make) -> None:
+def test_a_control_in_a_hostile_address_stands_where_it_usually_does(
+    show: Show, trained: Make
+) -> None:
     """Each session takes another one for each of the controls, as only a new one reads them."""
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
@@ -129,4 +139,6 @@ def test_compare_shows_the_one_run_that_an_address_names(show: Show, trained: Ma
     trained("quick-0002", seconds=10)
     assert show("compare", run="quick-0001").multiselect(key="compare.runs").value == ["quick-0001"]
     app = show("compare", run="quick-0009")
-    assert "Not stored here, so not shown: quick-0009." in [warning.value for warning in app.warning]
+    assert "Not stored here, so not shown: quick-0009." in [
+        warning.value for warning in app.warning
+    ]

@@ -1,4 +1,6 @@
-"""The page of any evaluation: the sentence that says how good a run is, a page without a domain, the tab of a run."""
+"""The page of any evaluation: the sentence that says how good a run is, a page without a
+domain, the tab of a run.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +44,33 @@ def shown(*scores: Score, **words: str) -> Shown:
     ("values", "sentence"),
     [
         ((1.0, 1.0), "**As good as held-out rows**: all 2 scores reach the floor."),
-        ((1.5, 2.0), "**Close to held-out rows**: the median score is 1.8 times its floor; 0 of 2 scores reach it."),
-        ((1.0, 9.0), "**Off held-out rows**: the median score is 5.0 times its floor; 1 of 2 scores reaches it."),
-        ((50.0, 90.0), "**Far from held-out rows**: the median score is 70 times its floor; 0 of 2 scores reach it."),
+        (
+            (1.5, 2.0),
+            (
+                "**Close to held-out rows**: the median score is 1.8 times its floor; 0 of 2 scores"
+                " reach it."
+            ),
+        ),
+        (
+            (1.0, 9.0),
+            (
+                "**Off held-out rows**: the median score is 5.0 times its floor; 1 of 2 scores"
+                " reaches it."
+            ),
+        ),
+        (
+            (50.0, 90.0),
+            (
+                "**Far from held-out rows**: the median score is 70 times its floor; 0 of 2 scores"
+                " reach it."
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_scores_are_held_against_their_floors(values: tuple[float, float], sentence: str) -> None:
-    scores = [Score(name=name, value=value, floor=1.0) for name, value in zip("ab", values, strict=True)]
+    scores = [
+        Score(name=name, value=value, floor=1.0) for name, value in zip("ab", values, strict=True)
+    ]
     assert summary.verdict(shown(*scores), "r") == sentence
 
 
@@ -62,9 +84,10 @@ def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
 def test_scores_are_held_against_their_baselines_first() -> None:
     beaten = {"copy": 2.0, "replay": 0.5}
     scores = [Score(name=name, value=1.0, floor=1.0, baselines=beaten) for name in "abc"]
-    assert summary.verdict(shown(*scores, replay="replay", copy="copied row"), "r") == (
-        "**Better than the copied row (better in 3 of 3 scores), worse than the replay (better in 0 of 3 scores).** "
-        "a: 1.00, replay 0.50, copied row 2.00."
+    assert (
+        summary.verdict(shown(*scores, replay="replay", copy="copied row"), "r")
+        == "**Better than the copied row (better in 3 of 3 scores), worse than the replay (better"
+        " in 0 of 3 scores).** a: 1.00, replay 0.50, copied row 2.00."
     )
 
 
@@ -79,7 +102,9 @@ def test_an_answer_whose_scores_have_neither_says_so() -> None:
 def test_published_scores_are_told_from_the_best_to_the_worst() -> None:
     own = shown(Score(name="a", value=1.0), Score(name="b", value=1.0))
     values = {"mine": 3.0, "yours": 1.0, "theirs": 9.0}
-    scores = tuple(PublishedScore("a", value, None, who, "a paper") for who, value in values.items())
+    scores = tuple(
+        PublishedScore("a", value, None, who, "a paper") for who, value in values.items()
+    )
     known = replace(own, evaluation=replace(own.evaluation, published=scores))
     column = summary.table(known)["Published, on other data"]
     assert column.tolist() == ["1.00 (yours) to 9.00 (theirs)", "–"]
@@ -95,17 +120,27 @@ def surface(run: RunDir) -> None:
         series=[Series(name="loss", values=[1.0, 2.0, 3.0, 4.0])],
         facts={"columns": 2},
     )
-    path = Curve(name="path", x=[0.0, 1.0], y=[0.0, 0.5], series=[Series(name="loss", values=[4.0, 1.0])])
+    path = Curve(
+        name="path", x=[0.0, 1.0], y=[0.0, 0.5], series=[Series(name="loss", values=[4.0, 1.0])]
+    )
     answers = [
         Answer(
-            evaluation="loss_surface", key=network, epoch=2, step=20, checkpoint="snapshots", scores=[], curves=[grid, path]
+            evaluation="loss_surface",
+            key=network,
+            epoch=2,
+            step=20,
+            checkpoint="snapshots",
+            scores=[],
+            curves=[grid, path],
         )
         for network in ("generator", "discriminator")
-    ]  # fmt: skip
+    ]
     journal.append(run.trainer_journal(), 1, *answers)
 
 
-def test_an_evaluation_without_a_domain_has_its_curves_and_its_form(show: Show, trained: Make) -> None:
+def test_an_evaluation_without_a_domain_has_its_curves_and_its_form(
+    show: Show, trained: Make
+) -> None:
     surface(trained("quick-0001"))
     app = AppTest.from_function(tab_of_a_run, default_timeout=30)
     show("runs")
@@ -117,7 +152,9 @@ def test_an_evaluation_without_a_domain_has_its_curves_and_its_form(show: Show, 
     assert titles(app) == ["Loss", "Path"] * 2
     app = open_tab(app, "Measure again")
     assert "has kept 0 weight snapshots, but a loss surface needs 3" in texts(app)
-    assert [button.disabled for button in app.button if button.label == "Compute loss surfaces"] == [True]
+    assert [
+        button.disabled for button in app.button if button.label == "Compute loss surfaces"
+    ] == [True]
 
 
 def tab_of_a_run() -> None:
@@ -130,7 +167,9 @@ def tab_of_a_run() -> None:
     view.draw(runtime, queries.runs(runtime.store)[0])
 
 
-def test_a_run_is_compared_with_others_that_have_the_same_evaluation(show: Show, trained: Make) -> None:
+def test_a_run_is_compared_with_others_that_have_the_same_evaluation(
+    show: Show, trained: Make
+) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 2)
     show("runs")
@@ -146,7 +185,9 @@ def test_a_run_is_compared_with_others_that_have_the_same_evaluation(show: Show,
 
 
 @pytest.mark.parametrize("name", ["with", "view"])
-def test_a_hostile_address_of_an_evaluation_shows_text(show: Show, trained: Make, name: str) -> None:
+def test_a_hostile_address_of_an_evaluation_shows_text(
+    show: Show, trained: Make, name: str
+) -> None:
     for number in (1, 2):
         measured(trained(f"quick-000{number}", seconds=number), 2)
     show("runs")
@@ -155,7 +196,9 @@ def test_a_hostile_address_of_an_evaluation_shows_text(show: Show, trained: Make
     assert app.metric, "the usual tab of the run alone"
 
 
-def test_the_addresses_of_version_0_2_0_lead_to_the_evaluation_of_a_run(show: Show, trained: Make) -> None:
+def test_the_addresses_of_version_0_2_0_lead_to_the_evaluation_of_a_run(
+    show: Show, trained: Make
+) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 2)
     trained("quick-0003", seconds=20)

@@ -1,4 +1,6 @@
-"""The example runs that come with the project: what they are, and that every page has something to show of them."""
+"""The example runs that come with the project: what they are, and that every page has
+something to show of them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Show = Callable[..., AppTest]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """One for all tests here, with the examples: looking through them and taking them in takes seconds, and nothing here changes them."""
+    """One for all tests here, with the examples: looking through them and taking them in
+    takes seconds, and nothing here changes them.
+    """
     loaded = Home(tmp_path_factory.mktemp("examples") / "home").prepare()
     for file in bundles.examples():
         bundles.unpack(file, loaded)
@@ -43,21 +47,32 @@ def test_the_bundles_are_small_and_hold_what_the_paper_varies(home: Home, store:
     rows = [row for row in queries.runs(store) if row.dataset == "mnist"]
     assert {row.batch_size_global for row in rows} == {64, 128, 256, 512}
     assert {row.precision for row in rows} == {"float32", "mixed_bfloat16"}
-    assert store.rows("SELECT DISTINCT xla FROM runs ORDER BY 1") == [("autocluster",), ("jit",), ("off",)]
+    assert store.rows("SELECT DISTINCT xla FROM runs ORDER BY 1") == [
+        ("autocluster",),
+        ("jit",),
+        ("off",),
+    ]
     assert store.rows("SELECT replicas, count(*) > 10 FROM runs GROUP BY 1 ORDER BY 1") == [
         (1, True),
         (8, True),
     ]
     studies = {row.question: row.runs for row in queries.studies(store)}
-    assert studies == {"batch_size": 12, "precision": 6, "replicas": 6, "schedule": 2, "xla": 9}, (
-        "3 repeats but for one"
-    )
+    assert studies == {
+        "batch_size": 12,
+        "precision": 6,
+        "replicas": 6,
+        "schedule": 2,
+        "xla": 9,
+    }, "3 repeats but for one"
 
 
 def test_the_showers_of_three_seeds_are_measured_through_their_epochs(store: Store) -> None:
     seeds = store.rows("SELECT seed FROM runs WHERE workload = 'shower_3dgan' ORDER BY 1")
     assert seeds == [(1,), (2,), (3,)]
-    told = "SELECT epoch, max(value), count(*) FROM physics WHERE score = 'sampling_fraction' GROUP BY 1 ORDER BY 1"
+    told = (
+        "SELECT epoch, max(value), count(*) FROM physics WHERE score = 'sampling_fraction' GROUP BY"
+        " 1 ORDER BY 1"
+    )
     epochs = store.rows(told)
     assert [(epoch, runs) for epoch, _, runs in epochs] == [(0, 3), (2, 3), (4, 3), (6, 3)]
     assert epochs[-1][1] < 0.05 < 0.5 < epochs[0][1]
@@ -67,11 +82,14 @@ def test_the_streets_of_three_seeds_beat_the_replay_over_a_period_on_every_held_
     store: Store,
 ) -> None:
     rows = store.rows(
-        "SELECT seed, film, s.value, s.replay, s.reference FROM flow_scores s JOIN flow f USING (run_id, iteration, way) "
-        "JOIN runs USING (run_id) WHERE way = 'map_reduce' AND score = 'rmse_period' ORDER BY trajectory, seed"
+        "SELECT seed, film, s.value, s.replay, s.reference FROM flow_scores s JOIN flow f USING"
+        " (run_id, iteration, way) JOIN runs USING (run_id) WHERE way = 'map_reduce' AND score ="
+        " 'rmse_period' ORDER BY trajectory, seed"
     )
     flows = ("Re 140", "Re 60", "Re 230", "Re 140, shift 12", "Re 140, width 14")
-    assert [(film, seed) for seed, film, *_ in rows] == [(film, seed) for film in flows for seed in (1, 2, 3)]
+    assert [(film, seed) for seed, film, *_ in rows] == [
+        (film, seed) for film in flows for seed in (1, 2, 3)
+    ]
     assert all(error < replay < copied for *_, error, replay, copied in rows)
 
 
@@ -83,9 +101,13 @@ def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
         assert len(film_files.read(run, file).steps) > 50
 
 
-def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(show: Show, home: Home) -> None:
+def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(
+    show: Show, home: Home
+) -> None:
     run = next(run for run in home.run_dirs() if run.spec().workload == "shower_3dgan")
-    figures = {metric.label: (metric.value, metric.help) for metric in show("run", run=run.run_id).metric}
+    figures = {
+        metric.label: (metric.value, metric.help) for metric in show("run", run=run.run_id).metric
+    }
     assert {"Loss G", "Loss D"} <= set(figures)
     value, meaning = figures["Loss G"]
     assert value.count(" / ") == 1
@@ -120,5 +142,9 @@ def test_every_page_shows_them(show: Show, home: Home, page: str, tab: str) -> N
     app = show(page, runs=some, **({"tab": tab} if tab else {}))
     assert not app.exception
     assert not app.error
-    if page not in ("home", "runs") and tab not in ("log", "options") and (page, tab) != ("run", "samples"):
+    if (
+        page not in ("home", "runs")
+        and tab not in ("log", "options")
+        and (page, tab) != ("run", "samples")
+    ):
         assert charts(app)

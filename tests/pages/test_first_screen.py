@@ -1,4 +1,6 @@
-"""The first screen of Live and Compare comes alone once in each window, and then the page as a whole."""
+"""The first screen of Live and Compare comes alone once in each window, and then the page as
+a whole.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
-QUERIES = {"run": {"run": "quick-0001"}, "compare": {"runs": "quick-0001,quick-0002", "tab": "curves"}}
+QUERIES = {
+    "run": {"run": "quick-0001"},
+    "compare": {"runs": "quick-0001,quick-0002", "tab": "curves"},
+}
 FIRST = {
     "run": ["Generator and discriminator loss"],
     "compare": ["Generator loss"],
@@ -66,7 +71,9 @@ def points(app: AppTest) -> list[int]:
     return [len(pa.ipc.open_stream(table).read_all()) // 2 for table in tables]
 
 
-def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(show: Show, trained: Make) -> None:
+def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", whole=False, run="quick-0001")

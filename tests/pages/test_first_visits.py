@@ -1,4 +1,6 @@
-"""What a visit leaves out so that it is short on any machine: work that Altair does unless it is told not to, and questions asked twice."""
+"""What a visit leaves out so that it is short on any machine: work that Altair does unless it
+is told not to, and questions asked twice.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ VISITS = {
 }
 
 
-def spied(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, note: Callable[..., None]) -> None:
+def spied(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, note: Callable[..., None]
+) -> None:
     """Tells `note` the arguments of each call of a method."""
     method = getattr(owner, name)
     plain = getattr(method, "__func__", method)

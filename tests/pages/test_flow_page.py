@@ -1,4 +1,6 @@
-"""The evaluation of flows on stored rollouts: empty states, its sentence, film, numbers by step, the wake, times, the form."""
+"""The evaluation of flows on stored rollouts: empty states, its sentence, film, numbers by
+step, the wake, times, the form.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def film(app: AppTest) -> dict[str, object]:
     return dict(json.loads(mounted.proto.json))  # type: ignore[union-attr]
 
 
-def test_the_summary_compares_with_replay_copied_frame_and_solver(show: Show, trained: Make) -> None:
+def test_the_summary_compares_with_replay_copied_frame_and_solver(
+    show: Show, trained: Make
+) -> None:
     run = trained("quick-0001")
     for way in WAYS:
         iterated(run, way)
@@ -63,7 +67,10 @@ def test_the_summary_compares_with_replay_copied_frame_and_solver(show: Show, tr
     }
     assert app.metric[0].label == "RMSE over a period", "what is read first"
     assert rollouts.HORIZON_HELP in app.metric[1].help
-    better = "**Better than the copied frame (better in 5 of 5 scores), level with the replay (better in 1 of 2 scores).**"
+    better = (
+        "**Better than the copied frame (better in 5 of 5 scores), level with the replay (better in"
+        " 1 of 2 scores).**"
+    )
     assert f"{better} RMSE over a period: 0.0500, replay 0.1500, copied frame 0.2500." in texts(app)
     assert charts(app) == ["How far is each score from the replay?"], "only the open tab draws"
     assert not app.get("bidi_component")
@@ -79,7 +86,10 @@ def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> N
     drawn = ["Root mean square error", "SSIM", "Enstrophy", "Divergence", "Seams"]
     assert charts(app) == drawn
     assert "Replay: Re 100 from frame 7 of the training films" in texts(app)
-    assert charts(open_tab(app, "Wake")) == ["Velocity across, at the probe", "Spectrum at the probe"]
+    assert charts(open_tab(app, "Wake")) == [
+        "Velocity across, at the probe",
+        "Spectrum at the probe",
+    ]
     assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
     assert charts(open_tab(app, "Time")) == ["Time of all steps", "Time of a frame"]
     bars = json.loads(app.get("vega_lite_chart")[0].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
@@ -96,7 +106,11 @@ def test_the_film_shows_another_quantity_at_the_same_steps(show: Show, trained: 
     iterated(trained("quick-0001"))
     app = evaluation(show, view="Film")
     vorticity = film(app)
-    assert [panel["title"] for panel in vorticity["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
+    assert [panel["title"] for panel in vorticity["panels"]] == [
+        "Flow",
+        "Prediction",
+        "Prediction − flow",
+    ]
     assert len(vorticity["steps"]) == STEPS + 1
     app = app.segmented_control(key="flow.quantity").set_value("speed").run()
     assert not app.exception
@@ -126,13 +140,17 @@ def test_what_could_not_be_measured_is_a_dash(show: Show, trained: Make) -> None
     """Steps too few for a frequency."""
     record = iteration(2, steps=STEPS)
     scores = [
-        score.model_copy(update={"value": math.nan, "reference": math.nan, "replay": math.nan})
-        if score.name in ("strouhal_error", "rmse_period")
-        else score
+        (
+            score.model_copy(update={"value": math.nan, "reference": math.nan, "replay": math.nan})
+            if score.name in ("strouhal_error", "rmse_period")
+            else score
+        )
         for score in record.scores
     ]
     journal.append(
-        trained("quick-0001").earlier_journal("flow"), 1, record.model_copy(update={"scores": scores})
+        trained("quick-0001").earlier_journal("flow"),
+        1,
+        record.model_copy(update={"scores": scores}),
     )
     app = evaluation(show)
     assert not app.exception
@@ -186,13 +204,19 @@ def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_
     app.run()
     assert not app.exception
     assert rollouts.NO_FRAMES in texts(app), "a film of another grid than the record's"
-    assert rollouts.NOT_ESTIMATED in texts(open_tab(app, "Speed and literature")), "no compiler was asked"
+    assert rollouts.NOT_ESTIMATED in texts(open_tab(app, "Speed and literature")), (
+        "no compiler was asked"
+    )
 
 
 def test_charts_call_runs_by_their_names_and_by_their_ids_only_where_names_are_the_same(
     show: Show, trained: Make
 ) -> None:
-    for run_id, name in (("quick-0001", "seed 1"), ("quick-0002", "seed 2"), ("quick-0003", "seed 2")):
+    for run_id, name in (
+        ("quick-0001", "seed 1"),
+        ("quick-0002", "seed 2"),
+        ("quick-0003", "seed 2"),
+    ):
         iterated(trained(run_id, name=name))
     two = evaluation(show, "quick-0001", "quick-0002", view="Errors")
     assert not two.exception
@@ -245,7 +269,9 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
     job = JobDir(home.jobs / "iterate-0001")
     job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind="iterate", options={"run_id": "flow-0001", "steps": 100}, asker="a test"))
+    job.write_asked(
+        Asked(kind="iterate", options={"run_id": "flow-0001", "steps": 100}, asker="a test")
+    )
     job.write_end(End(state="failed", reason="the disk is full."))
     app = evaluation(show)
     assert not app.exception
@@ -254,20 +280,31 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     (flow,) = [one for one in app.segmented_control if one.label == "Film"]
     (steps,) = [one for one in app.number_input if one.label == "Steps (frames)"]
     assert flow.options == ["Re 120", "Re 200"]
-    assert (steps.value, steps.max) == (None, 40), "as many as a flow has, where nobody says how many"
+    assert (steps.value, steps.max) == (
+        None,
+        40,
+    ), "as many as a flow has, where nobody says how many"
     (overlap,) = [one for one in app.number_input if one.label == "Overlap (pixels)"]
     assert (overlap.value, overlap.max) == (12, 15), "less than a tile"
     app = flow.set_value(1).run()
     app = app.button(key="evaluation.start").click().run()
     assert not app.exception
     (asked,) = [look.asked.options for look in job_queue.looks(home, "rollout") if look.is_live]
-    chosen = {"trajectory": 1, "overlap": 12, "blend": "hann", "ways": ["map_reduce"], "steps": None}
+    chosen = {
+        "trajectory": 1,
+        "overlap": 12,
+        "blend": "hann",
+        "ways": ["map_reduce"],
+        "steps": None,
+    }
     assert {name: asked[name] for name in chosen} == chosen
     assert "flow-0001: " in app.get("progress")[0].proto.text
 
 
 @pytest.mark.usefixtures("held")
-def test_the_form_offers_the_epochs_whose_weights_were_kept(show: Show, home: Home, trained: Make) -> None:
+def test_the_form_offers_the_epochs_whose_weights_were_kept(
+    show: Show, home: Home, trained: Make
+) -> None:
     stored_flows(home)
     run = trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)

@@ -1,4 +1,6 @@
-"""Histograms: one run over its epochs, several at one epoch, and nothing stored that it does not offer."""
+"""Histograms: one run over its epochs, several at one epoch, and nothing stored that it does
+not offer.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_a_run_before_its_first_numbers_says_what_will_appear(show: Show, new_ru
     assert charts(app) == []
 
 
-def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(show: Show, trained: Make) -> None:
+def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(
+    show: Show, trained: Make
+) -> None:
     run = trained("quick-0001")
     bins = {"bin_left": [-1.0, 0.0], "bin_right": 1.0, "count": [3, 1]}
     layers = [f"{kind}/generator/up_1" for kind in ("weight", "gradient")]
@@ -54,8 +58,14 @@ def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(show: Show,
     assert drawn == {
         "Scores of the discriminator": ["Scores of real images", "Scores of generated images"],
         "Losses of the steps": ["Generator loss", "Discriminator loss"],
-        "Generator, all layers": ["Weights: generator, all layers", "Gradients: generator, all layers"],
-        "Generator, layer up 1": ["Weights: generator, layer up 1", "Gradients: generator, layer up 1"],
+        "Generator, all layers": [
+            "Weights: generator, all layers",
+            "Gradients: generator, all layers",
+        ],
+        "Generator, layer up 1": [
+            "Weights: generator, layer up 1",
+            "Gradients: generator, layer up 1",
+        ],
         "Discriminator, all layers": [
             "Weights: discriminator, all layers",
             "Gradients: discriminator, all layers",
@@ -67,7 +77,9 @@ def test_the_newest_run_is_shown_as_ridgelines_or_as_a_heatmap(show: Show, train
     trained("quick-0001")
     app = show("run", tab="histograms")
     assert app.selectbox(key="run.picked").value == "quick-0001"
-    assert "run" not in app.query_params, "an address that the page writes itself costs a press on Back"
+    assert "run" not in app.query_params, (
+        "an address that the page writes itself costs a press on Back"
+    )
     assert [chart["layer"][0]["mark"]["type"] for chart in charts(app)[:2]] == ["area", "area"]  # type: ignore[index]
     app.segmented_control[0].set_value("Heatmap").run()
     assert not app.exception
@@ -80,7 +92,10 @@ def test_several_runs_are_laid_over_each_other_at_one_epoch(show: Show, trained:
     app = show("compare", tab="histograms", runs="quick-0001,quick-0002")
     assert not app.exception
     assert over_epochs(app) == ["Scores of real images", "Scores of generated images"]
-    assert charts(app)[0]["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["quick-0001", "quick-0002"]  # type: ignore[index]
+    assert charts(app)[0]["layer"][0]["encoding"]["color"]["scale"]["domain"] == [
+        "quick-0001",
+        "quick-0002",
+    ]  # type: ignore[index]
     app.slider[0].set_value(1).run()
     assert not app.exception
     assert titles(app) == []
@@ -95,17 +110,24 @@ def test_runs_that_end_earlier_are_shown_at_their_last_epoch(
     scores = {"bin_left": [0.0, 0.5], "bin_right": 1.0, "count": [1, 3], "epoch": 1, "step": 10}
     names = ("score/real", "score/fake")
     journal.append(
-        shorter.trainer_journal(), 1, ENDED, *(journal.Histogram(name=name, **scores) for name in names)
+        shorter.trainer_journal(),
+        1,
+        ENDED,
+        *(journal.Histogram(name=name, **scores) for name in names),
     )  # type: ignore[arg-type]
     app = show("compare", tab="histograms", runs="quick-0001,quick-0002")
-    assert "Without epoch 2, so shown at their newest before it: quick-0002 at epoch 1." in texts(app)
+    assert "Without epoch 2, so shown at their newest before it: quick-0002 at epoch 1." in texts(
+        app
+    )
 
 
 def test_a_run_that_lacks_what_was_picked_shows_its_first(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     trained("quick-0002", seconds=10)
     bins = {"bin_left": [-1.0, 0.0], "bin_right": 1.0, "count": [3, 1], "epoch": 2, "step": 20}
-    journal.append(run.trainer_journal(), 1, journal.Histogram(name="weight/generator/up_1", **bins))  # type: ignore[arg-type]
+    journal.append(
+        run.trainer_journal(), 1, journal.Histogram(name="weight/generator/up_1", **bins)
+    )  # type: ignore[arg-type]
     app = show("run", tab="histograms", run="quick-0001")
     app.selectbox(key="histograms.item").set_value("Generator, layer up 1").run()
     assert over_epochs(app) == ["Weights: generator, layer up 1"]

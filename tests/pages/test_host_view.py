@@ -28,7 +28,9 @@ def test_launch_does_not_wait_for_the_look_at_the_host(
     show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer = Event()
-    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host if may_answer.wait(60.0) else None)
+    monkeypatch.setattr(
+        "gan_runtime.hardware.hosts.probe", lambda: host if may_answer.wait(60.0) else None
+    )
     app = show("launch")
     assert not app.exception
     assert DETECTING in texts(app)

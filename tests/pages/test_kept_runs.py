@@ -1,4 +1,6 @@
-"""What people do with runs on the Runs page, by pressing its buttons: pin, hide, tag; delete, restore, remove for good."""
+"""What people do with runs on the Runs page, by pressing its buttons: pin, hide, tag; delete,
+restore, remove for good.
+"""
 
 from __future__ import annotations
 
@@ -81,9 +83,16 @@ def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
 
 @pytest.mark.parametrize(
     ("days", "said"),
-    [(30.0, "30 days left"), (1.2, "1 day left"), (0.4, "removed within a day"), (None, "stays until")],
+    [
+        (30.0, "30 days left"),
+        (1.2, "1 day left"),
+        (0.4, "removed within a day"),
+        (None, "stays until"),
+    ],
 )
-def test_the_bin_tells_who_deleted_a_run_and_how_long_it_stays(days: float | None, said: str) -> None:
+def test_the_bin_tells_who_deleted_a_run_and_how_long_it_stays(
+    days: float | None, said: str
+) -> None:
     moment = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
     told = changes.told(
         BinnedRun("a-0001", "a-0001", "a-0001", "finished", moment, "dashboard", 2_000_000, days)
@@ -105,7 +114,7 @@ def test_names_in_the_bin_are_no_markup(show: Show, trained: Make) -> None:
     assert "![x](" not in texts(app)
 
 
-# ---- pinned, hidden, tagged ---------------------------------------------------------------------------------------------
+# ---- pinned, hidden, tagged ----------------------------------------------------------------------
 
 
 def shown_ids(app: AppTest) -> list[str]:
@@ -119,7 +128,9 @@ def tick(app: AppTest, run_id: str) -> None:
     app.run()
 
 
-def test_a_run_is_pinned_and_hidden_with_the_buttons_below_the_table(show: Show, trained: Make) -> None:
+def test_a_run_is_pinned_and_hidden_with_the_buttons_below_the_table(
+    show: Show, trained: Make
+) -> None:
     for number in (1, 2, 3):
         trained(f"quick-000{number}", seconds=number)
     app = show("runs")
@@ -136,7 +147,9 @@ def test_a_run_is_pinned_and_hidden_with_the_buttons_below_the_table(show: Show,
     assert shown_ids(app) == ["quick-0003", "quick-0002", "quick-0001"]
 
 
-def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(show: Show, trained: Make) -> None:
+def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(
+    show: Show, trained: Make
+) -> None:
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     show("runs")
@@ -170,7 +183,9 @@ def test_an_evaluation_is_compared_with_a_hidden_run_only_where_it_is_asked_for(
     assert app.run().multiselect(key=key).options == ["quick-0003", "quick-0002"]
 
 
-def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(show: Show, trained: Make) -> None:
+def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(
+    show: Show, trained: Make
+) -> None:
     for number, xla in enumerate(("off", "jit", "jit"), start=1):
         run = trained(f"quick-000{number}", seconds=number, xla=xla)
         times = {"first_call": 1.1, "compile": 1.0, "steady_step": 0.1}
@@ -182,9 +197,10 @@ def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(show:
     assert list(show("studies/xla", run="quick-0003").dataframe[0].value["Runs"]) == ["1", "2"]
     assert show("studies/xla").selectbox[0].options[0].startswith("XLA off (1), XLA jit (1)")
     hide("quick-0002")
-    assert list(show("studies/xla").dataframe[0].value["Runs"]) == ["1", "2"], (
-        "there is no set without hidden runs"
-    )
+    assert list(show("studies/xla").dataframe[0].value["Runs"]) == [
+        "1",
+        "2",
+    ], "there is no set without hidden runs"
 
 
 def test_a_hidden_run_is_not_the_previous_one_of_a_run(show: Show, trained: Make) -> None:
@@ -200,7 +216,10 @@ def test_figure_11_offers_no_hidden_run(show: Show, trained: Make) -> None:
     for number in (1, 2):
         run = trained(f"paper-000{number}", seconds=number, weight_snapshots="yes")
         journal.append(
-            run.earlier_journal("surface"), 1, surface("generator", 1.0), surface("discriminator", 2.0)
+            run.earlier_journal("surface"),
+            1,
+            surface("generator", 1.0),
+            surface("discriminator", 2.0),
         )
     show("runs")
     hide("paper-0002")
@@ -214,7 +233,9 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
 ) -> None:
     at, ids = from_now(), []
     for begin in (0.0, 1_000.0):
-        design = StudyDesign.parse("batch_size", {"workload": "mlp_gan", "epochs": 3}, ["64", "128"], 1)
+        design = StudyDesign.parse(
+            "batch_size", {"workload": "mlp_gan", "epochs": 3}, ["64", "128"], 1
+        )
         runs = ask(home, host).submit_study(design)
         for number, run in enumerate(runs):
             train(run, at, begin + 100.0 * number, 4.0)
@@ -249,13 +270,17 @@ def test_where_all_runs_are_hidden_the_page_says_so(show: Show, trained: Make) -
     assert "No run fits this search" in app.info[0].value
 
 
-def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(show: Show, trained: Make) -> None:
+def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(
+    show: Show, trained: Make
+) -> None:
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     show("runs")
     session.runtime().commands.mark(["quick-0001"], tags=["good"], remark="the one for the talk")
     app = show("runs")
-    pills = next(group for group in app.button_group if group.options and "good" in str(group.options))
+    pills = next(
+        group for group in app.button_group if group.options and "good" in str(group.options)
+    )
     pills.set_value(["good"]).run()
     assert shown_ids(app) == ["quick-0001"]
     app = show("runs")
@@ -274,7 +299,7 @@ def test_the_dialog_of_tags_and_note_begins_with_what_is_there(show: Show, train
     assert app.text_area[0].value == "fine"
 
 
-# ---- space --------------------------------------------------------------------------------------------------------------
+# ---- space ---------------------------------------------------------------------------------------
 
 
 def test_runs_shows_the_space_of_each_run_and_of_all_else(
@@ -298,7 +323,11 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(
 
 @pytest.mark.parametrize(("most_in_words", "given"), [(500, None), (0, "bytes")])
 def test_a_table_too_long_for_words_shows_the_space_as_sizes_too(
-    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, most_in_words: int, given: str | None
+    show: Show,
+    trained: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    most_in_words: int,
+    given: str | None,
 ) -> None:
     trained("quick-0001")
     monkeypatch.setattr(tables, "MOST_ROWS_IN_WORDS", most_in_words)
@@ -315,7 +344,8 @@ def test_every_page_warns_of_a_disk_that_is_low(
     monkeypatch.setattr(disk, "free_bytes", lambda _: 42_000_000)
     session.runtime().housekeeping.look()
     assert (
-        "has 42 MB left. A run that trains saves and stops before it is full." in show(page).warning[0].value
+        "has 42 MB left. A run that trains saves and stops before it is full."
+        in show(page).warning[0].value
     )
 
 
@@ -325,7 +355,9 @@ def test_every_page_warns_of_the_disk_of_runs_where_that_is_another(
     trained("quick-0001")
     show("home")
     monkeypatch.setattr(disk, "is_other", lambda *_: True)
-    monkeypatch.setattr(disk, "free_bytes", lambda folder: 42_000_000 if folder == home.runs else 10**12)
+    monkeypatch.setattr(
+        disk, "free_bytes", lambda folder: 42_000_000 if folder == home.runs else 10**12
+    )
     session.runtime().housekeeping.look()
     [warning] = show("home").warning
     assert "/runs has 42 MB left." in warning.value.replace("\\", "").replace("\u2060", "")

@@ -64,7 +64,7 @@ def field_names(app: AppTest) -> set[str]:
     return {of(widget.key) for widget in widgets}
 
 
-# ---- the table ------------------------------------------------------------------------------------------------------------
+# ---- the table -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("option", [name for name, option in OPTIONS.items() if needed(option)])
@@ -76,7 +76,10 @@ def test_an_option_is_shown_once_what_it_needs_is_set(option: str) -> None:
 
 def test_adam_has_no_momentum_and_sgd_no_beta() -> None:
     form = {**DEFAULTS, "optimizer": "sgd"}
-    assert (has_effect(OPTIONS["momentum"], form), has_effect(OPTIONS["adam_beta_1"], form)) == (True, False)
+    assert (has_effect(OPTIONS["momentum"], form), has_effect(OPTIONS["adam_beta_1"], form)) == (
+        True,
+        False,
+    )
 
 
 def test_the_table_names_options_and_choices_that_exist() -> None:
@@ -92,7 +95,7 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
     assert has_effect(OPTIONS["samples_from"], {**DEFAULTS, "ema_decay": "much"})
 
 
-# ---- words ----------------------------------------------------------------------------------------------------------------
+# ---- words ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -126,16 +129,24 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
         ("Moving average", {}, "none"),
         ("Moving average", {"ema_decay": "0.99"}, "moving average 0.99"),
         ("Distribution", {}, "default"),
-        ("Distribution", {"replicas": 2, "sync_every_steps": 5}, "local SGD, weights averaged every 5 steps"),
+        (
+            "Distribution",
+            {"replicas": 2, "sync_every_steps": 5},
+            "local SGD, weights averaged every 5 steps",
+        ),
         ("Run", {"name": "mine"}, "mine"),
     ],
 )
-def test_a_group_says_in_its_label_what_is_set_in_it(group: str, changed: dict[str, Any], line: str) -> None:
+def test_a_group_says_in_its_label_what_is_set_in_it(
+    group: str, changed: dict[str, Any], line: str
+) -> None:
     assert option_words.group_line(group, {**DEFAULTS, **changed}) == line
 
 
 def test_a_choice_that_several_options_have_is_said_as_it_is_meant_in_each() -> None:
-    rates, norm = (RunSpec.options("dcgan")[name] for name in ("learning_rate_scaling", "discriminator_norm"))
+    rates, norm = (
+        RunSpec.options("dcgan")[name] for name in ("learning_rate_scaling", "discriminator_norm")
+    )
     assert [option_words.value(option, "none") for option in (rates, norm)] == ["as given", "none"]
 
 
@@ -147,7 +158,7 @@ def test_rates_are_short(given: Any, shown: str) -> None:
     assert option_words.number(given) == shown
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 
 
 def test_only_what_a_beginner_needs_is_open(show: Show) -> None:
@@ -213,18 +224,24 @@ def test_local_sgd_is_marked_before_the_run(show: Show) -> None:
     assert "local SGD, weights averaged every 5 steps" in texts(app)
 
 
-# ---- options of a workload ------------------------------------------------------------------------------------------------
+# ---- options of a workload -----------------------------------------------------------------------
 
 
 class PainterOptions(OptionRecord):
-    """Of another workload: one option of its own, one that pairs have too, one of that name with other choices."""
+    """Of another workload: one option of its own, one that pairs have too, one of that name
+    with other choices.
+    """
 
     strokes: int = option(7, label="Strokes", help="s.", error="use 7.", ge=1, le=9)
-    label_smoothing: float = option(0.2, label="Smoothing", help="s.", error="use 0.2.", ge=0, le=0.5)
+    label_smoothing: float = option(
+        0.2, label="Smoothing", help="s.", error="use 0.2.", ge=0, le=0.5
+    )
     updates: Literal["boldly", "shyly"] = option(
         "shyly", label="Updates", help="u.", error="use shyly.", choices=("boldly", "shyly")
     )
-    learning_rate_generator: float = option(0.01, label="Rate", help="r.", error="use 0.01.", gt=0, le=1)
+    learning_rate_generator: float = option(
+        0.01, label="Rate", help="r.", error="use 0.01.", gt=0, le=1
+    )
     learning_rate_discriminator: float = option(
         0.01, label="Rate 2", help="r.", error="use 0.01.", gt=0, le=1
     )
@@ -233,12 +250,16 @@ class PainterOptions(OptionRecord):
 @pytest.fixture
 def painter(monkeypatch: pytest.MonkeyPatch) -> str:
     """A second kind of workload in the catalog."""
-    entry = replace(catalog.WORKLOADS["mlp_gan"], title="A painter", options=PainterOptions, rules=())
+    entry = replace(
+        catalog.WORKLOADS["mlp_gan"], title="A painter", options=PainterOptions, rules=()
+    )
     monkeypatch.setitem(catalog.WORKLOADS, "painter", replace(entry, batches=lambda _: 2))
     return "painter"
 
 
-def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, painter: str) -> None:
+def test_the_options_of_the_chosen_workload_are_shown_and_no_others(
+    show: Show, painter: str
+) -> None:
     app = opened(show("launch"))
     assert {"r1_weight", "label_smoothing"} <= field_names(app)
     assert "strokes" not in field_names(app)
@@ -255,7 +276,9 @@ def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, 
     assert app.error[0].value == "strokes is 10, but allowed is a whole number from 1 to 9: use 7."
 
 
-def test_what_was_typed_stays_where_the_other_workload_has_that_option(show: Show, painter: str) -> None:
+def test_what_was_typed_stays_where_the_other_workload_has_that_option(
+    show: Show, painter: str
+) -> None:
     app = opened(show("launch"))
     text_field(app, "label_smoothing").set_value("0.1").run()
     choice_field(app, "workload").set_value(painter).run()
@@ -267,7 +290,9 @@ def test_what_was_typed_stays_where_the_other_workload_has_that_option(show: Sho
     assert choice_field(app, "updates").value == "together"
 
 
-def test_what_nobody_has_touched_is_at_the_default_of_each_workload(show: Show, painter: str) -> None:
+def test_what_nobody_has_touched_is_at_the_default_of_each_workload(
+    show: Show, painter: str
+) -> None:
     app = opened(show("launch"))
     choice_field(app, "workload").set_value(painter).run()
     assert text_field(app, "label_smoothing").value == "0.2"
@@ -283,7 +308,9 @@ def test_a_preset_does_not_override_the_defaults_of_a_workload_that_it_is_not_fo
     choice_field(app, "workload").set_value(painter).run()
     assert text_field(app, "learning_rate_generator").value == "0.01"
     assert text_field(app, "learning_rate_discriminator").value == "3e-4", "this was typed"
-    assert text_field(app, "batch_size_global").value == "32", "of this it has no default of its own"
+    assert text_field(app, "batch_size_global").value == "32", (
+        "of this it has no default of its own"
+    )
     choice_field(app, "workload").set_value("dcgan_mnist").run()
     assert text_field(app, "learning_rate_generator").value == "5e-4", "the preset is for this one"
     assert text_field(app, "learning_rate_discriminator").value == "3e-4"
@@ -302,16 +329,23 @@ def test_a_shared_option_of_which_a_workload_has_a_default_is_at_it(
     assert text_field(app, "adam_beta_1").value == "0.5"
 
 
-def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_again(show: Show) -> None:
+def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_again(
+    show: Show,
+) -> None:
     app = opened(show("launch"))
     choice_field(app, "workload").set_value("shower_3dgan").run()
     assert choice_field(app, "optimizer").value == "rmsprop"
-    assert "data set digits does not fit workload shower_3dgan: it has no showers" in app.error[0].value
+    assert (
+        "data set digits does not fit workload shower_3dgan: it has no showers"
+        in app.error[0].value
+    )
     choice_field(app, "workload").set_value("mlp_gan").run()
     assert choice_field(app, "optimizer").value == "adam"
 
 
-def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(show: Show, home: Home) -> None:
+def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(
+    show: Show, home: Home
+) -> None:
     app = show("launch")
     presets(app).set_value("showers").run()
     assert not app.exception
@@ -322,8 +356,12 @@ def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(show: Show
     assert not home.data.exists()
 
 
-def test_what_a_slow_browser_sends_of_the_form_before_a_preset_does_not_undo_the_preset(show: Show) -> None:
-    """It sends the values of all its widgets with whatever it asks for, until it has drawn what the preset has changed."""
+def test_what_a_slow_browser_sends_of_the_form_before_a_preset_does_not_undo_the_preset(
+    show: Show,
+) -> None:
+    """It sends the values of all its widgets with whatever it asks for, until it has drawn
+    what the preset has changed.
+    """
     app = show("launch")
     presets(app).set_value("karman")
     before_it_is_drawn = whole_page.tree(app).get_widget_states()
@@ -366,7 +404,8 @@ def test_a_data_set_that_does_not_fit_is_said_beside_its_field(
     app = show("launch")
     assert not app.exception
     assert (
-        "data set digits does not fit workload dcgan_mnist: its images are 64 × 64 × 3" in app.error[0].value
+        "data set digits does not fit workload dcgan_mnist: its images are 64 × 64 × 3"
+        in app.error[0].value
     )
     assert next(button for button in app.button if button.label == "Start run").disabled
 
@@ -377,15 +416,20 @@ def test_the_summary_of_a_data_set_is_shown_before_anything_is_trained(
     folder = tmp_path / "scans"
     folder.mkdir()
     for number in range(5):
-        Image.fromarray(np.full((28, 28), 600 + 100 * number, np.uint16)).save(folder / f"{number}.png")
+        Image.fromarray(np.full((28, 28), 600 + 100 * number, np.uint16)).save(
+            folder / f"{number}.png"
+        )
     (folder / "readme.txt").write_text("five scans")
     options = {"pixels": "28", "color": "grey", "held_out_percent": "20"}
     preparations.prepare(home, Asked("pictures", "scans", folder, options), lambda *_: None)
     app = show("launch")
     choice_field(app, "dataset").set_value("scans").run()
-    assert "4 to train on, 1 held out · 1 file left out · converted: 10 bits in 16 to 8" in texts(app)
+    assert "4 to train on, 1 held out · 1 file left out · converted: 10 bits in 16 to 8" in texts(
+        app
+    )
     assert [warning.value for warning in app.warning if "16-bit" in warning.value] == [
-        "No value of the 16-bit pictures is above 1,000: they are read as 10 bits, so that white is 1,023."
+        "No value of the 16-bit pictures is above 1,000: they are read as 10 bits, so that white is"
+        " 1,023."
     ]
     assert "1 file left out: no picture 1 (readme.txt)." in texts(app)
 

@@ -34,7 +34,10 @@ def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
     app = show("launch")
     text_field(app, "batch_size_global").set_value("64").run()
     assert {metric.label: metric.value for metric in app.metric}["Steps per epoch"] == "28"
-    assert shown_commands(app)[0] == f"{command_line()} train --preset quick --set batch_size_global=64"
+    assert (
+        shown_commands(app)[0]
+        == f"{command_line()} train --preset quick --set batch_size_global=64"
+    )
 
 
 def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
@@ -77,13 +80,17 @@ def start_button(app: AppTest) -> Button:
     return next(button for button in app.button if button.label == "Start run")
 
 
-def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_the_repair(show: Show) -> None:
+def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_the_repair(
+    show: Show,
+) -> None:
     app = show("launch")
     presets(app).set_value("paper").run()
     assert [warning.value for warning in app.warning] == []
     app.button(key="suggest.batch_size_global.512").click().run()
     assert "showed strokes and no digits" in app.warning[0].value
-    next(button for button in app.button if button.label == "Use the repaired setting").click().run()
+    next(
+        button for button in app.button if button.label == "Use the repaired setting"
+    ).click().run()
     assert [warning.value for warning in app.warning] == []
     opened(app)
     assert choice_field(app, "learning_rate_scaling").value == "linear"
@@ -103,7 +110,10 @@ def test_launch_says_when_the_batch_is_larger_than_the_set(show: Show) -> None:
 
 
 def test_launch_refuses_a_missing_dataset_in_one_sentence(
-    show: Show, home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    show: Show,
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path_factory.mktemp("empty")))
     app = show("launch")
@@ -135,7 +145,10 @@ def test_launch_starts_presets_in_float32_where_bfloat16_is_slow_and_says_so(
 
     choice_field(app, "precision").set_value("mixed_bfloat16").run()
     assert host_presets.SLOW in [warning.value for warning in app.warning]
-    assert shown_commands(app)[0] == f"{command_line()} train --preset quick --set precision=mixed_bfloat16"
+    assert (
+        shown_commands(app)[0]
+        == f"{command_line()} train --preset quick --set precision=mixed_bfloat16"
+    )
     next(button for button in app.button if button.label == "Use float32").click().run()
     assert choice_field(app, "precision").value == "float32"
     assert not app.warning

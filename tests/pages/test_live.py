@@ -1,4 +1,6 @@
-"""The Live page: what is zoomed, what a run offers once it has ended, and what damaged or deleted runs look like."""
+"""The Live page: what is zoomed, what a run offers once it has ended, and what damaged or
+deleted runs look like.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,17 @@ HOSTILE = "![x](http://127.0.0.1:9/x.png)"
 
 
 def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
-    """The rows that the chart of this title draws; "" for those of a chart that is made anew with them."""
+    """The rows that the chart of this title draws; "" for those of a chart that is made anew
+    with them.
+    """
     chart = next(item.proto for item in app.get("vega_lite_chart") if title in item.proto.spec)
     named = {dataset.name: dataset.data.data for dataset in chart.datasets}
     return pa.ipc.open_stream(named[name] if name else next(iter(named.values()))).read_pandas()
 
 
-def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(show: Show, trained: Make) -> None:
+def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     app = show("run", run="quick-0001")
     title = "Generator and discriminator loss"
@@ -70,7 +76,9 @@ def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show(
-        page, tab=tab, **({"run": "quick-0001"} if page == "run" else {"runs": "quick-0001,quick-0002"})
+        page,
+        tab=tab,
+        **({"run": "quick-0001"} if page == "run" else {"runs": "quick-0001,quick-0002"}),
     )
     assert all(len(str(chart.get("description", ""))) > 20 for chart in charts(app))
     pictures = [picture for item in app.get("image") for picture in item.proto.imgs]
@@ -79,7 +87,9 @@ def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
     ]
 
 
-def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(show: Show, running: RunDir) -> None:
+def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(
+    show: Show, running: RunDir
+) -> None:
     sentence = "It lives and does not train: nothing new for 201 s. Look at its log."
     journal.append(
         running.supervisor_journal,
@@ -104,7 +114,9 @@ def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with
         assert not app.exception
         return sorted(set(rows_of(app, "Generator and discriminator loss")["step"]))
 
-    journal.append(running.trainer_journal(), 1, journal.Plan(images=64, steps_per_epoch=6, epochs=1))
+    journal.append(
+        running.trainer_journal(), 1, journal.Plan(images=64, steps_per_epoch=6, epochs=1)
+    )
     trained(1)
     app = show("run", run=running.run_id)
     assert steps(app) == [1, 2]
@@ -124,7 +136,9 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     trained("quick-0002", seconds=10, learning_rate_generator=0.00123456789, seed=7)
     app = show("run", run="quick-0002")
     link = next(
-        link.proto for link in app.get("page_link") if link.proto.label == "Compare with the previous run"
+        link.proto
+        for link in app.get("page_link")
+        if link.proto.label == "Compare with the previous run"
     )
     assert link.query_string == "runs=quick-0001%2Cquick-0002"
     next(button for button in app.button if button.label == "Run again with changes").click().run()
@@ -170,7 +184,9 @@ def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(
     assert "Not stored here, so not shown: quick-0099." in texts(app)
 
 
-def test_a_grid_that_is_damaged_in_the_store_is_told_on_every_page(show: Show, trained: Make) -> None:
+def test_a_grid_that_is_damaged_in_the_store_is_told_on_every_page(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     assert not show("run", run="quick-0001").exception
@@ -230,8 +246,14 @@ def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_ask
     noise = [
         "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR",
         "I0000 00:00:1795341020.543478   19548 port.cc:153] oneDNN custom operations are on.",
-        "E0000 00:00:1795341027.728657   19548 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error",
-        "2026-11-22 10:00:00.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow binary",
+        (
+            "E0000 00:00:1795341027.728657   19548 cuda_platform.cc:52] failed call to cuInit:"
+            " INTERNAL: CUDA error"
+        ),
+        (
+            "2026-11-22 10:00:00.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] This"
+            " TensorFlow binary"
+        ),
     ]
     own = [
         "digits: 1797 images",
@@ -260,7 +282,9 @@ def test_events_are_told_in_the_zone_of_who_looks(show: Show, trained: Make) -> 
     assert "2026-07-01 14:00:00" in set(events["Time (Europe/Berlin)"])
 
 
-def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(show: Show, trained: Make) -> None:
+def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(
+    show: Show, trained: Make
+) -> None:
     scores = {f"score/{side}/{name}": 0.5 for side in ("real", "fake") for name in ("cat", HOSTILE)}
     told = (
         journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=scores)
@@ -309,6 +333,9 @@ def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, runni
     app = show("run", run=running.run_id)
     assert not app.exception
     heights = {block.proto.height_config.pixel_height for block in app.get("container")} - {0}
-    assert heights == {34, 260, 400, 580}, (
-        "a line for the zoom, three small charts, the losses, two rows of Health"
-    )
+    assert heights == {
+        34,
+        260,
+        400,
+        580,
+    }, "a line for the zoom, three small charts, the losses, two rows of Health"

@@ -33,7 +33,9 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     run = RunDir(home.prepare().runs / "karman-0001")
     page_home.rename(run.path)
     for epoch in (1, 10):  # beside that of epoch 2
-        Image.effect_mandelbrot((60, 40), (-2, -1, 1, 1), 100).save(run.sample_file("samples", epoch))
+        Image.effect_mandelbrot((60, 40), (-2, -1, 1, 1), 100).save(
+            run.sample_file("samples", epoch)
+        )
         file = f"samples/samples-{epoch:05d}.png"
         sample = journal.Sample(epoch=epoch, step=epoch, sample_kind="samples", file=file, meta={})
         journal.append(run.trainer_journal(), 1, sample)
@@ -46,7 +48,10 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     smaller_karman.main(home, ["karman-0001"], Home(tmp_path / "small"))
     assert content(run) == before
     small = Home(tmp_path / "small").run_dir("karman-0001")
-    assert sorted(path.name for path in small.samples.iterdir()) == ["samples-00001.png", "samples-00010.png"]
+    assert sorted(path.name for path in small.samples.iterdir()) == [
+        "samples-00001.png",
+        "samples-00010.png",
+    ]
     assert [path.name for path in film_files.named(small)] == ["iterate-0002-map_reduce.npz"]
     bundles.pack([small], tmp_path / "flows.zip", "example-")
     bundles.unpack(tmp_path / "flows.zip", Home(page_home.parent.parent))
@@ -66,12 +71,16 @@ def content(run: RunDir) -> dict[Path, bytes]:
 
 
 @pytest.fixture
-def two_bundles(new_run: Callable[..., RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def two_bundles(
+    new_run: Callable[..., RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> set[str]:
     """In the place of the examples, whose loading takes seconds; the runs that they bring."""
     files = [tmp_path / f"{name}.zip" for name in ("paper", "karman")]
     for file in files:
         run = new_run(f"{file.stem}-0001")
-        journal.append(run.trainer_journal(), 1, journal.StatusChange(status="finished", reason="all done"))
+        journal.append(
+            run.trainer_journal(), 1, journal.StatusChange(status="finished", reason="all done")
+        )
         bundles.pack([run], file, "example-")
         shutil.rmtree(run.path)
     monkeypatch.setattr(bundles, "examples", lambda: files)

@@ -1,4 +1,6 @@
-"""More images in the tab Samples of a run: what may be asked for, a job under way, and what it made."""
+"""More images in the tab Samples of a run: what may be asked for, a job under way, and what
+it made.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,11 @@ def done(job: JobDir, *warnings: str) -> None:
     images = np.zeros((16, 28, 28, 1), np.float32)
     pictures.save(pictures.render("grey_grid", (images,)), job.results / PICTURE_FILE)
     np.savez(job.results / ARRAYS_FILE, images=images)
-    result = {"step": 1_050, "checkpoint_file": "step-00001050.safetensors", "warnings": list(warnings)}
+    result = {
+        "step": 1_050,
+        "checkpoint_file": "step-00001050.safetensors",
+        "warnings": list(warnings),
+    }
     job.write_end(End(state="finished", reason="done", result=result))
 
 
@@ -125,7 +131,10 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
     asked(home, 2, Wanted("quick-0001")).stop_file.touch()  # cancelled before it began
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
-    sentence = "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step 1\u2009050)."
+    sentence = (
+        "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step"
+        " 1\u2009050)."
+    )
     assert [picture.alt for item in app.get("image") for picture in item.proto.imgs][-1] == sentence
     assert sentence in texts(app).replace("\\", "")
     assert "checkpoint step-2 is damaged" in texts(app).replace("\\", "")

@@ -11,7 +11,7 @@ from dashboard.rendering import SEEN_SECONDS, Audience, interval_of, is_kept, re
     ("viewers", "cores", "seconds"),
     [(1, 2, 1.0), (24, 2, 1.0), (25, 2, 1.25), (30, 1, 2.5), (30, 2, 1.25), (48, 64, 2.0)],
 )
-def test_all_viewers_together_are_drawn_as_often_as_the_cores_allow_and_nobody_more_than_once_a_second(
+def test_all_viewers_together_are_drawn_as_often_as_the_cores_allow_and_nobody_more_than_once_a_second(  # noqa: E501
     viewers: int, cores: int, seconds: float
 ) -> None:
     audience = Audience(clock=lambda: 0.0, cores=cores)
@@ -34,7 +34,13 @@ def test_a_page_beside_a_training_on_the_same_few_cores_is_drawn_less_often(
 
 @pytest.mark.parametrize(
     ("viewers", "accelerator", "cores", "seconds"),
-    [(1, "gpu", 2, 3.0), (1, "cpu", 2, 6.0), (1, "cpu", 8, 3.0), (30, "cpu", 2, 10.0), (30, "gpu", 1, 20.0)],
+    [
+        (1, "gpu", 2, 3.0),
+        (1, "cpu", 2, 6.0),
+        (1, "cpu", 8, 3.0),
+        (30, "cpu", 2, 10.0),
+        (30, "gpu", 1, 20.0),
+    ],
 )
 def test_what_changes_once_an_epoch_is_an_eighth_of_all_refreshes_at_most(
     viewers: int, accelerator: str, cores: int, seconds: float

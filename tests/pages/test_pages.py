@@ -42,7 +42,9 @@ def test_home_shows_the_last_runs_with_their_state(show: Show, trained: Make) ->
     assert "quick-0001" in texts(app)
 
 
-def test_compare_shows_final_numbers_and_only_the_options_that_differ(show: Show, trained: Make) -> None:
+def test_compare_shows_final_numbers_and_only_the_options_that_differ(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001", losses=(0.9, 1.1), seed=1)
     trained("quick-0002", losses=(0.8, 1.2), seconds=10, seed=2)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -50,7 +52,11 @@ def test_compare_shows_final_numbers_and_only_the_options_that_differ(show: Show
     numbers, _, differing = (table.value for table in app.dataframe)
     assert list(numbers["Loss G"]) == ["0.900", "0.800"]
     assert list(numbers["Images/s"]) == ["120", "120"]
-    assert differing.to_dict("list") == {"Option": ["Seed"], "quick-0001": ["1"], "quick-0002": ["2"]}
+    assert differing.to_dict("list") == {
+        "Option": ["Seed"],
+        "quick-0001": ["1"],
+        "quick-0002": ["2"],
+    }
     curves = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert titles(curves)[:2] == ["Generator loss", "Discriminator loss"]
 
@@ -107,7 +113,9 @@ def test_samples_shows_each_run_under_one_slider(show: Show, trained: Make) -> N
     assert texts(app).count("After epoch 2, step 20") == 2
 
 
-def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(show: Show, trained: Make) -> None:
+def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     app = show("run", tab="samples", run="quick-0001")
     next(button for button in app.button if button.label == "Play").click().run()
@@ -128,7 +136,10 @@ def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
         epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}
     )
     journal.append(
-        run.trainer_journal(), 1, sample, StatusChange(status="finished", reason="all 1 epochs done")
+        run.trainer_journal(),
+        1,
+        sample,
+        StatusChange(status="finished", reason="all 1 epochs done"),
     )
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
@@ -136,7 +147,9 @@ def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
     assert "Play" not in [button.label for button in app.button]
 
 
-def test_a_home_that_another_process_owns_is_told_instead_of_the_page(show: Show, home: Home) -> None:
+def test_a_home_that_another_process_owns_is_told_instead_of_the_page(
+    show: Show, home: Home
+) -> None:
     from filelock import FileLock
 
     with FileLock(home.owner_lock):

@@ -1,4 +1,6 @@
-"""The Paper page: each figure beside what the paper says, every sentence computed from stored runs."""
+"""The Paper page: each figure beside what the paper says, every sentence computed from stored
+runs.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def at() -> At:
 
 @pytest.fixture
 def studies(home: Home, host: Host, at: At) -> None:
-    """Batch 64 and 512, XLA off and jit, twice each. Batch 512 takes 3 s an epoch instead of 4 s; XLA steps take 0.5 s, not 0.4 s."""
+    """Batch 64 and 512, XLA off and jit, twice each.
+
+    Batch 512 takes 3 s an epoch instead of 4 s; XLA steps take 0.5 s, not 0.4 s.
+    """
     batches = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "512"], 2))
     compiled = ask(home, host).submit_study(StudyDesign.parse("xla", BASE, ["off", "jit"], 2))
     for number, run in enumerate(batches):
@@ -71,8 +76,8 @@ def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: S
     assert "**Not enough runs yet:** the paper's rate has cycles, at batch 512" in text
     assert "**Not enough runs yet:** no study of the question Devices" in text
     assert (
-        "The paper, section 5.3: “After enabling XLA, the models run around 1.15 times quicker than before"
-        in text
+        "The paper, section 5.3: “After enabling XLA, the models run around 1.15 times quicker than"
+        " before" in text
     )
     assert titles(app) == ["How does it scale?"]
     assert [item.value.columns[0] for item in app.dataframe[-2:]] == ["System", "Batch"]
@@ -87,23 +92,29 @@ def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(sho
     assert "The paper, section 5.1: “The different batch sizes" in text
     assert "The two sentences contradict each other" in text
     assert (
-        "**Not judged:** batch 512 takes 25 % less time per epoch than batch 64 (× 0.75, 0.75 to 0.75: clear); the "
-        "paper has × 0.21, outside 0.75 to 0.75. A likely reason: a CPU is busy with one small batch already"
+        "**Not judged:** batch 512 takes 25 % less time per epoch than batch 64 (× 0.75, 0.75 to"
+        " 0.75: clear); the paper has × 0.21, outside 0.75 to 0.75. A likely reason: a CPU is busy"
+        " with one small batch already" in text
+    )
+    assert (
+        "**Not judged:** mean times of the epochs after the first: batch 64 4 s, batch 512 3 s"
         in text
     )
-    assert "**Not judged:** mean times of the epochs after the first: batch 64 4 s, batch 512 3 s" in text
     assert "batch 64: G 3.00, D 1.50; batch 512: G 3.00, D 1.50" in text
     assert (
-        "G's loss in the last epoch, batch 512 over batch 64, the lowest of the others: × 1.00, 1.00 to 1.00: may be noise"
-        in text
+        "G's loss in the last epoch, batch 512 over batch 64, the lowest of the others: × 1.00,"
+        " 1.00 to 1.00: may be noise" in text
     )
     assert (
-        "**Not judged:** with XLA a run takes 25 % more time per step than without (× 1.25, 1.25 to 1.25: clear)"
-        in text
+        "**Not judged:** with XLA a run takes 25 % more time per step than without (× 1.25, 1.25 to"
+        " 1.25: clear)" in text
     )
     assert "3 epochs of at least 30; 2 repeats of at least 3" in text
     assert "Differs from the paper" not in text
-    assert "From Batch size (study-0001): Digits (embedded), 640 of its 1\u2009797 images · CPU · " in text
+    assert (
+        "From Batch size (study-0001): Digits (embedded), 640 of its 1\u2009797 images · CPU · "
+        in text
+    )
     assert all(chart.get("layer") or chart.get("mark") for chart in charts(app))
 
 
@@ -111,7 +122,9 @@ def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(sho
 def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
     show: Show, home: Home, host: Host, at: At, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The older one has the data, epochs and repeats that are asked for here; the newer one is named with what it lacks."""
+    """The older one has the data, epochs and repeats that are asked for here; the newer one
+    is named with what it lacks.
+    """
     toy = StudyDesign.parse("batch_size", {**BASE, "epochs": 2}, ["64", "512"], 1, "A toy")
     for number, run in enumerate(ask(home, host).submit_study(toy)):
         train(run, at, 5000.0 + 100.0 * number, 4.0, epochs=2)
@@ -122,7 +135,9 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
     assert not app.exception
     assert app.selectbox(key="paper.study").options[0] == "Batch size (study-0001)"
     text = texts(app)
-    assert "**Differs from the paper:** batch 512 takes 25 % less time per epoch than batch 64" in text
+    assert (
+        "**Differs from the paper:** batch 512 takes 25 % less time per epoch than batch 64" in text
+    )
     assert "Not drawn: A toy (study-0011): 2 epochs of at least 3, 1 repeat of at least 2." in text
 
 
@@ -149,12 +164,14 @@ def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
 
 
 @pytest.mark.usefixtures("_whole_mnist")
-def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(show: Show, home: Home) -> None:
+def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(
+    show: Show, home: Home
+) -> None:
     app = show("launch/paper")
     assert app.radio(key="paper.images").value == "mnist"
     assert (
-        "Queues 5 studies with 32 runs (batch size 12, rate schedule 2, precision 6, XLA 6, devices 6): for how long is unknown"
-        in texts(app)
+        "Queues 5 studies with 32 runs (batch size 12, rate schedule 2, precision 6, XLA 6, devices"
+        " 6): for how long is unknown" in texts(app)
     )
     app.radio(key="paper.images").set_value("digits").run()
     app.button(key="paper.start").click().run()
@@ -162,12 +179,16 @@ def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(show: Sh
     assert len(specs) == 32
     assert {spec.dataset for spec in specs} == {"digits"}
     assert {
-        (spec.learning_rate_schedule, spec.batch_size_global) for spec in specs if spec.restart_epochs == 1
+        (spec.learning_rate_schedule, spec.batch_size_global)
+        for spec in specs
+        if spec.restart_epochs == 1
     } == {
         ("constant", 512),
         ("cosine_restarts", 512),
     }
-    assert {(spec.replicas, spec.batch_size_global) for spec in specs if spec.batch_size_global == 32} == {
+    assert {
+        (spec.replicas, spec.batch_size_global) for spec in specs if spec.batch_size_global == 32
+    } == {
         (1, 32),
         (8, 32),
     }
@@ -184,11 +205,14 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
     assert not app.exception
     text = texts(app)
     assert (
-        "From before the first epoch to after epoch 3. Generator: the map holds 88 % of its movement" in text
+        "From before the first epoch to after epoch 3. Generator: the map holds 88 % of its"
+        " movement" in text
     )
     assert "**Not judged:** loss along each path: Generator from 2.50 to 0.50 nats" in text
     assert titles(app)[:2] == ["Generator", "Discriminator"]
-    assert all(button.key != "paper.11.start" for button in app.button)  # the snapshots are not in this home
+    assert all(
+        button.key != "paper.11.start" for button in app.button
+    )  # the snapshots are not in this home
 
 
 @pytest.mark.usefixtures("held")
@@ -214,6 +238,7 @@ def test_without_kept_weights_the_page_says_how_to_keep_them(
     show: Show, trained: Callable[..., RunDir]
 ) -> None:
     trained("paper-0001")
-    assert "no run here has kept its weights. Start one with the option 'Weight snapshots' on" in texts(
-        show("studies/paper")
+    assert (
+        "no run here has kept its weights. Start one with the option 'Weight snapshots' on"
+        in texts(show("studies/paper"))
     )

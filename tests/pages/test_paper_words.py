@@ -1,4 +1,6 @@
-"""What the Paper page says to each figure: whether stored runs agree with the paper, and which runs make a line."""
+"""What the Paper page says to each figure: whether stored runs agree with the paper, and
+which runs make a line.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from gan_runtime.studies import references
 
 def test_rates_that_rise_abruptly_are_counted() -> None:
     constant = pd.DataFrame({"variant": "a", "x": [0.0, 1.0, 2.0], "mean": [1e-4] * 3})
-    cycles = pd.DataFrame({"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]})
+    cycles = pd.DataFrame(
+        {"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]}
+    )
     both = pd.concat([constant, cycles])
     assert words.rates(both) == "a: stays at 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
     assert words.rate_cycles(both, {512}).agrees is True
@@ -27,9 +31,13 @@ def test_rates_that_rise_abruptly_are_counted() -> None:
 
 
 def test_concentration_compares_the_first_epoch_with_the_last() -> None:
-    frame = pd.DataFrame({"variant": ["a", "a", "b"], "epoch": [1, 2, 1], "width": [0.5, 0.25, 9.0]})
+    frame = pd.DataFrame(
+        {"variant": ["a", "a", "b"], "epoch": [1, 2, 1], "width": [0.5, 0.25, 9.0]}
+    )
     assert words.concentration(frame).endswith("a: from 0.50 to 0.25.")
-    assert "no run has finished its second epoch" in words.concentration(frame[frame["variant"] == "b"])
+    assert "no run has finished its second epoch" in words.concentration(
+        frame[frame["variant"] == "b"]
+    )
 
 
 def two_variants(
@@ -56,7 +64,11 @@ BATCHES = ("batch 64", "batch 512")
 @pytest.mark.parametrize(
     ("seconds", "agrees", "part"),
     [
-        ([2.1, 2.12, 2.05], True, "79 % less time per epoch than batch 64 (× 0.21, 0.20 to 0.22: clear)"),
+        (
+            [2.1, 2.12, 2.05],
+            True,
+            "79 % less time per epoch than batch 64 (× 0.21, 0.20 to 0.22: clear)",
+        ),
         ([7.5, 7.6, 7.4], False, "25 % less time per epoch than batch 64"),
         ([1.0, 1.01, 0.99], False, "90 % less"),
         ([2.1], None, "1 repeat, which says nothing about noise"),
@@ -73,15 +85,21 @@ def test_figure_5_agrees_where_the_interval_holds_the_papers_number(
 
 
 def test_figure_5_needs_the_papers_batches() -> None:
-    found = words.time_by_batch(two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"})
+    found = words.time_by_batch(
+        two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"}
+    )
     assert (found.agrees, found.word) == (None, "Not enough runs yet")
     assert "the paper compares batch 64 with batch 512" in found.why
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [(1.5, True), (0.5, False), (1.0, None)])
-def test_the_other_sentence_about_figure_5_says_that_time_grows(factor: float, agrees: bool | None) -> None:
+def test_the_other_sentence_about_figure_5_says_that_time_grows(
+    factor: float, agrees: bool | None
+) -> None:
     """Section 5.1 says the opposite of the conclusion: each is judged by itself."""
-    results = two_variants(BATCHES, [10.0, 10.1, 9.9], [factor * seconds for seconds in (10.0, 10.0, 10.0)])
+    results = two_variants(
+        BATCHES, [10.0, 10.1, 9.9], [factor * seconds for seconds in (10.0, 10.0, 10.0)]
+    )
     assert words.time_grows(results).agrees is agrees
 
 
@@ -90,7 +108,12 @@ def test_figure_6_asks_for_longer_epochs_as_its_text_has_it(large: float, agrees
     later = {"batch 64": [4.0, 4.1], "batch 512": [large, large + 0.1]}
     epochs = pd.DataFrame(
         [
-            {"variant": variant, "run_id": f"{variant} {repeat}", "epoch": epoch, "seconds": seconds}
+            {
+                "variant": variant,
+                "run_id": f"{variant} {repeat}",
+                "epoch": epoch,
+                "seconds": seconds,
+            }
             for variant, numbers in later.items()
             for repeat in (1, 2)
             for epoch, seconds in enumerate([20.0, *numbers], 1)
@@ -102,7 +125,10 @@ def test_figure_6_asks_for_longer_epochs_as_its_text_has_it(large: float, agrees
 
 
 def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that_grows() -> None:
-    """A large loss of D at a large batch, which the text tells, is no reason to differ from Fig. 10."""
+    """A large loss of D at a large batch, which the text tells, is no reason to differ from Fig.
+
+    10.
+    """
     results = two_variants(BATCHES, [1.0, 1.0], [1.0, 1.0])
     as_told = results.assign(
         loss_generator=[1.0, 1.01, 0.5, 0.505], loss_discriminator=[0.7, 0.705, 1.4, 1.41]
@@ -113,7 +139,9 @@ def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that
         loss_generator=[0.5, 0.505, 1.0, 1.01], loss_discriminator=[1.4, 1.41, 0.7, 0.705]
     )
     assert [verdict(opposite).agrees for verdict in verdicts] == [False, False, False]
-    scattered = as_told.assign(loss_generator=[1.0, 0.5, 0.6, 0.9], loss_discriminator=[1.0, 0.5, 0.6, 0.9])
+    scattered = as_told.assign(
+        loss_generator=[1.0, 0.5, 0.6, 0.9], loss_discriminator=[1.0, 0.5, 0.6, 0.9]
+    )
     assert [verdict(scattered).agrees for verdict in verdicts] == [None, None, None]
     alone = as_told[as_told["variant"] == "batch 64"]
     assert [verdict(alone).agrees for verdict in verdicts] == [None, None, None]
@@ -122,8 +150,13 @@ def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that
 def test_figure_11_judges_the_path_of_the_generator_alone() -> None:
     """That D's loss falls along its path is no sentence of the paper."""
     paths = {"generator": [2.0, 1.0], "discriminator": [1.0, 2.0]}
-    assert words.descends([path(network, losses) for network, losses in paths.items()]).agrees is True
-    assert words.descends([path(network, losses[::-1]) for network, losses in paths.items()]).agrees is False
+    assert (
+        words.descends([path(network, losses) for network, losses in paths.items()]).agrees is True
+    )
+    assert (
+        words.descends([path(network, losses[::-1]) for network, losses in paths.items()]).agrees
+        is False
+    )
 
 
 def path(network: str, losses: list[float]) -> Any:
@@ -139,7 +172,7 @@ def test_each_number_of_a_quotation_is_a_number_that_is_compared() -> None:
         assert str(batch) in references.OPTIMIZED.sentence
 
 
-# ---- which runs can be compared -----------------------------------------------------------------------------------------
+# ---- which runs can be compared ------------------------------------------------------------------
 
 
 def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Conditions:
@@ -154,7 +187,11 @@ def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Con
         ([under(epochs=29)], 3, ["29 epochs of at least 30"]),
         ([under()], 2, ["2 repeats of at least 3"]),
         ([under(images=10_000)], 3, ["MNIST, 10\u2009000 of its 60\u2009000 images"]),
-        ([under(), under("fashion_mnist", epochs=2)], 1, ["where the paper has", "2 epochs", "1 repeat of"]),
+        (
+            [under(), under("fashion_mnist", epochs=2)],
+            1,
+            ["where the paper has", "2 epochs", "1 repeat of"],
+        ),
     ],
 )
 def test_only_runs_with_the_papers_data_epochs_and_enough_repeats_are_judged(
@@ -215,12 +252,22 @@ def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -
     whole = pd.DataFrame(rows)
     less_time = words.accelerators(whole)
     assert less_time.agrees is True
-    assert "(the paper: × 0.44 if it means less time, × 0.64 if it means more speed)" in less_time.why
-    assert words.accelerators(whole.assign(epoch_seconds=whole["epoch_seconds"] ** 2)).agrees is False
-    speeds = whole["variant"].map({"cpu x1": 1.562, "gpu x1": 1.197, "tpu x1": 1.246, "tpu x8": 1.0})
-    more_speed = whole.assign(epoch_seconds=speeds * (1 + 0.001 * whole["repeat"] * whole["variant_index"]))
+    assert (
+        "(the paper: × 0.44 if it means less time, × 0.64 if it means more speed)" in less_time.why
+    )
+    assert (
+        words.accelerators(whole.assign(epoch_seconds=whole["epoch_seconds"] ** 2)).agrees is False
+    )
+    speeds = whole["variant"].map(
+        {"cpu x1": 1.562, "gpu x1": 1.197, "tpu x1": 1.246, "tpu x8": 1.0}
+    )
+    more_speed = whole.assign(
+        epoch_seconds=speeds * (1 + 0.001 * whole["repeat"] * whole["variant_index"])
+    )
     assert words.accelerators(more_speed).agrees is True
-    mixed = more_speed.assign(epoch_seconds=speeds.where(whole["variant"] != "cpu x1", 1 / (1 - 0.562)))
+    mixed = more_speed.assign(
+        epoch_seconds=speeds.where(whole["variant"] != "cpu x1", 1 / (1 - 0.562))
+    )
     mixed["epoch_seconds"] *= 1 + 0.001 * whole["repeat"] * whole["variant_index"]
     assert words.accelerators(mixed).agrees is False, "one reading for all numbers of the sentence"
     some = words.accelerators(whole[whole["variant"].isin(["cpu x1", "gpu x1"])])
@@ -228,7 +275,9 @@ def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -
 
 
 def test_a_study_without_a_second_variant_says_nothing() -> None:
-    rows = [{"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}]
+    rows = [
+        {"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}
+    ]
     assert words.time_by_batch(pd.DataFrame(rows), {"cpu"}).agrees is None
     assert words.xla(pd.DataFrame(rows), []).agrees is None
 
@@ -237,7 +286,9 @@ ONE, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "
 
 
 def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
-    """Two lines with a point each are none; 200 images/s on 2 devices of another batch are no speed-up of 100 on 1."""
+    """Two lines with a point each are none; 200 images/s on 2 devices of another batch are no
+    speed-up of 100 on 1.
+    """
     columns = [
         "accelerator",
         "devices",
@@ -252,22 +303,49 @@ def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
     rows = [
         ("cpu", 1, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 100.0),
         ("cpu", 2, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 150.0),
-        ("cpu", 2, "float32", 256, "digits", 1_797, "tensorflow", "off", "A", False, OTHER, 1, 200.0),
+        (
+            "cpu",
+            2,
+            "float32",
+            256,
+            "digits",
+            1_797,
+            "tensorflow",
+            "off",
+            "A",
+            False,
+            OTHER,
+            1,
+            200.0,
+        ),
         ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", True, ONE, 1, 900.0),
         ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", False, ONE, 1, 950.0),
     ]
     rates = pd.DataFrame(rows, columns=[*columns, "imported", "settings", "runs", "images_per_s"])
     ours = paper_devices.speed_ups(rates).query("ours")
     name = "Here, CPU, batch 64"
-    assert set(ours["detail"]) == {"Digits (embedded), 1\u2009797 images, float32, XLA off, TensorFlow, A"}
-    assert ours[["system", "devices", "speed_up"]].to_numpy().tolist() == [[name, 1, 1.0], [name, 2, 1.5]]
+    assert set(ours["detail"]) == {
+        "Digits (embedded), 1\u2009797 images, float32, XLA off, TensorFlow, A"
+    }
+    assert ours[["system", "devices", "speed_up"]].to_numpy().tolist() == [
+        [name, 1, 1.0],
+        [name, 2, 1.5],
+    ]
     assert list(paper_devices.rate_table(rates)["Host"]) == ["A", "A", "A", "B (imported)", "B"]
-    assert list(paper_devices.rate_table(rates)["Other options"]) == ["–", "–", "R1 penalty 2.0", "–", "–"]
+    assert list(paper_devices.rate_table(rates)["Other options"]) == [
+        "–",
+        "–",
+        "R1 penalty 2.0",
+        "–",
+        "–",
+    ]
     again = rates.assign(cpu_model="C", imported=True, accelerator="tpu")
     assert set(paper_devices.speed_ups(pd.concat([rates, again])).query("ours")["system"]) == {
         name,
         "Here, TPU, batch 64",
     }
     assert set(paper_devices.rate_table(again)["XLA"]) == {"always"}
-    elsewhere = paper_devices.speed_ups(pd.concat([rates, rates.assign(cpu_model="C")])).query("ours")
+    elsewhere = paper_devices.speed_ups(pd.concat([rates, rates.assign(cpu_model="C")])).query(
+        "ours"
+    )
     assert set(elsewhere["system"]) == {name, f"{name} (2)"}

@@ -1,4 +1,6 @@
-"""The evaluation of showers on stored measurements: empty states, its sentence, scores with their floor, tabs, epochs, the form."""
+"""The evaluation of showers on stored measurements: empty states, its sentence, scores with
+their floor, tabs, epochs, the form.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,17 @@ Make = Callable[..., RunDir]
 def charts(app: AppTest) -> list[str]:
     """The titles of the charts, in the order of the page."""
     specs = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]  # type: ignore[union-attr]
-    return [spec["title"]["text"] if isinstance(spec["title"], dict) else spec["title"] for spec in specs]
+    return [
+        spec["title"]["text"] if isinstance(spec["title"], dict) else spec["title"]
+        for spec in specs
+    ]
 
 
 def spaces(app: AppTest) -> list[str]:
     """The titles of the figures in three dimensions."""
-    return [json.loads(chart.proto.spec)["layout"]["title"]["text"] for chart in app.get("plotly_chart")]  # type: ignore[union-attr]
+    return [
+        json.loads(chart.proto.spec)["layout"]["title"]["text"] for chart in app.get("plotly_chart")
+    ]  # type: ignore[union-attr]
 
 
 def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
@@ -50,12 +57,20 @@ def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
     app = evaluation(show)
     assert not app.exception
     first = ("sampling_fraction", "profile_z", "challenge_fpd", "auc_high", "ms_batch")
-    assert [metric.label for metric in app.metric] == [score.title for score in SCORES if score.name in first]
+    assert [metric.label for metric in app.metric] == [
+        score.title for score in SCORES if score.name in first
+    ]
     assert app.metric[0].value == "150.00\u2009%"
     assert app.metric[0].delta == "floor 15.00\u2009%"
-    sentence = "**Off simulated showers (held out)**: the median score is 10 times its floor; 0 of 17 scores reach it."
+    sentence = (
+        "**Off simulated showers (held out)**: the median score is 10 times its floor; 0 of 17"
+        " scores reach it."
+    )
     assert sentence in texts(app)
-    assert "epoch 2: 150 generated showers, compared with 150 simulated showers (held out)" in texts(app)
+    assert (
+        "epoch 2: 150 generated showers, compared with 150 simulated showers (held out)"
+        in texts(app)
+    )
     assert charts(app) == ["How far is each score from the floor?"], "only the open tab draws"
     (table,) = [frame.value for frame in app.dataframe]
     assert table["Score"].tolist() == [score.title for score in SCORES]
@@ -65,7 +80,9 @@ def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
 def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     app = evaluation(show, view="Distributions")
-    plain = [curve.title for curve in CURVES if curve.kind not in ("matrix", "map") and not curve.judged]
+    plain = [
+        curve.title for curve in CURVES if curve.kind not in ("matrix", "map") and not curve.judged
+    ]
     assert charts(app) == [
         *plain[:6],
         *(curve.title for curve in CURVES if curve.judged),
@@ -81,7 +98,11 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
     tables = [frame.value for frame in open_tab(app, "Speed and literature").dataframe]
     assert not app.exception
     (speed,) = tables[0].to_dict("records")
-    assert (speed["Showers/s in training"], speed["Replicas"], speed["Global batch"]) == ("120", 1, 32)
+    assert (speed["Showers/s in training"], speed["Replicas"], speed["Global batch"]) == (
+        "120",
+        1,
+        32,
+    )
     assert tables[1]["Model"].tolist()[0] == "Geant4 against itself"
     assert "cannot be compared digit by digit" in texts(app)
     assert tables[2]["Devices"].tolist() == [2, 4, 8, 16, 32, 64, 128, 8, 32, 8, 32]
@@ -89,8 +110,12 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
 
 def test_a_distribution_says_how_many_showers_its_axis_leaves_out() -> None:
     rows = pd.DataFrame(
-        {"x": [0.0, 1.0] * 2, "value": [0.5, 0.5, 0.02, 0.0], "series": [shower_charts.REAL] * 2 + ["seed 2"] * 2}
-    ).assign(low=0.0, high=0.1)  # fmt: skip
+        {
+            "x": [0.0, 1.0] * 2,
+            "value": [0.5, 0.5, 0.02, 0.0],
+            "series": [shower_charts.REAL] * 2 + ["seed 2"] * 2,
+        }
+    ).assign(low=0.0, high=0.1)
     hits = next(curve for curve in CURVES if curve.name == "hits")
     colors = {shower_charts.REAL: "#000000", "seed 2": "#ffffff"}
     assert shower_charts.curve(rows, hits, colors).to_dict()["title"]["subtitle"] == [
@@ -127,11 +152,15 @@ def _rows_of_first_chart(app: AppTest):  # type: ignore[no-untyped-def]
     return pa.ipc.open_stream(data).read_pandas()
 
 
-def test_a_measurement_of_an_earlier_version_shows_the_fpd_that_it_has(show: Show, trained: Make) -> None:
+def test_a_measurement_of_an_earlier_version_shows_the_fpd_that_it_has(
+    show: Show, trained: Make
+) -> None:
     record = measurement(2)
     scores = [score for score in record.scores if not score.name.startswith("challenge_")]
     journal.append(
-        trained("quick-0001").earlier_journal("physics"), 1, record.model_copy(update={"scores": scores})
+        trained("quick-0001").earlier_journal("physics"),
+        1,
+        record.model_copy(update={"scores": scores}),
     )
     app = evaluation(show)
     assert not app.exception
@@ -145,7 +174,9 @@ def test_the_table_says_how_many_showers_an_fpd_needs(show: Show, trained: Make)
         for score in record.scores
     ]
     journal.append(
-        trained("quick-0001").earlier_journal("physics"), 1, record.model_copy(update={"scores": scores})
+        trained("quick-0001").earlier_journal("physics"),
+        1,
+        record.model_copy(update={"scores": scores}),
     )
     table = evaluation(show).dataframe[0].value
     row = table[table["Score"] == "FPD × 10³, layer features"]
@@ -177,13 +208,18 @@ def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, train
     assert not app.exception
     drawn = ["Error of the sampling fraction", "Profile along z (KS)", "FPD × 10³, CaloChallenge"]
     assert charts(app) == drawn
-    best = "best of the measured epochs is epoch 2 of quick-0001 (150.00\u2009%), epoch 2 of quick-0002"
+    best = (
+        "best of the measured epochs is epoch 2 of quick-0001 (150.00\u2009%), epoch 2 of"
+        " quick-0002"
+    )
     assert best in texts(app)
     app = app.multiselect(key="evaluation.over_epochs.physics").set_value(["fpd"]).run()
     assert charts(app) == ["FPD × 10³, layer features"]
 
 
-def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(show: Show, trained: Make) -> None:
+def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(
+    show: Show, trained: Make
+) -> None:
     measured(trained("quick-0001"), 2)
     app = evaluation(show, view="Measure again")
     assert not app.exception
@@ -218,8 +254,8 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))
     assert (energy.min, energy.max) == (21.0, 199.0), "as in the data"
     assert (
-        "**120 GeV, measured angle 80°**: 150 showers by quick-0001 (step 20) beside 150 simulated ones."
-        in texts(app)
+        "**120 GeV, measured angle 80°**: 150 showers by quick-0001 (step 20) beside 150 simulated"
+        " ones." in texts(app)
     )
     assert charts(app).count("How deep does the energy go?") == 1
     assert "**Shower by quick-0001**" in texts(app)
@@ -258,7 +294,9 @@ def test_an_address_with_more_runs_than_can_be_drawn_shows_the_first_of_them(
     assert app.multiselect(key="evaluation.with.quick-0005").value == ids[:3]
 
 
-def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for_the_others() -> None:
+def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for_the_others() -> (
+    None
+):
     cells = np.zeros((3, 4, 5), np.float32)
     cells[2, 1, 3], cells[0, 0, 0], cells[1, 1, 1] = 1.0, 1e-3, 1e-6
     [points] = side_by_side.space(cells, "one")["data"]
@@ -271,7 +309,10 @@ def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for
 def test_a_name_with_tags_is_text_in_space() -> None:
     name = '<a href="x">run</a> & <b>'
     figure = side_by_side.space(np.ones((2, 2, 2), np.float32), name)
-    assert figure["layout"]["title"]["text"] == "&lt;a href=&quot;x&quot;&gt;run&lt;/a&gt; &amp; &lt;b&gt;"
+    assert (
+        figure["layout"]["title"]["text"]
+        == "&lt;a href=&quot;x&quot;&gt;run&lt;/a&gt; &amp; &lt;b&gt;"
+    )
 
 
 @pytest.mark.parametrize("ends", [[1_500.0, 2_500.0], [1_000.0], [0.1, 0.4], [999.5, 1_000.5], []])
@@ -300,7 +341,13 @@ def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
 def test_scores_over_epochs_are_on_a_logarithmic_axis_where_floors_are_positive_too(
     values: list[float], floors: list[float], scale: str
 ) -> None:
-    own = {"epoch": range(len(values)), "value": values, "low": values, "high": values, "floor": floors}
+    own = {
+        "epoch": range(len(values)),
+        "value": values,
+        "low": values,
+        "high": values,
+        "floor": floors,
+    }
     frame = pd.DataFrame({"series": "a", **own})
     metric = METRICS[0]
     drawn = evaluation_charts.over_epochs(frame, metric, {"a": "#000000"}).to_dict()
@@ -316,12 +363,17 @@ def test_the_speed_of_a_run_is_beside_its_own_epoch_and_score_whatever_it_is_cal
     journal.append(run.earlier_journal("physics"), 1, record)
     without = [score for score in record.scores if score.name != page.BEST]
     other = trained("quick-0003")
-    journal.append(other.earlier_journal("physics"), 1, record.model_copy(update={"scores": without}))
+    journal.append(
+        other.earlier_journal("physics"), 1, record.model_copy(update={"scores": without})
+    )
     view = {"view": "Speed and literature"}
     table = evaluation(show, "quick-0001", "quick-0002", **view).dataframe[0].value
     assert table["Run"].tolist() == ["quick-0001 (quick-0001)", "quick-0001 (quick-0002)"]
     assert table["Epoch"].tolist() == [1, 2]
-    assert table.iloc[:, -1].tolist() == ["300.00\u2009% ± 30.00\u2009%", "150.00\u2009% ± 15.00\u2009%"]
+    assert table.iloc[:, -1].tolist() == [
+        "300.00\u2009% ± 30.00\u2009%",
+        "150.00\u2009% ± 15.00\u2009%",
+    ]
     table = evaluation(show, "quick-0003", **view).dataframe[0].value
     assert table.iloc[:, -1].tolist() == ["–"]
     assert table["Showers/s in training"].tolist() == ["120"], "it is known without that score"

@@ -42,6 +42,9 @@ def test_no_page_waits_for_the_end_of_the_store_that_only_looked(
     post.try_again()
     try:
         owns, last = asked
-        assert (owns.why_not_owned, last) == (None, looks), "the page was answered before it was closed"
+        assert (owns.why_not_owned, last) == (
+            None,
+            looks,
+        ), "the page was answered before it was closed"
     finally:
         post.close()

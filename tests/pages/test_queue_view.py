@@ -95,7 +95,9 @@ def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show)
 
 
 @pytest.mark.usefixtures("taken", "three")
-def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_that_goes_on(show: Show) -> None:
+def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_that_goes_on(
+    show: Show,
+) -> None:
     app = show("home")
     runtime = session.runtime()
     runtime.commands.start_after(["quick-0002"], After("quick-0001", "finished"))
@@ -104,7 +106,9 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
     def again() -> tuple[object, bool]:
         app.query_params["run"] = "quick-0002"
         app.switch_page(str(places.RUN)).run()
-        next(button for button in app.button if button.label == "Run again with changes").click().run()
+        next(
+            button for button in app.button if button.label == "Run again with changes"
+        ).click().run()
         assert not app.exception
         assert app.title[0].value == "Launch"
         only = [box.value for box in app.checkbox if box.key == "after.only.launch"]
@@ -116,9 +120,13 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
 
 
 @pytest.mark.usefixtures("three")
-def test_a_device_of_a_run_that_is_not_stored_is_told_of_without_its_end(show: Show, home: Home) -> None:
+def test_a_device_of_a_run_that_is_not_stored_is_told_of_without_its_end(
+    show: Show, home: Home
+) -> None:
     who = Holder(home=str(home.path.resolve()), run_id="quick-0009", since=journal.now())
     with device_locks.claim([host_devices.CPU], 1, who):  # deleted while its last process ends
         app = show("home")
     assert not app.exception
-    assert any(caption.value.startswith("CPU: taken by run quick-0009 for") for caption in app.caption)
+    assert any(
+        caption.value.startswith("CPU: taken by run quick-0009 for") for caption in app.caption
+    )

@@ -1,4 +1,6 @@
-"""The page of a run: the address keeps run and tab, a waiting run shows what is known, the verdict does not move."""
+"""The page of a run: the address keeps run and tab, a waiting run shows what is known, the
+verdict does not move.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def test_an_unknown_tab_opens_the_overview(show: Show, trained: Make) -> None:
     assert [metric.label for metric in show("run", run="quick-0001", tab="nothing").metric]
 
 
-def test_a_tab_for_an_evaluation_is_there_where_the_workload_has_one(show: Show, trained: Make) -> None:
+def test_a_tab_for_an_evaluation_is_there_where_the_workload_has_one(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     measured(trained("showers-0002", seconds=10, workload="shower_3dgan", dataset="showers"), 2)
     assert "Evaluation" not in tabs(show("run", run="quick-0001"))
@@ -62,7 +66,9 @@ def test_a_tab_for_an_evaluation_is_there_where_the_workload_has_one(show: Show,
     assert set(run_view.TITLES.values()) <= set(tabs(app))
 
 
-def test_the_run_that_was_opened_is_still_there_after_another_page(show: Show, trained: Make) -> None:
+def test_the_run_that_was_opened_is_still_there_after_another_page(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001")
@@ -94,17 +100,23 @@ def test_a_waiting_run_opens_with_what_is_known_of_it(show: Show, new_run: Make,
     assert "queued" in texts(app)
     assert "batch 256" in texts(app)
     if tab == "overview":
-        assert {metric.label: metric.value for metric in app.metric}["Place in the queue"] == "2 of 2"
+        assert {metric.label: metric.value for metric in app.metric}[
+            "Place in the queue"
+        ] == "2 of 2"
         assert "appear here as soon as the run trains" in texts(app)
         assert "Learning rate, generator" in set(app.dataframe[0].value["Option"])
 
 
-def test_the_verdict_is_that_of_the_last_steps_and_not_of_the_newest_one(show: Show, running: RunDir) -> None:
+def test_the_verdict_is_that_of_the_last_steps_and_not_of_the_newest_one(
+    show: Show, running: RunDir
+) -> None:
     real = [0.6] * 49 + [0.99]  # one step alone would be called a win
     values = {"d_real": real, "d_fake": [0.3] * 49 + [0.01]}
     wall_s = [float(step) for step in range(1, 51)]
     journal.append(
-        running.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values=values)
+        running.trainer_journal(),
+        1,
+        journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values=values),
     )
     text = texts(show("run", run=running.run_id))
     assert "Healthy: D scores real 0.61, generated 0.29." in text

@@ -1,4 +1,6 @@
-"""The Runs page: what the table shows of several workloads, what a deletion asks, and which runs are ticked; the cards of Home."""
+"""The Runs page: what the table shows of several workloads, what a deletion asks, and which
+runs are ticked; the cards of Home.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_a_restored_run_does_not_come_back_ticked(show: Show, trained: Make) -> 
     assert app.session_state[runs_view.TICKED] == []
 
 
-def test_losses_of_several_workloads_take_one_column(show: Show, trained: Make, new_run: Make) -> None:
+def test_losses_of_several_workloads_take_one_column(
+    show: Show, trained: Make, new_run: Make
+) -> None:
     trained("quick-0001")
     assert "loss_generator" in show("runs").dataframe[0].value
     new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seconds=5)

@@ -22,7 +22,11 @@ LABELS = np.repeat(np.arange(8), 8)
 
 def sample(kind: str, epoch: int) -> journal.Sample:
     return journal.Sample(
-        epoch=epoch, step=10 * epoch, sample_kind=kind, file=f"samples/{kind}-{epoch:05d}.png", meta={}
+        epoch=epoch,
+        step=10 * epoch,
+        sample_kind=kind,
+        file=f"samples/{kind}-{epoch:05d}.png",
+        meta={},
     )
 
 
@@ -31,7 +35,9 @@ def with_two_kinds(trained: Make, run_id: str, **options: float) -> None:
     run = trained(run_id, after_epoch_1=(sample("samples", 1), sample("by_class", 1)), **options)
     write_grid(run.sample_file("samples", 1))
     images = np.zeros((64, 28, 28, 1), np.float32)
-    pictures.save(pictures.render("labelled_grid", (images, LABELS)), run.sample_file("by_class", 1))
+    pictures.save(
+        pictures.render("labelled_grid", (images, LABELS)), run.sample_file("by_class", 1)
+    )
 
 
 def shown(app: AppTest) -> list[str]:
@@ -58,7 +64,9 @@ def test_of_one_kind_nothing_can_be_chosen(show: Show, trained: Make) -> None:
         assert shown(app) == ["Generated images of quick-0001 after epoch 2."]
 
 
-@pytest.mark.parametrize(("tab", "key"), [("samples", "samples.quick-0001"), ("overview", "run.quick-0001")])
+@pytest.mark.parametrize(
+    ("tab", "key"), [("samples", "samples.quick-0001"), ("overview", "run.quick-0001")]
+)
 def test_of_several_kinds_one_is_chosen_and_the_slider_moves_it(
     show: Show, trained: Make, tab: str, key: str
 ) -> None:

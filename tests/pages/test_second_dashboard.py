@@ -1,4 +1,6 @@
-"""A second dashboard on one home: it says who holds the home, shows everything, changes nothing, and takes over once the home is free."""
+"""A second dashboard on one home: it says who holds the home, shows everything, changes
+nothing, and takes over once the home is free.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,11 @@ from tests.support import damaged_stores
 Show = Callable[..., AppTest]
 URL = "http://127.0.0.1:8599"
 HOLD = (
-    "import sys; from pathlib import Path; from gan_runtime.records.home import Home; from gan_runtime.commands.runtime import Runtime\n"
-    "from gan_runtime.supervision.supervisor import Supervisor\n"
-    "Supervisor._start = lambda *_: None\n"
-    "runtime = Runtime.open(Home(Path(sys.argv[1])), url=sys.argv[2]); print('held', flush=True); input(); runtime.close()"
+    "import sys; from pathlib import Path; from gan_runtime.records.home import Home; from"
+    " gan_runtime.commands.runtime import Runtime\nfrom gan_runtime.supervision.supervisor import"
+    " Supervisor\nSupervisor._start = lambda *_: None\nruntime ="
+    " Runtime.open(Home(Path(sys.argv[1])), url=sys.argv[2]); print('held', flush=True); input();"
+    " runtime.close()"
 )
 
 
@@ -57,7 +60,9 @@ def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
 @pytest.fixture
 def live(running: RunDir) -> RunDir:
     """A run that trains and has two steps behind it."""
-    first = Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.25]})
+    first = Scalars(
+        epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.25]}
+    )
     journal.append(running.trainer_journal(), 1, first)
     return running
 
@@ -74,7 +79,11 @@ def files(home: Home) -> dict[str, tuple[int, int]]:
 
 
 def test_it_says_who_holds_the_home_and_shows_what_the_journals_say_by_now(
-    show: Show, home: Home, live: RunDir, holder: subprocess.Popen[str], wait_until: Callable[..., Any]
+    show: Show,
+    home: Home,
+    live: RunDir,
+    holder: subprocess.Popen[str],
+    wait_until: Callable[..., Any],
 ) -> None:
     before = files(home)
     app = show("run", run=live.run_id)
@@ -115,7 +124,9 @@ def test_every_change_is_refused_with_that_sentence_also_where_no_button_asks(
     assert not access.of_session("any").may_change  # nor is a file received
 
 
-def test_every_page_can_be_looked_at(show: Show, live: RunDir, holder: subprocess.Popen[str]) -> None:
+def test_every_page_can_be_looked_at(
+    show: Show, live: RunDir, holder: subprocess.Popen[str]
+) -> None:
     for page in (path.stem for path in places.PAGES):
         app = show(page)
         assert not app.exception, page
@@ -156,7 +167,9 @@ def test_what_a_newer_version_wrote_can_be_looked_at(show: Show, home: Home, liv
         newer.execute("UPDATE ingest.version SET schema_version = 99")
     app = show("run", run=live.run_id)
     assert not app.exception
-    assert "was written by a newer version of this program (schema version 99" in shown(app).replace("\\", "")
+    assert "was written by a newer version of this program (schema version 99" in shown(
+        app
+    ).replace("\\", "")
     assert next(button.label for button in app.button if not button.disabled) == "Try again"
     assert session.runtime().store.rows("SELECT count(*) FROM scalars") == [(2,)]
     home.database.unlink()  # as a person may
@@ -167,11 +180,18 @@ def test_what_a_newer_version_wrote_can_be_looked_at(show: Show, home: Home, liv
 def test_every_page_tells_what_was_found_of_the_database_until_it_is_put_away(
     show: Show, home: Home, live: RunDir
 ) -> None:
-    damaged_stores.text(home.database) if home.database.exists() else home.database.write_text("no database")
+    (
+        damaged_stores.text(home.database)
+        if home.database.exists()
+        else home.database.write_text("no database")
+    )
     app = show("runs")
     (old,) = home.path.glob("results.duckdb.damaged-*")
     told = shown(app).replace("\\", "").replace("\u2060", "")
-    assert f"It was set aside as {old.name}. A new one holds 1 run, read again from their journals." in told
+    assert (
+        f"It was set aside as {old.name}. A new one holds 1 run, read again from their journals."
+        in told
+    )
     assert [block.value for block in app.code] == [f"rm {old}"]
     next(button for button in app.button if button.label == "Got it").click().run()
     app.run()
@@ -199,12 +219,14 @@ def test_as_long_as_journals_are_read_a_page_says_that_runs_are_missing(
     assert not app.exception
 
 
-# ---- owners on other hosts --------------------------------------------------------------------------------------------
+# ---- owners on other hosts -----------------------------------------------------------------------
 
 
 def of_another_host(home: Home, beats: int = 7) -> owner.HomeOwner:
     """Leaves the entry of a dashboard there."""
-    entry = owner.HomeOwner(host="gpu-box", pid=4711, since=datetime(2026, 1, 1, 12, tzinfo=UTC), beats=beats)
+    entry = owner.HomeOwner(
+        host="gpu-box", pid=4711, since=datetime(2026, 1, 1, 12, tzinfo=UTC), beats=beats
+    )
     home.owner_lock.with_suffix(".json").write_text(entry.model_dump_json())
     return entry
 
@@ -224,12 +246,17 @@ def test_an_owner_on_another_host_that_goes_on_counting_keeps_the_home_though_it
     assert not owner.is_owned(home)  # nothing is kept locked
 
 
-def test_one_that_is_silent_has_left_its_entry_behind(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_that_is_silent_has_left_its_entry_behind(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
     of_another_host(home)
     seconds: list[float] = []
     held = owner.acquire(home, sleep=seconds.append)
     assert sum(seconds) == owner.SILENCE_SECONDS
-    assert "its last owner, process 4711 on host gpu-box since 2026-01-01 12:00 UTC, is silent" in caplog.text
+    assert (
+        "its last owner, process 4711 on host gpu-box since 2026-01-01 12:00 UTC, is silent"
+        in caplog.text
+    )
     entry = owner.holder(home)
     assert entry is not None
     assert (entry.pid, entry.host) == (os.getpid(), platform.node())
@@ -241,7 +268,9 @@ def test_an_owner_that_was_taken_for_dead_acts_no_more(home: Home) -> None:
     held = owner.acquire(home)
     held.check()
     of_another_host(home)
-    with pytest.raises(owner.HomeInUseError, match="was taken over by process 4711 on host gpu-box"):
+    with pytest.raises(
+        owner.HomeInUseError, match="was taken over by process 4711 on host gpu-box"
+    ):
         held.check()
     held.release()
     entry = owner.holder(home)

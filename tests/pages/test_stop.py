@@ -19,7 +19,9 @@ Show = Callable[..., AppTest]
 def buttons(app: AppTest) -> dict[str, bool]:
     """The labels of the buttons about ending and going on, and whether one can press them."""
     about = ("Stop", "Remove", "Resume")
-    return {button.label: not button.disabled for button in app.button if button.label.startswith(about)}
+    return {
+        button.label: not button.disabled for button in app.button if button.label.startswith(about)
+    }
 
 
 @pytest.mark.parametrize("page", ["home", "run"])
@@ -44,7 +46,9 @@ def test_a_waiting_run_is_removed_from_the_queue_and_not_saved(
 
 def test_a_stop_that_comes_too_late_is_explained(show: Show, running: RunDir) -> None:
     app = show("run")
-    journal.append(running.trainer_journal(), 1, StatusChange(status="finished", reason="all 15 epochs done"))
+    journal.append(
+        running.trainer_journal(), 1, StatusChange(status="finished", reason="all 15 epochs done")
+    )
     app.button(key="stop.quick-0001").click().run()
     assert not app.exception
     assert "is finished already" in app.toast[0].value

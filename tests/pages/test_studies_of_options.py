@@ -17,9 +17,13 @@ Make = Callable[..., RunDir]
 
 @pytest.fixture
 def measured(trained: Make) -> Make:
-    """A finished run with the phases of an attempt: `measured("quick-0001", compile=2.0, steady=0.1, xla="jit")`."""
+    """A finished run with the phases of an attempt: `measured("quick-0001", compile=2.0,
+    steady=0.1, xla="jit")`.
+    """
 
-    def make(run_id: str, compile: float, steady: float, profiled: bool = False, **options: object) -> RunDir:
+    def make(
+        run_id: str, compile: float, steady: float, profiled: bool = False, **options: object
+    ) -> RunDir:
         run = trained(run_id, seconds=float(run_id[-1]), **options)
         times = {"first_call": compile + steady, "compile": compile, "steady_step": steady}
         journal.append(
@@ -28,9 +32,13 @@ def measured(trained: Make) -> Make:
             *(journal.Phase(phase=phase, seconds=value) for phase, value in times.items()),
         )
         if profiled:
-            share = journal.TimeShare(network="generator", category="forward", seconds=1.0, share=1.0)
+            share = journal.TimeShare(
+                network="generator", category="forward", seconds=1.0, share=1.0
+            )
             journal.append(
-                run.trainer_journal(), 1, journal.Profile(step=18, steps=5, seconds=1.0, shares=[share])
+                run.trainer_journal(),
+                1,
+                journal.Profile(step=18, steps=5, seconds=1.0, shares=[share]),
             )
         return run
 
@@ -64,7 +72,10 @@ def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> Non
     app = show("studies/xla")
     assert not app.exception
     assert titles(app) == ["When is compiling paid back?", "Generator loss", "Discriminator loss"]
-    assert "**XLA jit** has paid back its compiling after 40 steps (5.0 s) against XLA off" in texts(app)
+    assert (
+        "**XLA jit** has paid back its compiling after 40 steps (5.0 s) against XLA off"
+        in texts(app)
+    )
     assert app.dataframe[0].value.to_dict("list") == {
         "Variant": ["XLA off", "XLA jit"],
         "Runs": ["1", "1"],
@@ -76,8 +87,9 @@ def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> Non
         "Speed": ["1.00 ×", "2.00 ×"],
         "Memory, peak": ["–", "–"],
     }
-    assert "XLA jit against XLA off, 20 steps: 0.1 nats apart on average, at most 0.1 at step 1." in texts(
-        app
+    assert (
+        "XLA jit against XLA off, 20 steps: 0.1 nats apart on average, at most 0.1 at step 1."
+        in texts(app)
     )
     assert "'Profile steps' set on Launch" in texts(app)
 
@@ -93,7 +105,9 @@ def test_precision_never_pays_back_where_it_is_slower(show: Show, measured: Make
 
 
 def test_the_address_names_the_set(show: Show, measured: Make) -> None:
-    for number, (replicas, xla) in enumerate([(2, "off"), (2, "jit"), (1, "off"), (1, "jit")], start=1):
+    for number, (replicas, xla) in enumerate(
+        [(2, "off"), (2, "jit"), (1, "off"), (1, "jit")], start=1
+    ):
         measured(f"quick-000{number}", compile=1.0, steady=0.1 * number, xla=xla, replicas=replicas)
     newest, asked = show("studies/xla"), show("studies/xla", run="quick-0002")
     assert newest.dataframe[0].value["Steady step"].tolist() == ["300 ms", "400 ms"]

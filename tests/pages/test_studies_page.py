@@ -1,4 +1,6 @@
-"""The Studies page: asking a question, watching it being answered, reading how sure the answer is."""
+"""The Studies page: asking a question, watching it being answered, reading how sure the
+answer is.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def at() -> At:
 
 @pytest.fixture
 def study(home: Home, host: Host, at: At) -> list[RunDir]:
-    """Batch 64 and 128, three times each, finished: batch 128 takes 3.0, 3.1 and 3.0 s an epoch instead of 4 s."""
+    """Batch 64 and 128, three times each, finished: batch 128 takes 3.0, 3.1 and 3.0 s an
+    epoch instead of 4 s.
+    """
     runs = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 3))
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.0, 4.0, 3.1, 4.0, 3.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
@@ -87,12 +91,15 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     app = show("studies", study="study-0001")
     assert not app.exception
     text = texts(app)
-    assert "**batch 128** takes 24 % less time per epoch than batch 64 (× 0.76, 0.72 to 0.79: clear)." in text
+    assert (
+        "**batch 128** takes 24 % less time per epoch than batch 64 (× 0.76, 0.72 to 0.79: clear)."
+        in text
+    )
     assert "the comparison with the first variant holds at 95 %" in text
     assert "scatters by 1.9 % from repeat to repeat here" in text
     assert (
-        "of 2 % clear in 8 of 10 such studies takes about 10 repeats; of 5 % about 4, of 10 % about 3."
-        in text
+        "of 2 % clear in 8 of 10 such studies takes about 10 repeats; of 5 % about 4, of 10 %"
+        " about 3." in text
     )
     [table] = [item.value for item in app.dataframe]
     assert list(table["Variant"]) == ["batch 64", "batch 128"]
@@ -123,19 +130,26 @@ def test_a_study_that_is_not_done_warns_of_looking_after_each_repeat(
 def test_a_study_of_loops_draws_time_and_speed_up_beside_each_other(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
-    """4.0 s an epoch with Keras' loop, 3.2 and 3.0 with our own: 1.25 and 1.33 times as fast, repeat by repeat."""
+    """4.0 s an epoch with Keras' loop, 3.2 and 3.0 with our own: 1.25 and 1.33 times as fast,
+    repeat by repeat.
+    """
     runs = ask(home, host).submit_study(StudyDesign.parse("loop", BASE, None, 2))
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.2, 4.0, 3.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     app = show("studies")
     assert not app.exception
     assert "**custom loop** takes 23 % less time per epoch than keras loop" in texts(app)
-    assert [chart["title"] for chart in charts(app)] == ["Time per epoch (s)", "Speed-up (first variant = 1)"]
+    assert [chart["title"] for chart in charts(app)] == [
+        "Time per epoch (s)",
+        "Speed-up (first variant = 1)",
+    ]
     results = queries.study_results(session.runtime().store, "study-0001")
     assert results["speed_up"].round(3).tolist() == [1.0, 1.0, 1.25, 1.333]
 
 
-def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: Home, host: Host) -> None:
+def test_a_study_that_waits_can_be_stopped_and_taken_up_again(
+    show: Show, home: Home, host: Host
+) -> None:
     ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"]))
     app = show("studies")
     assert "0 of 2 runs are finished" in str([item.proto for item in app.get("progress")])
@@ -155,7 +169,9 @@ def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Ho
 def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(
     show: Show, trained: Callable[..., RunDir]
 ) -> None:
-    """Their steady rate is 160 images/s: 15 epochs of 56 steps with 32 of the 1,797 digits each take 168 s, six times."""
+    """Their steady rate is 160 images/s: 15 epochs of 56 steps with 32 of the 1,797 digits
+    each take 168 s, six times.
+    """
     trained("quick-0001", workload="dcgan_mnist", dataset="digits")
     app = show("launch/study")
     app.text_input(key="study.values.batch_size").set_value("32,64").run()
@@ -164,7 +180,8 @@ def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(
 
 
 @pytest.mark.parametrize(
-    ("field", "typed"), [("repeats.batch_size", "99"), ("repeats.batch_size", "two"), ("epochs.quick", "0")]
+    ("field", "typed"),
+    [("repeats.batch_size", "99"), ("repeats.batch_size", "two"), ("epochs.quick", "0")],
 )
 def test_a_wrong_number_in_the_form_starts_no_study(show: Show, field: str, typed: str) -> None:
     app = show("launch/study")
@@ -199,13 +216,17 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
     assert "not measured yet" not in text
 
 
-def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home, host: Host, at: At) -> None:
+def test_names_of_runs_and_studies_are_shown_as_they_are(
+    show: Show, home: Home, host: Host, at: At
+) -> None:
     runs = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
     for number, run in enumerate(runs):
         record = json.loads(run.supervisor_journal.read_text(encoding="utf-8").splitlines()[0])
         record["study"] |= {"variant": f"{HOSTILE} {number % 2}", "title": HOSTILE}
         rest = run.supervisor_journal.read_text(encoding="utf-8").splitlines()[1:]
-        run.supervisor_journal.write_text("\n".join([json.dumps(record), *rest]) + "\n", encoding="utf-8")
+        run.supervisor_journal.write_text(
+            "\n".join([json.dumps(record), *rest]) + "\n", encoding="utf-8"
+        )
         train(run, at, 100.0 * number, 4.0 + number)
     for page in ("studies", "studies/paper"):
         app = show(page)
@@ -218,15 +239,19 @@ def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home,
 def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
-    """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7 %, and that of their ratios 2.5 %."""
-    for number, run in enumerate(ask(home, host).submit_study(StudyDesign.parse("seed", BASE, ["1", "2"]))):
+    """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7 %, and
+    that of their ratios 2.5 %.
+    """
+    for number, run in enumerate(
+        ask(home, host).submit_study(StudyDesign.parse("seed", BASE, ["1", "2"]))
+    ):
         train(run, at, 100.0 * number, 4.0 + 0.1 * number)
     text = texts(show("studies"))
     assert "scatter by 1.7 % in their time per epoch (standard deviation of 2 runs)" in text
     assert "and ratios of two such runs by 2.5 %." in text
     assert (
-        "clear in 8 of 10 studies of two variants takes about 15 repeats; of 5 % about 5, of 10 % about 3."
-        in text
+        "clear in 8 of 10 studies of two variants takes about 15 repeats; of 5 % about 5, of 10 %"
+        " about 3." in text
     )
     assert "Two or more repeats show" not in text
 
@@ -234,8 +259,10 @@ def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
 def test_one_repeat_is_said_to_say_nothing() -> None:
     effect = difference({1: 3.0}, {1: 4.0})
     assert effect is not None
-    assert study_words.sentence("batch 128", "batch 64", effect) == (
-        "**batch 128** takes 25 % less time per epoch than batch 64 (× 0.75: 1 repeat, which says nothing about noise)."
+    assert (
+        study_words.sentence("batch 128", "batch 64", effect)
+        == "**batch 128** takes 25 % less time per epoch than batch 64 (× 0.75: 1 repeat, which"
+        " says nothing about noise)."
     )
 
 
@@ -255,7 +282,13 @@ def test_a_ratio_in_words(ratio: float, amount: str) -> None:
 def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
     rows = [
         {"variant": "a", "variant_index": 0, "repeat": 1, "run_id": "x", "epoch_seconds": 2.0},
-        {"variant": "a", "variant_index": 0, "repeat": 2, "run_id": "y", "epoch_seconds": float("nan")},
+        {
+            "variant": "a",
+            "variant_index": 0,
+            "repeat": 2,
+            "run_id": "y",
+            "epoch_seconds": float("nan"),
+        },
     ]
     points = study_words.points(pd.DataFrame(rows), "epoch_seconds")
     assert list(points["run_id"]) == ["x"]

@@ -19,7 +19,9 @@ Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 
 
-def test_runs_names_what_cannot_be_read_and_shows_all_others(show: Show, trained: Make, home: Home) -> None:
+def test_runs_names_what_cannot_be_read_and_shows_all_others(
+    show: Show, trained: Make, home: Home
+) -> None:
     trained("quick-0001")
     for number in range(7):
         (home.runs / f"![x](evil) {number}").mkdir()
@@ -28,8 +30,10 @@ def test_runs_names_what_cannot_be_read_and_shows_all_others(show: Show, trained
     assert len(app.dataframe[0].value) == 1
     [told] = [caption.value for caption in app.caption if "left out" in caption.value]
     lines = told.split("  \n")
-    assert lines[0] == (
-        "!\\[x\\](evil) 0 is no run that can be read, and is left out: its folder has a name that no run can have."
+    assert (
+        lines[0]
+        == "!\\[x\\](evil) 0 is no run that can be read, and is left out: its folder has a name"
+        " that no run can have."
     )
     assert (len(lines), lines[5]) == (6, "2 more are left out as well.")
 
@@ -59,7 +63,10 @@ def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_th
     trained("quick-0001", **quick)
     trained("quick-0002", seconds=10, **{**quick, "ema_decay": 0.99, "label_smoothing": 0.1})
     app = show("runs")
-    assert list(app.dataframe[0].value["options"]) == ["label smoothing 0.1 · moving average 0.99", ""]
+    assert list(app.dataframe[0].value["options"]) == [
+        "label smoothing 0.1 · moving average 0.99",
+        "",
+    ]
     app.text_input[0].set_value("Smoothing").run()
     assert list(app.dataframe[0].value["run_id"]) == ["quick-0002"]
 
@@ -68,7 +75,9 @@ def tick(app: AppTest, *run_ids: str) -> None:
     """Ticks rows of the table as it is shown now, and no others."""
     shown = list(app.dataframe[0].value["run_id"])
     rows = [shown.index(run_id) for run_id in run_ids]
-    app.session_state[runs_view.table_key(shown)] = {"selection": {"rows": rows, "columns": [], "cells": []}}
+    app.session_state[runs_view.table_key(shown)] = {
+        "selection": {"rows": rows, "columns": [], "cells": []}
+    }
     app.run()
 
 

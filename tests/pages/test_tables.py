@@ -42,10 +42,16 @@ def test_curves_are_sent_as_they_are_in_half_the_bytes() -> None:
     assert len(table.arrow) < 0.5 * len(tables.of(part).arrow)
     assert table.frame is part
     exact, rounded = ["step", "epoch", "x"], ["low", "mean", "high"]
-    pd.testing.assert_frame_equal(sent(table)[exact], part[exact].reset_index(drop=True), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        sent(table)[exact], part[exact].reset_index(drop=True), check_dtype=False
+    )
     # Single precision: 2^-24 of the value, and a chart has 400 pixels.
     pd.testing.assert_frame_equal(
-        sent(table)[rounded], part[rounded].reset_index(drop=True), check_dtype=False, rtol=2**-24, atol=0.0
+        sent(table)[rounded],
+        part[rounded].reset_index(drop=True),
+        check_dtype=False,
+        rtol=2**-24,
+        atol=0.0,
     )
     assert list(sent(table)["metric"]) == ["loss_generator"] * (ROWS // 2)
     assert list(sent(table).columns) == list(every.columns), "and no column of row numbers"
@@ -58,10 +64,25 @@ def test_of_nothing_nothing_is_sent() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "-2 %+3", "@SUM(A1)", "\t=1", "\r=1", "＝1+1", "+1 (555) 0", "-"],
+    [
+        "=1+1",
+        "+cmd|' /C calc'!A0",
+        "-2+3",
+        "-2 %+3",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "＝1+1",
+        "+1 (555) 0",
+        "-",
+    ],
 )
-def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_sees(text: str) -> None:
-    frame = pd.DataFrame({text: [text, "a = b", None], "tags": [[text, "b"], (), None], "n": [-1, 2, 3]})
+def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_sees(
+    text: str,
+) -> None:
+    frame = pd.DataFrame(
+        {text: [text, "a = b", None], "tags": [[text, "b"], (), None], "n": [-1, 2, 3]}
+    )
     frame["kind"] = pd.Categorical([text, "b", "b"])
     shown = tables.harmless(frame)
     guarded = f"\u2060{text}"
@@ -81,7 +102,10 @@ def test_numbers_and_other_texts_stay_as_they_are(text: str) -> None:
 
 
 def test_every_table_of_a_page_is_shown_at_one_place() -> None:
-    """Where no text in it becomes a formula: dashboard/tables.py. `tables.show` instead of `st.dataframe`."""
+    """Where no text in it becomes a formula: dashboard/tables.py.
+
+    `tables.show` instead of `st.dataframe`.
+    """
     files = [
         path
         for path in python_files("pages", "dashboard")

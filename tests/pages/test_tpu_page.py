@@ -1,4 +1,6 @@
-"""The TPU page: what it says of answers that are kept, and what it says where nothing can be compiled."""
+"""The TPU page: what it says of answers that are kept, and what it says where nothing can be
+compiled.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ Show = Callable[..., AppTest]
 @pytest.fixture
 def plan() -> Plan:
     """What stands in the form when the page is opened: the paper's run with batch 512 on a v3-8."""
-    return planning.make({"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2")
+    return planning.make(
+        {"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2"
+    )
 
 
 @pytest.fixture
@@ -68,7 +72,10 @@ def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Plan
     ]
     rows = tpu_charts.batch_rows(kept, [estimate(point) for point in kept.points], overhead_s=0.0)
     paper, ours = rows[rows["who"] == "The paper, measured"], rows[rows["who"] == "Predicted here"]
-    assert dict(zip(paper["batch"], paper["relative"].round(2), strict=True)) == {64: 1.0, 512: 0.21}
+    assert dict(zip(paper["batch"], paper["relative"].round(2), strict=True)) == {
+        64: 1.0,
+        512: 0.21,
+    }
     # As long a step whatever the batch: 937, 468, 234 and 117 steps.
     assert dict(zip(ours["batch"], ours["relative"].round(3), strict=True)) == {
         64: 1.0,
@@ -103,16 +110,21 @@ def test_a_larger_assumed_overhead_makes_a_longer_epoch(show: Show) -> None:
     assert figures(app)["Epoch, est."] == "248 ms"
 
 
-def test_what_bfloat16_changes_is_said_once_both_are_known(show: Show, home: Home, kept: Plan) -> None:
+def test_what_bfloat16_changes_is_said_once_both_are_known(
+    show: Show, home: Home, kept: Plan
+) -> None:
     folder, other = home.path / checks.FOLDER, kept.points[1]
     checks.keep(folder, planning.key(kept, other), replace(estimate(other), cycles=1_880_000.0))
-    assert "A step takes 1 ms in mixed bfloat16 and 2 ms in float32 (50 % less)" in texts(show("tpu"))
+    assert "A step takes 1 ms in mixed bfloat16 and 2 ms in float32 (50 % less)" in texts(
+        show("tpu")
+    )
 
 
 def test_a_refusal_is_shown_with_the_compilers_reason(show: Show, home: Home, plan: Plan) -> None:
     keep_all(home, plan)
     refused = estimate(
-        plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm."
+        plan.point,
+        refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.",
     )
     checks.keep(home.path / checks.FOLDER, planning.key(plan, plan.point), refused)
     app = show("tpu")
@@ -129,7 +141,9 @@ def test_operations_that_leave_the_tpu_are_named(show: Show, home: Home, kept: P
     assert figures(app)["On the TPU"] == "118 of 120"
 
 
-def test_where_the_compiler_is_missing_the_page_says_so(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_compiler_is_missing_the_page_says_so(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     app = show("tpu")
     assert "libtpu is not installed here." in texts(app)
@@ -139,13 +153,17 @@ def test_where_the_compiler_is_missing_the_page_says_so(show: Show, monkeypatch:
 def test_a_wrong_option_is_explained_beside_the_form(show: Show) -> None:
     app = show("tpu")
     app.text_input(key="tpu.batch").set_value("100").run()
-    assert "Global batch (batch_size_global) is 100, but 8 replicas need a multiple of 8" in texts(app)
+    assert "Global batch (batch_size_global) is 100, but 8 replicas need a multiple of 8" in texts(
+        app
+    )
     app.text_input(key="tpu.batch").set_value("99999999").run()
     assert "a whole number from 1 to" in texts(app)
     assert [button.label for button in app.button if button.label == "Check"] == []
 
 
-def test_the_page_says_how_good_such_estimates_have_been(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_says_how_good_such_estimates_have_been(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = (("keras", "v2:2x2", 1164.79), ("keras", "v3:2x2", 413.4), ("ours", "v3:2x2", 90.0))
     records = [dict(zip(("side", "topology", "epoch_s"), one, strict=True)) for one in found]
     monkeypatch.setattr(estimates, "stored", lambda: estimates.estimated(records))
@@ -162,7 +180,9 @@ def test_where_no_comparison_is_stored_the_page_says_how_it_is_made(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "stored", lambda: ())
-    assert "Nothing is stored of that comparison: `make bench ONLY=cycles` makes it." in texts(show("tpu"))
+    assert "Nothing is stored of that comparison: `make bench ONLY=cycles` makes it." in texts(
+        show("tpu")
+    )
 
 
 def test_the_page_says_which_program_it_compiles(show: Show) -> None:
@@ -173,16 +193,29 @@ def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
     assert "No finished run on a real TPU is stored here" in texts(show("tpu"))
     rates = pd.DataFrame(
         [("cpu", 8, "float32", 512, 1, 500.0), ("tpu", 8, "mixed_bfloat16", 512, 2, 300_000.0)],
-        columns=["accelerator", "devices", "precision", "batch_size_global", "runs", "images_per_s"],
+        columns=[
+            "accelerator",
+            "devices",
+            "precision",
+            "batch_size_global",
+            "runs",
+            "images_per_s",
+        ],
     )
     assert tpu_charts.real_runs(rates, 60_000).to_dict("records") == [
-        {"Cores": 8, "Precision": "mixed bfloat16", "Batch": 512, "Runs": 2, "Seconds per epoch": 0.2}
+        {
+            "Cores": 8,
+            "Precision": "mixed bfloat16",
+            "Batch": 512,
+            "Runs": 2,
+            "Seconds per epoch": 0.2,
+        }
     ]
 
 
 def test_the_command_line_of_the_same_check_is_shown(show: Show) -> None:
     (command,) = shown_commands(show("tpu"))
     assert command.endswith(
-        "-m gan_runtime tpu-check --topology v3:2x2 --preset paper --set workload=dcgan_mnist --set precision=mixed_bfloat16 "
-        "--set batch_size_global=512"
+        "-m gan_runtime tpu-check --topology v3:2x2 --preset paper --set workload=dcgan_mnist --set"
+        " precision=mixed_bfloat16 --set batch_size_global=512"
     )

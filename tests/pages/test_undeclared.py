@@ -1,4 +1,6 @@
-"""Numbers that no workload declares, and runs of workloads that this version does not know: shown all the same."""
+"""Numbers that no workload declares, and runs of workloads that this version does not know:
+shown all the same.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,17 @@ def with_new_numbers(run: RunDir) -> None:
         values={"cell_energy": [0.25] * 20},
     )
     quality = [
-        journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values={"mode_count": 9.0})
+        journal.EpochScores(
+            epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values={"mode_count": 9.0}
+        )
         for epoch in (1, 2)
     ]
     journal.append(run.trainer_journal(), 1, energy, *quality)
 
 
-def test_a_new_number_of_a_workload_appears_on_live_and_compare_by_itself(show: Show, trained: Make) -> None:
+def test_a_new_number_of_a_workload_appears_on_live_and_compare_by_itself(
+    show: Show, trained: Make
+) -> None:
     with_new_numbers(trained("quick-0001"))
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001")
@@ -40,7 +46,9 @@ def test_a_new_number_of_a_workload_appears_on_live_and_compare_by_itself(show: 
     assert titles(app)[-2:] == ["Mode count", "Cell energy"]
     axes = [chart["layer"][0]["encoding"]["x"]["title"] for chart in charts(app)[-2:]]  # type: ignore[index]
     assert axes == ["Epoch", "Step"]
-    assert "Further numbers" not in [header.value for header in show("run", run="quick-0002").header]
+    assert "Further numbers" not in [
+        header.value for header in show("run", run="quick-0002").header
+    ]
     compare = show("compare", tab="curves", runs="quick-0001,quick-0002")
     more = compare.multiselect(key="compare.metrics")
     assert more.options[-2:] == ["Cell energy", "Mode count"]
@@ -56,7 +64,9 @@ def foreign(trained: Make) -> RunDir:
     lines = run.supervisor_journal.read_text(encoding="utf-8").splitlines()
     created = json.loads(lines[0])
     created["spec"]["workload"] = "removed_gan"
-    run.supervisor_journal.write_text("\n".join([json.dumps(created), *lines[1:], ""]), encoding="utf-8")
+    run.supervisor_journal.write_text(
+        "\n".join([json.dumps(created), *lines[1:], ""]), encoding="utf-8"
+    )
     return run
 
 
@@ -76,7 +86,10 @@ def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
         assert not show(page).exception
     compare = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert not compare.exception
-    assert titles(compare)[:2] == ["Generator loss", "Discriminator loss"], "those of the run that is known"
+    assert titles(compare)[:2] == [
+        "Generator loss",
+        "Discriminator loss",
+    ], "those of the run that is known"
     histograms = show("run", tab="histograms", run="quick-0001")
     assert not histograms.exception
     assert titles(histograms)[:2] == ["Score fake", "Score real"]
@@ -89,11 +102,17 @@ def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
     created, *lines = of_newer.supervisor_journal.read_text(encoding="utf-8").splitlines()
     record = json.loads(created)
     record["spec"]["precision"] = "float8"
-    of_newer.supervisor_journal.write_text("\n".join([json.dumps(record), *lines, ""]), encoding="utf-8")
+    of_newer.supervisor_journal.write_text(
+        "\n".join([json.dumps(record), *lines, ""]), encoding="utf-8"
+    )
     shares = [
-        journal.TimeShare(network="sculptor", category="teleport", phase="sculpt", seconds=1.0, share=1.0)
+        journal.TimeShare(
+            network="sculptor", category="teleport", phase="sculpt", seconds=1.0, share=1.0
+        )
     ]
-    journal.append(of_newer.trainer_journal(), 1, journal.Profile(step=20, steps=1, seconds=1, shares=shares))
+    journal.append(
+        of_newer.trainer_journal(), 1, journal.Profile(step=20, steps=1, seconds=1, shares=shares)
+    )
     live = show("run", run="quick-0001")
     assert not live.exception
     assert "Unattributed 100.0" in texts(live)

@@ -1,4 +1,6 @@
-"""What a viewer sees: the same pages, with every button greyed that changes something, and why; a press in spite of it does nothing."""
+"""What a viewer sees: the same pages, with every button greyed that changes something, and
+why; a press in spite of it does nothing.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_what_changes_something_is_greyed_and_says_why(show: Show, page: str) ->
         CHANGES[page], access.VIEW_ONLY
     )
     first = app.main.markdown[0].value
-    assert first == f":material/visibility: **View only.** {access.VIEW_ONLY}", "above everything else"
+    assert first == f":material/visibility: **View only.** {access.VIEW_ONLY}", (
+        "above everything else"
+    )
 
 
 @pytest.mark.usefixtures("viewing")
@@ -65,7 +69,9 @@ def test_a_button_that_nobody_has_greyed_is_refused_at_the_door(
 def test_a_viewer_brings_in_no_data(show: Show) -> None:
     app = show("data")
     assert not app.get("file_uploader")
-    assert f"Only operators bring in data. {access.VIEW_ONLY}" in [caption.value for caption in app.caption]
+    assert f"Only operators bring in data. {access.VIEW_ONLY}" in [
+        caption.value for caption in app.caption
+    ]
 
 
 @pytest.mark.parametrize(

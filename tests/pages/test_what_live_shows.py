@@ -67,7 +67,9 @@ def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
     assert "Memory, peak" not in {metric.label for metric in app.metric}
 
 
-def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(show: Show, trained: Make) -> None:
+def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001", engine="jax", workers=2)
     shown = texts(show("run", run="quick-0001"))
     assert "Profile steps" not in shown
@@ -106,7 +108,9 @@ def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
 
 
 def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
-    """A spec that changes with the data is embedded anew: the chart flickers and forgets its zoom."""
+    """A spec that changes with the data is embedded anew: the chart flickers and forgets its
+    zoom.
+    """
     trained("quick-0001", losses=(0.5, 0.5))
     trained("quick-0002", losses=(2.5, 3.5), seconds=10)
     first, second = (charts(show("run", run=run)) for run in ("quick-0001", "quick-0002"))
@@ -144,8 +148,13 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     assert rate.value == "0.0001"
     rate.set_value("-1")
     next(button for button in app.button if button.label == "Resume with these").click().run()
-    assert "Learning rate, generator (learning_rate_generator) is '-1', but allowed is" in app.error[0].value
-    next(field for field in app.text_input if field.label == "Learning rate, generator").set_value("5e-5")
+    assert (
+        "Learning rate, generator (learning_rate_generator) is '-1', but allowed is"
+        in app.error[0].value
+    )
+    next(field for field in app.text_input if field.label == "Learning rate, generator").set_value(
+        "5e-5"
+    )
     next(button for button in app.button if button.label == "Resume with these").click().run()
     assert run.spec().learning_rate("generator") == 5e-5
     assert latest_status(run).reason.startswith(
@@ -155,7 +164,9 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
 
 def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
-    broken = journal.Scalars(epoch=3, first_step=21, wall_s=[21.0], values={"loss_generator": [float("nan")]})
+    broken = journal.Scalars(
+        epoch=3, first_step=21, wall_s=[21.0], values={"loss_generator": [float("nan")]}
+    )
     journal.append(run.trainer_journal(), 1, broken)
     assert "Generator loss became nan at step 21" in texts(show("run", run="quick-0001"))
 
@@ -179,7 +190,9 @@ def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, running: Ru
     assert titles(app) == []
 
 
-def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: Show, trained: Make) -> None:
+def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(
+    show: Show, trained: Make
+) -> None:
     moving = {
         f"{kind}_{network}": [1.0, 2.0]
         for kind in ("learning_rate", "loss_scale")
@@ -187,7 +200,9 @@ def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: 
     }
     penalty = {"r1_penalty": [0.5, 0.25]}  # recorded only where it is in the loss
     plain = trained("quick-0001")
-    changing = trained("quick-0002", seconds=10, warmup_epochs=1, precision="mixed_float16", r1_weight=10.0)
+    changing = trained(
+        "quick-0002", seconds=10, warmup_epochs=1, precision="mixed_float16", r1_weight=10.0
+    )
     for run, values in ((plain, moving), (changing, moving | penalty)):
         numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values=values)
         journal.append(run.trainer_journal(), 1, numbers)

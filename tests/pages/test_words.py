@@ -20,8 +20,14 @@ J = words.JOINER
         ("see WWW.evil.example", f"see WWW{J}.evil.example"),
         ("mail a@evil.example", f"mail a{J}@evil.example"),
         ("<img src=x onerror=alert(1)>", r"\<img src=x onerror=alert(1)\>"),
-        (":material/home: :streamlit: :tada:", f":{J}material/home:" + f" :{J}streamlit: :{J}tada:{J}"),
-        (":red[b] :color[b]{background='url(x)'}", rf":{J}red\[b\] :{J}color\[b\]{{background='url(x)'}}"),
+        (
+            ":material/home: :streamlit: :tada:",
+            f":{J}material/home:" + f" :{J}streamlit: :{J}tada:{J}",
+        ),
+        (
+            ":red[b] :color[b]{background='url(x)'}",
+            rf":{J}red\[b\] :{J}color\[b\]{{background='url(x)'}}",
+        ),
         ("$x$ and $$y$$", r"\$x\$ and \$\$y\$\$"),
         ("`code` *em* **strong** ~~gone~~", r"\`code\` \*em\* \*\*strong\*\* \~\~gone\~\~"),
         ("_em_ __init__ a_b", r"\_em\_ \_\_init\_\_ a_b"),

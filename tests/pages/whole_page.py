@@ -9,10 +9,15 @@ from streamlit.testing.v1.element_tree import ElementTree
 
 
 def tree(app: AppTest) -> ElementTree:
-    """Everything that is drawn. AppTest names kinds of elements, and tests of what no page may show look at all of them."""
+    """Everything that is drawn.
+
+    AppTest names kinds of elements, and tests of what no page may show look at all of them.
+    """
     return app._tree
 
 
 def rerun_with(app: AppTest, states: Any) -> None:
-    """As a browser asks that still has an earlier state of its widgets; `states`: of `tree(app).get_widget_states()`."""
+    """As a browser asks that still has an earlier state of its widgets; `states`: of
+    `tree(app).get_widget_states()`.
+    """
     app._run(states)

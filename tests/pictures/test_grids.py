@@ -35,7 +35,9 @@ def test_images_lie_row_by_row_with_black_gaps() -> None:
 
 
 def test_a_pixel_of_the_data_comes_back_as_it_was() -> None:
-    """Cutting off what stands after the point would darken pixels, as float32 gives 254.99998 for some."""
+    """Cutting off what stands after the point would darken pixels, as float32 gives 254.99998
+    for some.
+    """
     levels = np.arange(256, dtype=np.uint8)
     images = (levels.astype(np.float32) / np.float32(127.5) - np.float32(1.0)).reshape(1, 16, 16, 1)
     picture = pictures.render("grey_grid", (images,))
@@ -82,7 +84,9 @@ def test_of_larger_images_a_grid_holds_fewer(side: int, given: int, size: tuple[
     assert pictures.render("rgb_grid", (np.zeros((given, side, side, 3), np.float32),)).size == size
 
 
-@pytest.mark.parametrize(("count", "columns", "rows"), [(16, 8, 2), (64, 8, 8), (100, 10, 10), (256, 16, 16)])
+@pytest.mark.parametrize(
+    ("count", "columns", "rows"), [(16, 8, 2), (64, 8, 8), (100, 10, 10), (256, 16, 16)]
+)
 def test_a_picture_on_request_holds_all_images_however_large_they_are(
     count: int, columns: int, rows: int
 ) -> None:
@@ -102,7 +106,11 @@ def test_a_picture_on_request_holds_all_images_however_large_they_are(
             [(1, 2, 2, 3)],
             r"an array of \(1, 2, 2, 3\) cannot be drawn here: give \(rows, height, width, 1\)\.",
         ),
-        ("rgb_grid", [(1, 2, 2, 2)], r"give \(rows, height, width, 1\) or \(rows, height, width, 3\)\."),
+        (
+            "rgb_grid",
+            [(1, 2, 2, 2)],
+            r"give \(rows, height, width, 1\) or \(rows, height, width, 3\)\.",
+        ),
         ("rgb_grid", [(0, 2, 2, 1)], r"an array of \(0, 2, 2, 1\) cannot be drawn"),
         ("filmstrip", [(1, 2, 2, 1)], r"give \(rows, frames, height, width, 1\) or"),
         (
@@ -110,7 +118,11 @@ def test_a_picture_on_request_holds_all_images_however_large_they_are(
             [(4, 2, 2, 1)],
             r"labelled_grid draws 2 arrays \(images, labels\), but was given 1\.",
         ),
-        ("labelled_grid", [(4, 2, 2, 1), (3,)], r"was given 4 images but 3 labels: give one for each"),
+        (
+            "labelled_grid",
+            [(4, 2, 2, 1), (3,)],
+            r"was given 4 images but 3 labels: give one for each",
+        ),
         (
             "triplets",
             [(4, 2, 2, 1), (3, 2, 2, 1), (4, 2, 2, 1)],

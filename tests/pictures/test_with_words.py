@@ -1,4 +1,7 @@
-"""Pictures with words on them: rows of classes, triplets, film strips. Words are looked for as ink, images by their pixels."""
+"""Pictures with words on them: rows of classes, triplets, film strips.
+
+Words are looked for as ink, images by their pixels.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ def test_each_class_is_a_row_with_its_name_on_the_left() -> None:
     left = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
     assert picture.size == (left + 3 * (SIDE + 2) - 2, 2 * (SIDE + 2) - 2)
     middles = [
-        [picture.getpixel((left + 8 + 18 * column, 8 + 18 * row)) for column in range(3)] for row in range(2)
+        [picture.getpixel((left + 8 + 18 * column, 8 + 18 * row)) for column in range(3)]
+        for row in range(2)
     ]
     assert middles == [[0, 128, 0], [255, 128, 255]]
     assert ink(picture, (0, 0, left - 6, SIDE)) > 10
@@ -39,13 +43,17 @@ def test_each_class_is_a_row_with_its_name_on_the_left() -> None:
 
 def test_names_beside_large_images_are_larger_and_as_wide_at_most() -> None:
     small, large = (
-        pictures.render("labelled_grid", (np.zeros((1, side, side, 1)), np.asarray([0])), ("disks",))
+        pictures.render(
+            "labelled_grid", (np.zeros((1, side, side, 1)), np.asarray([0])), ("disks",)
+        )
         for side in (32, 64)
     )
     assert (small.width - 32, large.width - 64) == tuple(
         10 + sheet.length("disks", size) for size in (12, 20)
     )
-    long = pictures.render("labelled_grid", (np.zeros((1, 64, 64, 1)), np.asarray([0])), ("a name " * 40,))
+    long = pictures.render(
+        "labelled_grid", (np.zeros((1, 64, 64, 1)), np.asarray([0])), ("a name " * 40,)
+    )
     assert long.width - 64 <= 4 + 120 + 6
 
 
@@ -89,7 +97,9 @@ def test_on_request_a_class_has_as_many_rows_as_its_images_take() -> None:
 
 
 def test_a_long_name_is_cut_and_small_images_leave_room_for_words() -> None:
-    picture = pictures.render("labelled_grid", (squares(1)[:, :4, :4], np.asarray([0])), ("a name " * 40,))
+    picture = pictures.render(
+        "labelled_grid", (squares(1)[:, :4, :4], np.asarray([0])), ("a name " * 40,)
+    )
     assert picture.height == sheet.LINE
     assert picture.width <= 4 + 120 + 6 + 4
     assert sheet.fitted("W" * 100, 40).endswith("…")
@@ -97,7 +107,9 @@ def test_a_long_name_is_cut_and_small_images_leave_room_for_words() -> None:
 
 
 def test_a_triplet_is_input_output_and_target_below_their_titles() -> None:
-    picture = pictures.render("triplets", (squares(-1, 1), squares(0, 0), squares(1, -1, channels=3)))
+    picture = pictures.render(
+        "triplets", (squares(-1, 1), squares(0, 0), squares(1, -1, channels=3))
+    )
     widths = [max(SIDE, sheet.length(title) + 4) for title in ("input", "output", "target")]
     lefts = [0, widths[0] + 2, widths[0] + widths[1] + 4]
     across = lefts[2] + widths[2]
@@ -114,14 +126,20 @@ def test_a_triplet_is_input_output_and_target_below_their_titles() -> None:
 
 def test_triplets_of_large_images_stand_below_each_other_as_far_as_there_is_room() -> None:
     frames = np.zeros((64, 64, 64, 3), np.float32)
-    assert pictures.render("triplets", (frames,) * 3).size == (2 * 196 + 10, sheet.LINE + 8 * 66 - 2)
+    assert pictures.render("triplets", (frames,) * 3).size == (
+        2 * 196 + 10,
+        sheet.LINE + 8 * 66 - 2,
+    )
 
 
 def test_a_film_strip_has_a_row_for_each_sequence_and_time_goes_to_the_right() -> None:
     sequences = np.stack([squares(-1, 0, 1), squares(1, 0, -1)])
     picture = pictures.render("filmstrip", (sequences,))
     assert picture.size == (3 * (SIDE + 2) - 2, 2 * (SIDE + 2) - 2)
-    middles = [[picture.getpixel((8 + 18 * column, 8 + 18 * row)) for column in range(3)] for row in range(2)]
+    middles = [
+        [picture.getpixel((8 + 18 * column, 8 + 18 * row)) for column in range(3)]
+        for row in range(2)
+    ]
     assert middles == [[0, 128, 255], [255, 128, 0]]
 
 

@@ -1,5 +1,6 @@
-"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, is written as the project's is, and its entry is found.
-tests/full/project/test_adding_a_workload.py trains."""
+"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, is written as the
+project's is, and its entry is found. tests/full/project/test_adding_a_workload.py trains.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import pytest
 
 from tests.support import guide
 
-NAME = "zq9_gan"  # of the workload where its name is not to matter; as long as the page's, so that lines end where they do there
+# of the workload where its name is not to matter; as long as the page's, so that lines end where
+# they do there
+NAME = "zq9_gan"
 BUILD = """
 from gan_runtime import catalog
 from gan_runtime.spec import RunSpec
@@ -21,7 +24,9 @@ print(spec.entry.title, [network.name for network in spec.entry.networks], spec.
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """The project with the page's workload under another name; the paths of its files."""
-    root = guide.copy_project(tmp_path_factory.mktemp("copy") / "project", "gan_runtime", "pyproject.toml")
+    root = guide.copy_project(
+        tmp_path_factory.mktemp("copy") / "project", "gan_runtime", "pyproject.toml"
+    )
     return root, guide.write_into(root, NAME)
 
 

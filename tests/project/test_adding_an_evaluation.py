@@ -1,5 +1,6 @@
-"""docs/adding-an-evaluation.md keeps its word: its code is written as the project's is, and computes what it says.
-tests/full/project/test_adding_an_evaluation.py evaluates a run with it."""
+"""docs/adding-an-evaluation.md keeps its word: its code is written as the project's is, and
+computes what it says. tests/full/project/test_adding_an_evaluation.py evaluates a run with it.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +31,17 @@ def sharpness() -> ModuleType:
     """The page's file as a module."""
     name = "gan_runtime.evaluation.sharpness"
     module = sys.modules[name] = ModuleType(name)
-    exec(compile(evaluation_page.BLOCKS[evaluation_page.FILE], evaluation_page.FILE, "exec"), vars(module))
+    exec(
+        compile(evaluation_page.BLOCKS[evaluation_page.FILE], evaluation_page.FILE, "exec"),
+        vars(module),
+    )
     yield module
     del sys.modules[name]
 
 
-def test_sharpness_is_the_mean_step_between_neighbors_along_both_sides(sharpness: ModuleType) -> None:
+def test_sharpness_is_the_mean_step_between_neighbors_along_both_sides(
+    sharpness: ModuleType,
+) -> None:
     stripes = np.zeros((2, 4, 4, 1), np.float32)
     stripes[1, :, ::2] = 1.0  # every step along a row is 1, none along a column
     assert sharpness.sharpness(stripes).tolist() == [0.0, 0.5]
@@ -43,11 +49,15 @@ def test_sharpness_is_the_mean_step_between_neighbors_along_both_sides(sharpness
 
 def test_the_error_of_the_ratio_is_the_spread_of_repeated_samples(sharpness: ModuleType) -> None:
     random = np.random.RandomState(0)
-    drawn = [sharpness.ratio(random.normal(2, 0.4, 100), random.normal(4, 0.4, 400)) for _ in range(400)]
+    drawn = [
+        sharpness.ratio(random.normal(2, 0.4, 100), random.normal(4, 0.4, 400)) for _ in range(400)
+    ]
     values, errors = np.array(drawn).T
     assert values.mean() == pytest.approx(0.5, abs=0.002)
     assert errors.mean() == pytest.approx(values.std(), rel=0.1)
 
 
 def test_the_pages_commands_exist() -> None:
-    assert re.search(r"^python -m gan_runtime evaluate \S+ sharpness", evaluation_page.PAGE, re.MULTILINE)
+    assert re.search(
+        r"^python -m gan_runtime evaluate \S+ sharpness", evaluation_page.PAGE, re.MULTILINE
+    )

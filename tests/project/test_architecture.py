@@ -1,4 +1,6 @@
-"""The rules of docs/architecture.md, read from the imports of every file; part of `make check`, so it stays fast."""
+"""The rules of docs/architecture.md, read from the imports of every file; part of `make
+check`, so it stays fast.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,14 @@ from tests.support.sources import (
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
 
 
-# ---- who may import what ----------------------------------------------------------------------------------------------
+# ---- who may import what -------------------------------------------------------------------------
 
 
 def test_only_the_store_package_imports_duckdb() -> None:
     importers = {
-        path for path in python_files() if "duckdb" in text(path) and "duckdb" in packages(imported(path))
+        path
+        for path in python_files()
+        if "duckdb" in text(path) and "duckdb" in packages(imported(path))
     }
     assert importers, "nothing imports duckdb: this rule looks in the wrong place"
     outsiders = {
@@ -48,7 +52,10 @@ def test_only_the_store_package_imports_duckdb() -> None:
 
 def test_the_runtime_knows_nothing_of_the_dashboard() -> None:
     of_the_dashboard = {"streamlit", "altair", "dashboard", "pages", "app"}
-    known = {str(path): packages(imported(path)) & of_the_dashboard for path in python_files("gan_runtime")}
+    known = {
+        str(path): packages(imported(path)) & of_the_dashboard
+        for path in python_files("gan_runtime")
+    }
     assert len(known) > 300, "this rule looks in the wrong place"
     assert {path: names for path, names in known.items() if names} == {}
 
@@ -78,13 +85,19 @@ def test_charts_are_drawn_without_streamlit() -> None:
 
 OF_WORKLOADS = [
     *python_files("gan_runtime/workloads"),
-    *(path for path in python_files("gan_runtime/domains") if "keras" in packages(imported_on_loading(path))),
+    *(
+        path
+        for path in python_files("gan_runtime/domains")
+        if "keras" in packages(imported_on_loading(path))
+    ),
 ]
 
 
 @pytest.mark.parametrize("path", OF_WORKLOADS, ids=str)
 def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path) -> None:
-    """Fields and options are declared without a framework; NumPy makes what is asked of it on the host."""
+    """Fields and options are declared without a framework; NumPy makes what is asked of it on
+    the host.
+    """
     modules = imported(path)
     strangers = packages(modules) - {"keras", "numpy", "gan_runtime", *sys.stdlib_module_names}
     known = (
@@ -93,7 +106,11 @@ def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path)
         "gan_runtime.catalog",
         f"gan_runtime.domains.{path.parent.name}",
     )
-    own = {module for module in modules if module.startswith("gan_runtime") and not module.startswith(known)}
+    own = {
+        module
+        for module in modules
+        if module.startswith("gan_runtime") and not module.startswith(known)
+    }
     assert (strangers, own) == (set(), set())
 
 
@@ -133,7 +150,10 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     "path",
     [
         "catalog/__init__.py",
-        *(f"{module.removeprefix('gan_runtime.').replace('.', '/')}.py" for module in domains.MODULES),
+        *(
+            f"{module.removeprefix('gan_runtime.').replace('.', '/')}.py"
+            for module in domains.MODULES
+        ),
         "base/fields.py",
         "base/metrics.py",
         "spec/run_spec.py",
@@ -151,20 +171,25 @@ def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
     assert loaded_with([Path("gan_runtime") / path]).keys() & heavy == set()
 
 
-# ---- declared once ------------------------------------------------------------------------------------------------------
+# ---- declared once -------------------------------------------------------------------------------
 
-# Where names of networks, losses and scores may stand as literals: the Paper page compares with one paper's pair of networks.
+# Where names of networks, losses and scores may stand as literals: the Paper page compares with one
+# paper's pair of networks.
 NAMED_AS_IN_THE_PAPER = ("dashboard/paper",)
 
 
 def names_of_the_catalog() -> set[str]:
-    """Every network, number and histogram of scores that a workload declares, by its stored name."""
+    """Every network, number and histogram of scores that a workload declares, by its stored
+    name.
+    """
     known = declared.together(catalog.WORKLOADS)
     return {*(network.name for network in known.networks), *known.table(), *known.histograms}
 
 
 def literals(path: Path) -> set[str]:
-    """The words of all strings of a file, in small letters, but those of docstrings: "The loss_a of B" gives the, loss_a, of, b."""
+    """The words of all strings of a file, in small letters, but those of docstrings: "The
+    loss_a of B" gives the, loss_a, of, b.
+    """
     scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         id(node.body[0].value)
@@ -174,18 +199,26 @@ def literals(path: Path) -> set[str]:
     texts = [
         node.value
         for node in nodes(path)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in docstrings
     ]
     return {word for text in texts for word in re.findall(r"[a-z0-9_/@]+", text.lower())}
 
 
 def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
-    """Engines, training, store and dashboard read them from the catalog, so that another GAN needs no line there."""
+    """Engines, training, store and dashboard read them from the catalog, so that another GAN
+    needs no line there.
+    """
     names = names_of_the_catalog()
     assert {"generator", "loss_generator", "update_ratio_discriminator", "score/real"} <= names
     rooms = ("engines", "training", "store", "pictures", "jobs", "surface", "cli", "runtime")
     files = python_files(*(f"gan_runtime/{room}" for room in rooms), "dashboard", "pages")
-    read = [path for path in files if not any(path.is_relative_to(place) for place in NAMED_AS_IN_THE_PAPER)]
+    read = [
+        path
+        for path in files
+        if not any(path.is_relative_to(place) for place in NAMED_AS_IN_THE_PAPER)
+    ]
     assert len(read) > 100, "this rule looks in the wrong place"
     assert {str(path): sorted(found) for path in read if (found := literals(path) & names)} == {}
 
@@ -196,7 +229,7 @@ def test_a_name_within_a_sentence_or_a_statement_is_found() -> None:
     assert "options" not in own, "docstrings are no literals"
 
 
-# ---- tables that must stay true -----------------------------------------------------------------------------------------
+# ---- tables that must stay true ------------------------------------------------------------------
 
 
 EVERY_OPTION = {
@@ -218,7 +251,9 @@ def test_every_option_explains_itself(option: Option) -> None:
 def test_the_training_document_explains_every_option_of_the_training() -> None:
     page = text(Path("docs/training.md"))
     of_training = {
-        option.name for option in EVERY_OPTION.values() if option.group not in {"Run", "Model and data"}
+        option.name
+        for option in EVERY_OPTION.values()
+        if option.group not in {"Run", "Model and data"}
     }
     assert len(of_training) > 30
     assert [name for name in sorted(of_training) if f"`{name}`" not in page] == []
@@ -232,13 +267,17 @@ def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -
         for network in ("generator", "discriminator")
     ]
     scores = [
-        f"{kind}_{side}" for kind in ("d_accuracy", "probe_score", "spread") for side in ("real", "fake")
+        f"{kind}_{side}"
+        for kind in ("d_accuracy", "probe_score", "spread")
+        for side in ("real", "fake")
     ]
     assert [metric for metric in (*both, *scores, "r1_penalty") if f"`{metric}`" not in page] == []
 
 
 @pytest.mark.parametrize("name", catalog.WORKLOADS)
-def test_every_picture_of_a_workload_has_a_renderer_and_a_name_that_a_file_can_have(name: str) -> None:
+def test_every_picture_of_a_workload_has_a_renderer_and_a_name_that_a_file_can_have(
+    name: str,
+) -> None:
     pictures = catalog.WORKLOADS[name].pictures
     assert len({picture.name for picture in pictures}) == len(pictures) > 0
     for picture in pictures:
@@ -252,7 +291,9 @@ def test_every_group_of_the_form_holds_an_option() -> None:
 
 
 @pytest.mark.parametrize("workload", catalog.WORKLOADS)
-def test_the_own_options_of_a_workload_are_told_from_shared_ones_by_their_names(workload: str) -> None:
+def test_the_own_options_of_a_workload_are_told_from_shared_ones_by_their_names(
+    workload: str,
+) -> None:
     """A flat form, as in the store, says the same as a nested one only so."""
     own = set(options.of(catalog.WORKLOADS[workload].options))
     assert own.isdisjoint({*RunSpec.options(), *catalog.WORKLOADS, "of_workload"})

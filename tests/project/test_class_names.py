@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from tests.support import sources
 
-# How many classes still share a name: these numbers only fall, and a name without a line has one class.
+# How many classes still share a name: these numbers only fall, and a name without a line has one
+# class.
 STILL = {
     "Answer": 2,
     "Asked": 2,
@@ -30,7 +31,9 @@ STILL = {
 
 
 def shared(trees: Iterable[ast.Module]) -> dict[str, int]:
-    """How many classes have each name that several have; those inside of classes and functions count too."""
+    """How many classes have each name that several have; those inside of classes and
+    functions count too.
+    """
     nodes = (node for tree in trees for node in ast.walk(tree))
     counts = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
     return {name: count for name, count in counts.items() if count > 1}

@@ -1,6 +1,9 @@
-"""Rule 9 of docs/architecture.md: the core names no domain. Names, strings, comments and docstrings of every file count.
+"""Rule 9 of docs/architecture.md: the core names no domain.
 
-A domain is named in its own folder, in its own pages and views, and in the tables that list the domains and their pages.
+Names, strings, comments and docstrings of every file count.
+
+A domain is named in its own folder, in its own pages and views, and in the tables that list the
+domains and their pages.
 """
 
 from __future__ import annotations
@@ -17,17 +20,20 @@ OF_DOMAINS = (
     *("gan_runtime/domains", "gan_runtime/catalog/domains.py"),
     *("dashboard/domains", "dashboard/domain_pages.py", "pages/physics.py", "pages/flow.py"),
 )
-# What version 0.2.0 has named: records and journals on disk. Its public views are in the folders of the domains.
+# What version 0.2.0 has named: records and journals on disk. Its public views are in the folders of
+# the domains.
 OF_THE_RELEASE = tuple(f"gan_runtime/records/earlier_{name}.py" for name in ("answers", "kinds"))
-# How often a file still names a domain: these numbers only fall, and a file without a line has none.
+# How often a file still names a domain: these numbers only fall, and a file without a line has
+# none.
 STILL: dict[str, int] = {
     "dashboard/frame/places.py": 6,
     "dashboard/navigation.py": 6,
 }
 
 WORDS = re.compile(r"showers?|calorimeters?|physics|k[aá]rm[aá]n|pix2pix", re.IGNORECASE)
-# A flow of the domain is a word, or a part of a name, of its own: flow, flows, FlowScore, flow_steps, FLOW. No part of
-# another word is one (workflow, overflow, inflow), and neither are TensorFlow and the control flow of a program.
+# A flow of the domain is a word, or a part of a name, of its own: flow, flows, FlowScore,
+# flow_steps, FLOW. No part of another word is one (workflow, overflow, inflow), and neither are
+# TensorFlow and the control flow of a program.
 OTHER_FLOWS = re.compile(r"tensorflow|control[ _]flow", re.IGNORECASE)
 PART_OF_A_NAME = re.compile(r"[A-Z]?[a-zá]+|[A-Z]+(?![a-z])")
 

@@ -1,7 +1,9 @@
-"""The floors of docs/architecture.md: imports go one way, read from the syntax trees of all modules; part of `make check`.
+"""The floors of docs/architecture.md: imports go one way, read from the syntax trees of all
+modules; part of `make check`.
 
-An import counts wherever it stands: in a function, or for types only (`if TYPE_CHECKING`). Whoever needs another room's
-types knows that room. Names of modules in tables (jobs/job.py, catalog/) are no imports: their code is another process's.
+An import counts wherever it stands: in a function, or for types only (`if TYPE_CHECKING`). Whoever
+needs another room's types knows that room. Names of modules in tables (jobs/job.py, catalog/) are
+no imports: their code is another process's.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import pytest
 from tests.support.sources import file_of, imported, python_files, text
 
 PACKAGE = Path("gan_runtime")
-# From the ground up. A room may import rooms of its own floor and of those below it; no two rooms import each other.
+# From the ground up. A room may import rooms of its own floor and of those below it; no two rooms
+# import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("__init__", "base", "catalog", "spec", "records", "device_locks"),
     ("workloads", "data", "pictures"),
@@ -31,7 +34,9 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def room(path: Path) -> str:
-    """The folder or module directly below gan_runtime/ that a file belongs to: gan_runtime/store/queries/comparing.py gives store."""
+    """The folder or module directly below gan_runtime/ that a file belongs to:
+    gan_runtime/store/queries/comparing.py gives store.
+    """
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -39,7 +44,9 @@ def imports_within(place: Path) -> Iterator[tuple[Path, Path]]:
     """(importing file, imported file) for every import among the files below a folder."""
     for path in python_files(str(place)):
         files = map(file_of, imported(path))
-        yield from ((path, file) for file in files if file is not None and file.is_relative_to(place))
+        yield from (
+            (path, file) for file in files if file is not None and file.is_relative_to(place)
+        )
 
 
 def first_circle(arrows: Iterable[tuple[str, str]]) -> list[str]:
@@ -87,7 +94,9 @@ WITH_FOLDERS = [
 
 @pytest.mark.parametrize("place", WITH_FOLDERS, ids=str)
 def test_no_two_folders_of_a_room_lead_to_each_other(place: Path) -> None:
-    """Such as engines/tf and engines/jax, or the folders of two pages; what both share stands beside them."""
+    """Such as engines/tf and engines/jax, or the folders of two pages; what both share stands
+    beside them.
+    """
 
     def folder(path: Path) -> str:
         below = path.relative_to(place).parts

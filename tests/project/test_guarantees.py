@@ -11,7 +11,9 @@ import pytest
 from tests.support import sources
 
 PAGE = sources.text(Path("docs/guarantees.md"))
-PROMISES = [" ".join(item.split()) for item in re.split(r"\n- ", PAGE.partition("## Not promised")[0])[1:]]
+PROMISES = [
+    " ".join(item.split()) for item in re.split(r"\n- ", PAGE.partition("## Not promised")[0])[1:]
+]
 TESTS = sorted(set(re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", PAGE)))
 
 
@@ -22,7 +24,9 @@ def test_every_promise_names_what_holds_it(promise: str) -> None:
 
 @pytest.mark.parametrize(("path", "name"), TESTS)
 def test_every_named_test_exists(path: str, name: str) -> None:
-    assert name in {node.name for node in sources.tree(Path(path)).body if isinstance(node, ast.FunctionDef)}
+    assert name in {
+        node.name for node in sources.tree(Path(path)).body if isinstance(node, ast.FunctionDef)
+    }
 
 
 def test_the_page_has_promises_and_tests() -> None:

@@ -1,4 +1,6 @@
-"""What the dashboard's processes have loaded: no framework, and nothing heavy before the first page; in processes of their own."""
+"""What the dashboard's processes have loaded: no framework, and nothing heavy before the
+first page; in processes of their own.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,18 @@ from gan_runtime.studies.statistics import mean_interval
 assert mean_interval([1.0, 2.0]).is_known
 loaded = [name for name in ("tensorflow", "keras", "jax", "sklearn", "scipy") if name in sys.modules]
 sys.exit(f"loaded: {loaded}" if loaded else 0)
-"""
+"""  # noqa: E501
 
 
 def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -> None:
     names = set().union(*(imported(path) for path in python_files("app.py", "pages", "dashboard")))
-    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
+    ours = {
+        name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)
+    }
     command = [sys.executable, "-c", LOAD_ALL, "gan_runtime.commands.runtime", *sorted(ours)]
-    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    child = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert child.returncode == 0, child.stderr
 
 
@@ -40,17 +46,23 @@ def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() ->
     names = set().union(
         *(imported(Path(path)) for path in ("app.py", "dashboard/navigation.py", "pages/home.py"))
     )
-    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
+    ours = {
+        name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)
+    }
     assert "dashboard.home_view" in ours
     command = [sys.executable, "-c", LOAD_HOME, *sorted(ours), "dashboard.widgets"]
-    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    child = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert child.returncode == 0, child.stderr
 
 
 def test_the_server_listens_before_pages_and_runtime_are_loaded() -> None:
     """They are loaded in a thread, while a browser fetches its own part of the page."""
     told = "import app, sys; print(*sys.modules)"
-    child = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     loaded = set(child.stdout.split())
     assert "streamlit" in loaded
     assert loaded & {"numpy", "pandas", "duckdb", "altair", "gan_runtime.commands.runtime"} == set()

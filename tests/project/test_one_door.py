@@ -1,7 +1,8 @@
-"""Rule 8 of docs/architecture.md: whatever changes something is a method of `Commands`, which is bound to an actor.
+"""Rule 8 of docs/architecture.md: whatever changes something is a method of `Commands`, which is
+bound to an actor.
 
-Read from syntax trees: pages, dashboard, command line and the runtime that pages hold name no other function that changes
-something, and write no file of a home themselves.
+Read from syntax trees: pages, dashboard, command line and the runtime that pages hold name no other
+function that changes something, and write no file of a home themselves.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from gan_runtime.records.home import Home
 from tests.support.sources import file_of, nodes, python_files, tree
 
 ACCESS = Path("dashboard/frame/access.py")  # the one place that says who is an operator
-UPLOAD = Path("dashboard/frame/upload_body.py")  # a file comes outside of any page; access says whose it is
+UPLOAD = Path(
+    "dashboard/frame/upload_body.py"
+)  # a file comes outside of any page; access says whose it is
 # What lies behind the door: functions that write into a home, start a process or signal one.
 BEHIND = {
     "gan_runtime.bundles": {"unpack"},
@@ -64,14 +67,22 @@ CHANGES = sorted(offered())
 
 
 def named(path: Path) -> Iterator[str]:
-    """Dotted names of everything of ours that a file imports or takes from a module: "gan_runtime.jobs.job_queue.ask"."""
+    """Dotted names of everything of ours that a file imports or takes from a module:
+    "gan_runtime.jobs.job_queue.ask".
+    """
     known = {}
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
-            known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            known |= {
+                alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names
+            }
     yield from known.values()
     for node in nodes(path):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in known
+        ):
             yield f"{known[node.value.id]}.{node.attr}"
 
 
@@ -99,7 +110,9 @@ def test_pages_and_commands_write_no_file_themselves() -> None:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_every_change_is_refused_for_a_viewer_whatever_it_is_asked(name: str, tmp_path: Path) -> None:
+def test_every_change_is_refused_for_a_viewer_whatever_it_is_asked(
+    name: str, tmp_path: Path
+) -> None:
     """Before anything else is looked at, so that nothing else of what is asked matters."""
     with pytest.raises(RoleError, match="only operators"):
         getattr(Commands(Home(tmp_path / "none"), Actor("dashboard")), name)()
@@ -139,7 +152,9 @@ def test_what_the_system_refuses_a_change_is_a_sentence(number: int, sentence: s
         (shutil.Error("two files"), "two files"),
     ],
 )
-def test_what_the_system_refuses_without_a_name_is_a_sentence_too(error: OSError, reason: str) -> None:
+def test_what_the_system_refuses_without_a_name_is_a_sentence_too(
+    error: OSError, reason: str
+) -> None:
     refused = str(HomeError.refused(error))
     assert refused.startswith(f"the home cannot be written ({reason}): look after its disk")
 
@@ -161,24 +176,38 @@ def test_the_owner_acts_after_each_change_and_not_after_a_refusal(tmp_path: Path
 
 
 def test_pages_ask_as_whoever_sits_before_them() -> None:
-    """Never as an operator that they have made up, and never with commands that they have bound themselves."""
+    """Never as an operator that they have made up, and never with commands that they have
+    bound themselves.
+    """
     made_up = {
         "gan_runtime.records.actors.operator",
         "gan_runtime.records.actors.Role.OPERATOR",
         "gan_runtime.commands.commands.Commands",
     }
-    files = [path for path in python_files("app.py", "pages", "dashboard") if path not in (ACCESS, UPLOAD)]
+    files = [
+        path
+        for path in python_files("app.py", "pages", "dashboard")
+        if path not in (ACCESS, UPLOAD)
+    ]
     assert {str(path): names for path in files if (names := made_up & set(named(path)))} == {}
-    assert "gan_runtime.records.actors.operator" in set(named(ACCESS)), "this rule looks in the wrong place"
+    assert "gan_runtime.records.actors.operator" in set(named(ACCESS)), (
+        "this rule looks in the wrong place"
+    )
 
 
 def test_the_lists_of_this_test_name_what_exists() -> None:
     """Else a renamed function would pass unseen."""
-    assert {"submit", "stop", "delete", "remove_data", "cancel_job", "import_bundle"} <= set(CHANGES)
+    assert {"submit", "stop", "delete", "remove_data", "cancel_job", "import_bundle"} <= set(
+        CHANGES
+    )
     assert len(CHANGES) > 25
     for module, names in BEHIND.items():
         path = file_of(module)
         assert path is not None, module
-        defined = {node.name for node in tree(path).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        defined = {
+            node.name
+            for node in tree(path).body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
         imported = {name.rpartition(".")[2] for name in named(path)}
         assert names <= defined | imported, module

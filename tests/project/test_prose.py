@@ -1,4 +1,7 @@
-"""Rule 10 of docs/architecture.md: no decision reads prose. Read from the syntax trees, and from the SQL in them."""
+"""Rule 10 of docs/architecture.md: no decision reads prose.
+
+Read from the syntax trees, and from the SQL in them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ SEARCHES = {
 }
 FOR_PEOPLE = {"reason", "note", "message", "sentence"}  # attributes and columns that hold words
 GROUP = "the name of a group of options"
-# What libraries and the operating system give no code for: file → beginning of the text → who says it.
+# What libraries and the operating system give no code for: file → beginning of the text → who says
+# it.
 EXTERNAL = {
     "gan_runtime/base/disk.py": {"(os error ": "object stores written in Rust, on a full disk"},
     "gan_runtime/data/hdf5_problems.py": {
@@ -61,9 +65,12 @@ EXTERNAL = {
 SQL = re.compile(r"\b(SELECT|WHERE|CASE WHEN)\b")
 IN_SQL = (
     re.compile(
-        r"(?:=|<>|\bLIKE|\bILIKE|\bIN\s*\(|[,(])\s*'([^']*[A-Za-z]{2,} [A-Za-z]{2,}[^']*)'", re.IGNORECASE
+        r"(?:=|<>|\bLIKE|\bILIKE|\bIN\s*\(|[,(])\s*'([^']*[A-Za-z]{2,} [A-Za-z]{2,}[^']*)'",
+        re.IGNORECASE,
     ),
-    re.compile(r"\b(?:contains|starts_with|ends_with|regexp_\w+)\(\s*(?:\w+\.)?(reason|note|message)\b"),
+    re.compile(
+        r"\b(?:contains|starts_with|ends_with|regexp_\w+)\(\s*(?:\w+\.)?(reason|note|message)\b"
+    ),
     re.compile(r"\b(?:\w+\.)?(reason|note|message)\s+(?:=|<>|LIKE|ILIKE|IN)\s", re.IGNORECASE),
 )
 
@@ -98,7 +105,9 @@ def literals(node: ast.AST) -> Iterator[str]:
 
 
 def compared(of_file: tuple[ast.AST, ...], known: Constants) -> Iterator[tuple[int, str]]:
-    """Line and text of each prose that something is compared with or searched for, and each comparison of words for people."""
+    """Line and text of each prose that something is compared with or searched for, and each
+    comparison of words for people.
+    """
     loops = {
         loop.target.id: named(loop.iter, known)
         for node in of_file
@@ -111,7 +120,9 @@ def compared(of_file: tuple[ast.AST, ...], known: Constants) -> Iterator[tuple[i
         if isinstance(node, ast.Compare):
             operands = [node.left, *node.comparators]
         elif (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in SEARCHES
         ):
             operands = [node.func.value, *node.args]
         elif isinstance(node, ast.MatchValue):
@@ -148,7 +159,11 @@ def in_sql(text: str) -> Iterator[str]:
 def statements(of_file: tuple[ast.AST, ...]) -> Iterator[tuple[int, str]]:
     """Line and text of what may be SQL."""
     for node in of_file:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and SQL.search(node.value)
+        ):
             yield node.lineno, node.value
 
 
@@ -162,7 +177,9 @@ def constants_of(module: str) -> Constants:
 
 
 def constants_seen_by(path: Path) -> Constants:
-    """Its own and the imported ones, by the names that the file has for them, such as "WAITS" or "jobs.WAITS"."""
+    """Its own and the imported ones, by the names that the file has for them, such as "WAITS"
+    or "jobs.WAITS".
+    """
     names = dict(constants(tree(path)))
     for statement in (node for node in nodes(path) if isinstance(node, ast.ImportFrom)):
         for alias in statement.names:
@@ -224,7 +241,9 @@ def test_no_decision_reads_prose() -> None:
                 offenders.append(f"{path}:{line}: {text}")
             else:
                 used.add((str(path), beginning))
-        offenders += [f"{path}:{line}: {what}" for line, sql in statements(of_file) for what in in_sql(sql)]
+        offenders += [
+            f"{path}:{line}: {what}" for line, sql in statements(of_file) for what in in_sql(sql)
+        ]
     for path in sorted((REPOSITORY / "gan_runtime").rglob("*.sql")):
         offenders += [f"{path.name}: {what}" for what in in_sql(path.read_text(encoding="utf-8"))]
     assert offenders == []

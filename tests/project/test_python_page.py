@@ -1,4 +1,6 @@
-"""docs/python.md: what is public is listed there, `import gan_runtime` is cheap, and the page's code is short."""
+"""docs/python.md: what is public is listed there, `import gan_runtime` is cheap, and the
+page's code is short.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ assert dir(gan_runtime) == gan_runtime.__all__
 print(*(name for name in sys.modules if name.partition(".")[0] in ("gan_runtime", "numpy", "pydantic", "duckdb")))
 gan_runtime.RunSpec, gan_runtime.train
 print(*sorted({"tensorflow", "keras", "jax", "duckdb", "pandas", "numpy", "streamlit"} & set(sys.modules)))
-"""
+"""  # noqa: E501
 
 
 def test_importing_the_package_loads_nothing_and_its_names_load_no_heavy_library() -> None:
@@ -32,7 +34,9 @@ def test_importing_the_package_loads_nothing_and_its_names_load_no_heavy_library
 
 
 def test_the_page_lists_every_public_name() -> None:
-    listed = re.findall(r"^\| `(\w+)[.(`]", python_page.PAGE.partition("## Install it")[0], re.MULTILINE)
+    listed = re.findall(
+        r"^\| `(\w+)[.(`]", python_page.PAGE.partition("## Install it")[0], re.MULTILINE
+    )
     assert {*listed, "__version__"} == set(gan_runtime.__all__)
 
 

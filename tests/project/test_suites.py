@@ -14,9 +14,17 @@ TEST = "tests/store/test_queries.py::test_rows"
 
 
 def test_a_test_over_the_limit_is_named_with_its_seconds_unless_it_is_an_exception() -> None:
-    seconds = {TEST: 1.9, f"{TEST}[a]": 2.1, f"{TEST}_of_runs[b]": 4.0, "tests/x.py::test_named[c]": 9.0}
+    seconds = {
+        TEST: 1.9,
+        f"{TEST}[a]": 2.1,
+        f"{TEST}_of_runs[b]": 4.0,
+        "tests/x.py::test_named[c]": 9.0,
+    }
     named = {"tests/x.py::test_named": "a browser starts"}
-    assert own_time.too_slow(seconds, 2.0, named) == [f"{TEST}_of_runs[b]: 4.0 s", f"{TEST}[a]: 2.1 s"]
+    assert own_time.too_slow(seconds, 2.0, named) == [
+        f"{TEST}_of_runs[b]: 4.0 s",
+        f"{TEST}[a]: 2.1 s",
+    ]
 
 
 def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_slow(
@@ -29,11 +37,17 @@ def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_sl
         "    config.pluginmanager.register(own_time.OwnTime(limit=0.05))\n"
     )
     monkeypatch.setattr(own_time, "pace", lambda: 1.0)
-    busy = "import time, pytest\ndef work(s):\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
-    pytester.makepyfile(
-        f"{busy}@pytest.mark.full\ndef test_a(): work(0.1)\ndef test_b(): work(0.1)\ndef test_c(): work(0.0)\n"
+    busy = (
+        "import time, pytest\ndef work(s):\n    end = time.process_time() + s\n    while"
+        " time.process_time() < end: pass\n"
     )
-    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.OK, "only sessions of quick tests are judged"
+    pytester.makepyfile(
+        f"{busy}@pytest.mark.full\ndef test_a(): work(0.1)\ndef test_b(): work(0.1)\ndef test_c():"
+        " work(0.0)\n"
+    )
+    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.OK, (
+        "only sessions of quick tests are judged"
+    )
     result = pytester.runpytest_inprocess("-m", "not full")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*move to tests/full*", "*::test_b: 0.1 s"])
@@ -50,7 +64,8 @@ def test_seconds_of_a_busy_processor_count_less(
         "    config.pluginmanager.register(own_time.OwnTime(limit=0.1))\n"
     )
     pytester.makepyfile(
-        "import time\ndef test_a():\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
+        "import time\ndef test_a():\n    end = time.process_time() + 0.2\n    while"
+        " time.process_time() < end: pass\n"
     )
     for pace, outcome in ((1.0, pytest.ExitCode.TESTS_FAILED), (4.0, pytest.ExitCode.OK)):
         monkeypatch.setattr(own_time, "pace", lambda pace=pace: pace)
@@ -81,7 +96,10 @@ def test_what_is_in_full_is_marked_by_its_folder(request: pytest.FixtureRequest)
 def test_each_folder_of_full_is_named_after_a_part() -> None:
     """So that `make test-all ONLY=store` takes both."""
     tests = REPOSITORY / "tests"
-    parts = {path.parent.relative_to(tests / "full").parts[0] for path in (tests / "full").rglob("test_*.py")}
+    parts = {
+        path.parent.relative_to(tests / "full").parts[0]
+        for path in (tests / "full").rglob("test_*.py")
+    }
     assert len(parts) > 5, "this rule looks in the wrong place"
     assert [part for part in sorted(parts) if not any((tests / part).rglob("test_*.py"))] == []
 

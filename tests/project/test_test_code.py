@@ -1,4 +1,6 @@
-"""Rules of the tests' own code: it reads no private names, needs no benchmarks, and says why it skips."""
+"""Rules of the tests' own code: it reads no private names, needs no benchmarks, and says why
+it skips.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,28 @@ from tests.support.sources import imported, nodes, packages, python_files, text
 TESTS = python_files("tests")
 OF_BENCHMARKS = ("tests/benchmarks", "tests/full/benchmarks")
 PATCHES = {"setattr", "delattr", "getattr", "object", "patch"}
-# Files without any of these read no private names, and need not be parsed: x._y, import _y, a line of an import, "_y" and "x._y".
-HINT = re.compile(r'(?<!self)(?<!cls)\._[a-z]|import [^\n]*\b_[a-z]|^ +_\w+,$|"(\w+\.)*_[a-z]', re.MULTILINE)
+# Files without any of these read no private names, and need not be parsed: x._y, import _y, a line
+# of an import, "_y" and "x._y".
+HINT = re.compile(
+    r'(?<!self)(?<!cls)\._[a-z]|import [^\n]*\b_[a-z]|^ +_\w+,$|"(\w+\.)*_[a-z]', re.MULTILINE
+)
 PUBLIC = {"os._exit"}  # in spite of its name
 # Files that read private names, each with the reason.
 PRIVATE_READERS = {
-    "tests/support/engines/small_engines.py": "TensorFlow counts collective groups for a whole process, which a trainer has one of",
-    "tests/support/own_time.py": "subprocess waits for forgotten children at a moment of its own choice",
+    "tests/support/engines/small_engines.py": (
+        "TensorFlow counts collective groups for a whole process, which a trainer has one of"
+    ),
+    "tests/support/own_time.py": (
+        "subprocess waits for forgotten children at a moment of its own choice"
+    ),
     "tests/pages/conftest.py": "waiting runs keep waiting: no trainer may outlive a test of a page",
-    "tests/pages/test_host_view.py": "a process draws its first page once, and other tests have drawn it",
+    "tests/pages/test_host_view.py": (
+        "a process draws its first page once, and other tests have drawn it"
+    ),
     "tests/support/command_line.py": "Typer makes its command anew for each call",
-    "tests/pages/whole_page.py": "AppTest shows neither the whole tree of a page nor how a widget's value is sent",
+    "tests/pages/whole_page.py": (
+        "AppTest shows neither the whole tree of a page nor how a widget's value is sent"
+    ),
 }
 
 
@@ -58,15 +71,21 @@ monkeypatch.setitem(table, "_three", "__init__")
 
 
 def test_private_names_are_read_in_a_few_files_only_each_with_a_reason() -> None:
-    readers = {str(path): set(private_names(nodes(path))) for path in TESTS if HINT.search(text(path))}
+    readers = {
+        str(path): set(private_names(nodes(path))) for path in TESTS if HINT.search(text(path))
+    }
     read = {path: sorted(names) for path, names in readers.items() if names}
     assert {path: names for path, names in read.items() if path not in PRIVATE_READERS} == {}
-    assert sorted(PRIVATE_READERS.keys() - read.keys()) == [], "they read none any more: strike them off"
+    assert sorted(PRIVATE_READERS.keys() - read.keys()) == [], (
+        "they read none any more: strike them off"
+    )
 
 
 def test_only_tests_of_benchmarks_import_them() -> None:
     users = {
-        path for path in TESTS if "benchmarks" in text(path) and "benchmarks" in packages(imported(path))
+        path
+        for path in TESTS
+        if "benchmarks" in text(path) and "benchmarks" in packages(imported(path))
     }
     assert users, "this rule looks in the wrong place"
     assert [str(path) for path in sorted(users) if not str(path).startswith(OF_BENCHMARKS)] == []

@@ -1,4 +1,6 @@
-"""docs/threat-model.md: what it says is held is held by tests that exist, and its numbers are those of the lists."""
+"""docs/threat-model.md: what it says is held is held by tests that exist, and its numbers are
+those of the lists.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def test_every_message_of_the_protocol_is_listed() -> None:
 
 
 def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> None:
-    """`st.cache_resource` holds what there is one of in a process. `st.cache_data` holds answers that are only made again."""
+    """`st.cache_resource` holds what there is one of in a process.
+
+    `st.cache_data` holds answers that are only made again.
+    """
     users = [
         path
         for path in python_files("app.py", "pages", "dashboard")

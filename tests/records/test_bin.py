@@ -1,4 +1,6 @@
-"""Deleted runs: moved as one, listed with their days, brought back whole, removed when their time is over and never before."""
+"""Deleted runs: moved as one, listed with their days, brought back whole, removed when their
+time is over and never before.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,12 @@ NewRun = Callable[..., RunDir]
 def run(new_run: NewRun) -> RunDir:
     """A finished run with numbers, a picture, a checkpoint and a name of its own."""
     made = new_run("quick-0001")
-    numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.4]})
-    journal.append(made.trainer_journal(), 1, numbers, StatusChange(status="finished", reason="done"))
+    numbers = journal.Scalars(
+        epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.4]}
+    )
+    journal.append(
+        made.trainer_journal(), 1, numbers, StatusChange(status="finished", reason="done")
+    )
     journal.append(made.supervisor_journal, 1, Renamed(name="mine"))
     for folder in (made.samples, made.checkpoints):
         folder.mkdir()
@@ -76,7 +82,7 @@ def delete_at_noon(run: RunDir) -> None:
     note.write_text(json.dumps({**said, "deleted_at": "2026-01-01T12:00:00+00:00"}))
 
 
-# ---- there and back ---------------------------------------------------------------------------------------------------
+# ---- there and back ------------------------------------------------------------------------------
 
 
 def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
@@ -103,7 +109,9 @@ def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
     assert bin.listed(home) == []
 
 
-def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(run: RunDir, home: Home) -> None:
+def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(
+    run: RunDir, home: Home
+) -> None:
     store = Store(home.database)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
@@ -125,7 +133,9 @@ def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_somethin
     assert [binned.name for binned in bin.listed(home)] == ["mine"]
 
 
-def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(new_run: NewRun, home: Home) -> None:
+def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(
+    new_run: NewRun, home: Home
+) -> None:
     waiting = new_run("quick-0001")
     ask_of(waiting, actor=ASKER).delete(waiting.run_id)
     restored = ask(home, actor=ASKER).restore("quick-0001")
@@ -135,7 +145,9 @@ def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(new_run: NewRun,
 def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: Home) -> None:
     training = new_run("quick-0001")
     journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))
-    with pytest.raises(RunStateError, match=r"run quick-0001 is running: stop it first, then delete it\."):
+    with pytest.raises(
+        RunStateError, match=r"run quick-0001 is running: stop it first, then delete it\."
+    ):
         ask_of(training, actor=ASKER).delete(training.run_id)
     with pytest.raises(RunStateError, match="is running"):  # it began after the question
         bin.put(training, "a test")
@@ -143,14 +155,18 @@ def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: H
     assert bin.listed(home) == []
 
 
-def test_a_run_is_not_restored_over_another_one_of_its_name(run: RunDir, new_run: NewRun, home: Home) -> None:
+def test_a_run_is_not_restored_over_another_one_of_its_name(
+    run: RunDir, new_run: NewRun, home: Home
+) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     again = new_run("quick-0001")
     kept = files(again.path)
     with pytest.raises(RunStateError) as refused:
         ask(home, actor=ASKER).restore("quick-0001")
-    assert str(refused.value) == (
-        "run quick-0001 cannot be restored: another run is called quick-0001 by now. Delete that one first."
+    assert (
+        str(refused.value)
+        == "run quick-0001 cannot be restored: another run is called quick-0001 by now. Delete that"
+        " one first."
     )
     assert files(again.path) == kept
     assert ask_of(again, actor=ASKER).delete(again.run_id) == "quick-0001~2"
@@ -180,7 +196,9 @@ def test_one_run_is_found_without_a_look_at_all_others(
 
 def test_a_run_in_the_bin_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
-    with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back on the Runs page"):
+    with pytest.raises(
+        UnknownRunError, match="run quick-0001 is in the bin: bring it back on the Runs page"
+    ):
         home.run_dir("quick-0001")
 
 
@@ -190,19 +208,23 @@ def test_the_number_of_a_run_in_the_bin_is_not_given_again(new_run: NewRun, home
     assert next_number(home.runs) == 8
 
 
-# ---- killed in between --------------------------------------------------------------------------------------------------
+# ---- killed in between ---------------------------------------------------------------------------
 
 CHANGING = ("os.rename", "os.remove", "os.mkdir", "open", "shutil.rmtree", "os.utime")
 
 
 def killed_at(place: int, action: Callable[[], object]) -> bool:
-    """Does it in a process of its own, which is killed just before its change number `place`; False if there are fewer."""
+    """Does it in a process of its own, which is killed just before its change number `place`;
+    False if there are fewer.
+    """
     pid = os.fork()
     if pid == 0:
         left = [place]
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
-            if event not in CHANGING or (event == "open" and not set(str(arguments[1])) & set("wax")):
+            if event not in CHANGING or (
+                event == "open" and not set(str(arguments[1])) & set("wax")
+            ):
                 return
             left[0] -= 1
             if left[0] < 0:
@@ -224,7 +246,9 @@ def whole_places(home: Home, kept: dict[str, bytes]) -> list[str]:
     return list(there)
 
 
-def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_binned_run(run: RunDir, home: Home) -> None:
+def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_binned_run(
+    run: RunDir, home: Home
+) -> None:
     kept, seen = files(run.path), []
     for place in range(100):
         was_killed = killed_at(place, lambda: ask_of(run, actor=ASKER).delete(run.run_id))
@@ -241,7 +265,9 @@ def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_binned_run(run: Ru
     assert len(seen) > 4, "it was killed nowhere"
 
 
-def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(run: RunDir, home: Home) -> None:
+def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(
+    run: RunDir, home: Home
+) -> None:
     kept, seen = files(run.path), []
     for place in range(100):
         ask_of(run, actor=ASKER).delete(run.run_id)
@@ -258,7 +284,7 @@ def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(run:
     assert seen[-1] == "runs"
 
 
-# ---- thirty days --------------------------------------------------------------------------------------------------------
+# ---- thirty days ---------------------------------------------------------------------------------
 
 
 def test_a_run_is_removed_after_thirty_days_and_its_space_is_free(run: RunDir, home: Home) -> None:
@@ -284,8 +310,12 @@ def test_a_clock_set_back_or_ahead_removes_nothing(run: RunDir, home: Home, days
     assert left >= 28, "a restart counts for a day at most"
 
 
-def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(run: RunDir, home: Home) -> None:
-    """Each of forty restarts begins with a wrong clock; counted days and calendar disagree, so nothing goes."""
+def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(
+    run: RunDir, home: Home
+) -> None:
+    """Each of forty restarts begins with a wrong clock; counted days and calendar disagree,
+    so nothing goes.
+    """
     delete_at_noon(run)
     for number in range(40):
         ahead = Moment(NOON.day_s + 400 * DAY_S * (number + 1), f"ahead {number}", 5.0)
@@ -301,9 +331,12 @@ def test_a_home_that_is_opened_daily_counts_every_day(run: RunDir, home: Home) -
 
 
 @pytest.mark.parametrize(
-    "note", ["", "{", "[]", '{"counted_s": "x", "deleted_at": 7, "size_bytes": null}', "[" * 100_000]
+    "note",
+    ["", "{", "[]", '{"counted_s": "x", "deleted_at": 7, "size_bytes": null}', "[" * 100_000],
 )
-def test_what_says_nothing_of_its_day_stays_and_can_be_restored(run: RunDir, home: Home, note: str) -> None:
+def test_what_says_nothing_of_its_day_stays_and_can_be_restored(
+    run: RunDir, home: Home, note: str
+) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     (home.bin / "quick-0001" / bin.NOTE).write_text(note)
     [binned] = bin.listed(home)
@@ -342,7 +375,11 @@ def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> Non
     note = home.bin / "quick-0001" / bin.NOTE
     note.write_text(
         json.dumps(
-            {**json.loads(note.read_text()), "counted_s": 0.0, "deleted_at": "2020-01-01T00:00:00+00:00"}
+            {
+                **json.loads(note.read_text()),
+                "counted_s": 0.0,
+                "deleted_at": "2020-01-01T00:00:00+00:00",
+            }
         )
     )
     maintenance.Maintenance(home).look()
@@ -350,7 +387,9 @@ def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> Non
     assert clock.exists()
 
 
-def test_the_bin_is_emptied_at_once_where_that_is_asked_for(run: RunDir, new_run: NewRun, home: Home) -> None:
+def test_the_bin_is_emptied_at_once_where_that_is_asked_for(
+    run: RunDir, new_run: NewRun, home: Home
+) -> None:
     for one in (run, new_run("quick-0002")):
         ask_of(one, actor=ASKER).delete(one.run_id)
     ask(home, actor=ASKER).remove_for_good([one.key for one in bin.listed(home)])
@@ -381,7 +420,9 @@ def test_a_bin_that_cannot_be_emptied_is_one_sentence(
     key = ask_of(run, actor=ASKER).delete(run.run_id)
 
     def refuse(*_: object) -> None:
-        raise OSError(30, "Read-only file system")  # tests may run as root, whom no permission stops
+        raise OSError(
+            30, "Read-only file system"
+        )  # tests may run as root, whom no permission stops
 
     monkeypatch.setattr(Path, "rename", refuse)
     with pytest.raises(HomeError, match="Read-only file system"):

@@ -120,7 +120,9 @@ def test_lines_of_a_newer_program_are_skipped_not_fatal(path: Path) -> None:
 def test_nan_and_infinity_survive(path: Path) -> None:
     numbers = [0.5, math.nan, math.inf, -math.inf]
     journal.append(
-        path, 1, Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": numbers})
+        path,
+        1,
+        Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": numbers}),
     )
     [record] = journal.read(path).records
     assert isinstance(record, Scalars)
@@ -130,7 +132,9 @@ def test_nan_and_infinity_survive(path: Path) -> None:
 
 def test_small_and_large_numbers_survive_exactly(path: Path) -> None:
     numbers = [0.1 + 0.2, 1e-45, 1.7976931348623157e308, -0.0]
-    journal.append(path, 1, Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"x": numbers}))
+    journal.append(
+        path, 1, Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"x": numbers})
+    )
     [record] = journal.read(path).records
     assert isinstance(record, Scalars)
     assert [number.hex() for number in record.values["x"]] == [number.hex() for number in numbers]
@@ -140,7 +144,7 @@ def test_a_missing_journal_reads_as_empty(path: Path) -> None:
     assert journal.read_all(path) == []
 
 
-# ---- a disk that does not take everything --------------------------------------------------------------------------------
+# ---- a disk that does not take everything --------------------------------------------------------
 
 
 def test_a_full_disk_is_told_in_a_sentence() -> None:
@@ -153,10 +157,14 @@ def test_a_full_disk_is_told_in_a_sentence() -> None:
     )
 
 
-def test_a_write_that_the_disk_takes_in_part_only_is_noticed(path: Path, files_end_at: Limit) -> None:
+def test_a_write_that_the_disk_takes_in_part_only_is_noticed(
+    path: Path, files_end_at: Limit
+) -> None:
     with JournalWriter(path) as writer, files_end_at(500):
         writer.write(phase(1))
-        with pytest.raises(HomeError, match=r"journal-0\.jsonl cannot be written \(File too large\): "):
+        with pytest.raises(
+            HomeError, match=r"journal-0\.jsonl cannot be written \(File too large\): "
+        ):
             writer.write(*(phase(number) for number in range(2, 50)))
     assert path.stat().st_size == 500
 
@@ -188,7 +196,9 @@ def test_a_line_that_never_ends_takes_the_memory_of_no_reader(path: Path) -> Non
 
 @pytest.mark.parametrize("kind", not_plain.KINDS)
 @pytest.mark.parametrize("read", [journal.read, journal.read_all, journal.first, journal.statuses])
-def test_what_is_no_plain_file_is_never_opened(path: Path, read: Callable[[Path], Any], kind: str) -> None:
+def test_what_is_no_plain_file_is_never_opened(
+    path: Path, read: Callable[[Path], Any], kind: str
+) -> None:
     not_plain.put(path, kind)
     with pytest.raises(JournalError, match=f"{path.name} is no plain file"):
         read(path)
@@ -202,7 +212,10 @@ def test_lines_that_do_not_name_what_is_asked_for_are_not_looked_at(path: Path) 
     [(renamed, _)] = journal.naming(path, b'"renamed"')
     [(stopped, change)] = journal.statuses(path)
     content = path.read_bytes()
-    assert (content[renamed - 1 : renamed + 1], content[stopped - 1 : stopped + 1]) == (b"\n{", b"\n{")
+    assert (content[renamed - 1 : renamed + 1], content[stopped - 1 : stopped + 1]) == (
+        b"\n{",
+        b"\n{",
+    )
     assert change.status == "stopped"
     path.write_bytes(b'"status"\n' * (run_files.MAX_BAD_LINES + 1))
     with pytest.raises(JournalError, match="lines that are no records"):

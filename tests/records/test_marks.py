@@ -1,4 +1,6 @@
-"""Tags, notes, pinned and hidden runs: kept in the journal, the same after a rebuild, refused where no list could show them."""
+"""Tags, notes, pinned and hidden runs: kept in the journal, the same after a rebuild, refused
+where no list could show them.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,14 @@ def test_marks_are_kept_one_by_one_and_the_newest_of_each_counts(new_run: NewRun
     run = new_run("quick-0001")
     assert run_state.marks_of(run) == Marks()
     ask_of(run, actor=ASKER).mark([run.run_id], tags=["good", " to show "])
-    ask_of(run, actor=operator("another")).mark([run.run_id], remark="line one\nline two", pinned=True)
+    ask_of(run, actor=operator("another")).mark(
+        [run.run_id], remark="line one\nline two", pinned=True
+    )
     ask_of(run, actor=ASKER).mark([run.run_id], tags=["good"], hidden=True)
     ask_of(run, actor=ASKER).mark([run.run_id], hidden=False)
-    assert run_state.marks_of(run) == Marks(("good",), "line one\nline two", pinned=True, hidden=False)
+    assert run_state.marks_of(run) == Marks(
+        ("good",), "line one\nline two", pinned=True, hidden=False
+    )
     assert run_state.marks_of(new_run("quick-0002")) == Marks()
 
 
@@ -111,12 +117,19 @@ def test_too_many_tags_and_notes_that_cannot_be_seen_are_refused(
 
 
 @pytest.mark.parametrize("name", ["journal-0.jsonl", "journal-supervisor.jsonl"])
-def test_a_hand_written_mark_is_checked_like_any_other(new_run: NewRun, home: Home, name: str) -> None:
+def test_a_hand_written_mark_is_checked_like_any_other(
+    new_run: NewRun, home: Home, name: str
+) -> None:
     run = new_run("quick-0001")
     with (run.path / name).open("a") as file:
-        file.write(json.dumps({"kind": "marked", "tags": ["<script>"], "at": "2026-01-01T12:00:00Z"}) + "\n")
+        file.write(
+            json.dumps({"kind": "marked", "tags": ["<script>"], "at": "2026-01-01T12:00:00Z"})
+            + "\n"
+        )
         if name == "journal-0.jsonl":
-            file.write(json.dumps({"kind": "marked", "pinned": True, "at": "2026-01-01T12:00:00Z"}) + "\n")
+            file.write(
+                json.dumps({"kind": "marked", "pinned": True, "at": "2026-01-01T12:00:00Z"}) + "\n"
+            )
     store = ingest.store_of(home)
     assert store.rows(COLUMNS) == [("quick-0001", [], "", False, False)]
     assert store.rows("SELECT count(*) > 0 FROM events WHERE kind = 'journal'") == [(True,)]
@@ -125,7 +138,9 @@ def test_a_hand_written_mark_is_checked_like_any_other(new_run: NewRun, home: Ho
 def test_a_pinned_run_is_not_deleted_until_it_is_unpinned(new_run: NewRun, home: Home) -> None:
     run = new_run("quick-0001")
     ask_of(run, actor=ASKER).mark([run.run_id], pinned=True)
-    with pytest.raises(RunStateError, match=r"^run quick-0001 is pinned: unpin it first, then delete it\.$"):
+    with pytest.raises(
+        RunStateError, match=r"^run quick-0001 is pinned: unpin it first, then delete it\.$"
+    ):
         ask_of(run, actor=ASKER).delete(run.run_id)
     assert home.run_dirs() == [run]
     ask_of(run, actor=ASKER).mark([run.run_id], pinned=False)
@@ -133,7 +148,9 @@ def test_a_pinned_run_is_not_deleted_until_it_is_unpinned(new_run: NewRun, home:
     assert home.run_dirs() == []
 
 
-def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(new_run: NewRun, tmp_path: Path) -> None:
+def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(
+    new_run: NewRun, tmp_path: Path
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
     ask_of(run, actor=ASKER).mark(
@@ -156,11 +173,13 @@ def test_marks_are_set_and_told_on_the_command_line(new_run: NewRun, home: Home)
         assert done.exit_code == 0, done.output
         return done.output
 
-    assert call("mark", "quick-0001", "--tag", "a", "--tag", "b", "--note", "fine", "--pin") == (
-        "quick-0001: pinned, #a, #b – fine\n"
+    assert (
+        call("mark", "quick-0001", "--tag", "a", "--tag", "b", "--note", "fine", "--pin")
+        == "quick-0001: pinned, #a, #b – fine\n"
     )
-    assert call("mark", "quick-0001", "quick-0002", "--untag", "a", "--hide") == (
-        "quick-0001: pinned, hidden, #b – fine\nquick-0002: hidden\n"
+    assert (
+        call("mark", "quick-0001", "quick-0002", "--untag", "a", "--hide")
+        == "quick-0001: pinned, hidden, #b – fine\nquick-0002: hidden\n"
     )
     assert call("mark", "quick-0002") == "quick-0002: hidden\n"
     call("mark", "quick-0001", "--unhide")

@@ -1,4 +1,6 @@
-"""Sample grids: a record names a file, and only a whole PNG inside the run's own samples folder is ever read for it."""
+"""Sample grids: a record names a file, and only a whole PNG inside the run's own samples
+folder is ever read for it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_a_grid_in_the_samples_folder_is_read(run: RunDir) -> None:
         ),
     ],
 )
-def test_a_name_that_is_not_plain_is_refused_before_anything_is_opened(run: RunDir, file: str) -> None:
+def test_a_name_that_is_not_plain_is_refused_before_anything_is_opened(
+    run: RunDir, file: str
+) -> None:
     with pytest.raises(
         PictureError, match="its name is not that of a PNG file in the samples folder of the run"
     ):
@@ -96,7 +100,10 @@ def test_a_samples_folder_that_is_a_link_is_not_followed(run: RunDir, tmp_path: 
         (png()[:-20], "a damaged PNG picture"),
         (png()[:60] + bytes([png()[60] ^ 1]) + png()[61:], "a damaged PNG picture"),
         (made_of(8, 8, b"no pixels, with the right checksum"), "a damaged PNG picture"),
-        (made_of(30_000, 30_000, b""), r"it has 30000 × 30000 pixels, but a side may have 4,096 at most"),
+        (
+            made_of(30_000, 30_000, b""),
+            r"it has 30000 × 30000 pixels, but a side may have 4,096 at most",
+        ),
         (b"\0" * (pictures.MAX_BYTES + 1), "it has more than 20,000,000 bytes"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Reasons: codes, the sentences made of them, and what the sentences of journals without codes mean."""
+"""Reasons: codes, the sentences made of them, and what the sentences of journals without
+codes mean.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,26 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import Skipped, StatusChange
 from gan_runtime.records.reasons import SENTENCES, Cause, Reason, cause, cause_of
 
-# Of errors, and what workers said of each other: their sentences begin with a detail, and nothing decides by them.
+# Of errors, and what workers said of each other: their sentences begin with a detail, and nothing
+# decides by them.
 OF_ERRORS = {reason for reason, sentence in SENTENCES.items() if sentence.startswith(("{", "[{"))}
 
 
 def of_sentence(sentence: str) -> dict[str, str | int]:
-    """A detail for each name in it: numbers where it is formatted as one, or where a name of numbers stands."""
-    numbers = {"percent", "steps", "step", "epochs", "workers", "seconds", "free_mb", "least_mb", "signal"}
+    """A detail for each name in it: numbers where it is formatted as one, or where a name of
+    numbers stands.
+    """
+    numbers = {
+        "percent",
+        "steps",
+        "step",
+        "epochs",
+        "workers",
+        "seconds",
+        "free_mb",
+        "least_mb",
+        "signal",
+    }
     names = [name for _, name, _, _ in string.Formatter().parse(sentence) if name]
     return {name: 1_234 if name in numbers else f"some {name}" for name in names}
 
@@ -54,11 +69,17 @@ def test_a_detail_that_is_empty_leaves_no_brackets_behind(reason: Reason) -> Non
         ("waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)", Reason.DEVICES_TAKEN),
         ("starts when run quick-0001 has finished", Reason.WAITS_FOR_FINISH),
         (
-            "the trainer was killed (it stood still, killed by signal 9); resume goes on from its last checkpoint",
+            (
+                "the trainer was killed (it stood still, killed by signal 9); resume goes on from"
+                " its last checkpoint"
+            ),
             Reason.STALLED,
         ),
         (
-            "the trainer process is gone without a word (killed by signal 9); resume goes on from its last checkpoint",
+            (
+                "the trainer process is gone without a word (killed by signal 9); resume goes on"
+                " from its last checkpoint"
+            ),
             Reason.TRAINER_EXITED,
         ),
         ("stopped on request after step 12 of 400; saved, can be resumed", Reason.STOP_ON_REQUEST),
@@ -71,7 +92,10 @@ def test_sentences_of_earlier_versions_have_their_codes(sentence: str, code: Rea
 
 
 def test_the_message_of_an_error_has_no_code() -> None:
-    assert StatusChange(status="failed", reason="data set photos is gone: prepare it again.").code is None
+    assert (
+        StatusChange(status="failed", reason="data set photos is gone: prepare it again.").code
+        is None
+    )
 
 
 def line(**fields: object) -> bytes:
@@ -121,7 +145,9 @@ def test_a_code_of_a_later_version_keeps_its_words(tmp_path: Path) -> None:
         {"reason": 5},
     ],
 )
-def test_a_line_whose_details_do_not_fit_is_no_record(tmp_path: Path, fields: dict[str, object]) -> None:
+def test_a_line_whose_details_do_not_fit_is_no_record(
+    tmp_path: Path, fields: dict[str, object]
+) -> None:
     (skipped,) = read(tmp_path / "a", line(**fields))
     assert isinstance(skipped, Skipped)
 

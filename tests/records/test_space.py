@@ -1,4 +1,6 @@
-"""The space of a home: all of it counted once, measured anew only where something has changed, free when the bin is emptied."""
+"""The space of a home: all of it counted once, measured anew only where something has
+changed, free when the bin is emptied.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def filled(run: RunDir, size: int) -> RunDir:
 
 @pytest.fixture
 def full(new_run: NewRun, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """Two runs, one of them in the bin, a data set, a job, an upload and a database; Keras has downloaded nothing."""
+    """Two runs, one of them in the bin, a data set, a job, an upload and a database; Keras
+    has downloaded nothing.
+    """
     filled(new_run("quick-0001"), 70_000)
     ask(home, actor=ASKER).delete(filled(new_run("quick-0002"), 50_000).run_id)
     for name, size in (
@@ -83,12 +87,20 @@ def test_duckdb_spills_where_its_space_is_counted(home: Home) -> None:
         [(folder,)] = store.rows("SELECT current_setting('temp_directory')")
     finally:
         store.close()
-    assert Path(folder) == database_file.spill_folder(home.database) == home.path / "results.duckdb.tmp"
+    assert (
+        Path(folder)
+        == database_file.spill_folder(home.database)
+        == home.path / "results.duckdb.tmp"
+    )
 
 
-def test_a_disk_of_its_own_for_runs_is_looked_at_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_of_its_own_for_runs_is_looked_at_too(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert DiskUsage(home).space().runs_disk is None, "there is one disk"
-    monkeypatch.setattr(disk, "is_other", lambda folder, than: (folder, than) == (home.runs, home.path))
+    monkeypatch.setattr(
+        disk, "is_other", lambda folder, than: (folder, than) == (home.runs, home.path)
+    )
     left = {home.runs: 42_000_000, home.path: 900_000_000_000}
     monkeypatch.setattr(disk, "free_bytes", left.__getitem__)
     space = DiskUsage(home).space()
@@ -130,11 +142,15 @@ def test_an_empty_home_takes_no_space_and_says_what_is_free(
     assert space.is_low
 
 
-@pytest.mark.parametrize(("total", "low"), [(10**9, 10**8), (20 * 10**9, 10**9), (10**12, 5 * 10**9)])
+@pytest.mark.parametrize(
+    ("total", "low"), [(10**9, 10**8), (20 * 10**9, 10**9), (10**12, 5 * 10**9)]
+)
 def test_a_twentieth_of_the_disk_is_low_within_bounds(
     home: Home, monkeypatch: pytest.MonkeyPatch, total: int, low: int
 ) -> None:
-    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"total": total, "free": 0}))
+    monkeypatch.setattr(
+        "shutil.disk_usage", lambda _: type("Usage", (), {"total": total, "free": 0})
+    )
     assert disk.low_bytes(home.path) == low
 
 

@@ -20,13 +20,17 @@ from tests.support import own_pictures
 
 @pytest.fixture
 def run(new_run: Callable[..., RunDir]) -> RunDir:
-    """Stopped after two attempts on data sets of other contents; the second one has left a checkpoint."""
+    """Stopped after two attempts on data sets of other contents; the second one has left a
+    checkpoint.
+    """
     run = new_run("quick-0001", workload="mlp_gan", dataset="photos")
     for attempt, content in ((1, "a" * 64), (2, "b" * 64)):
         host = journal.HostFacts(facts={"cores": 8, run_state.DATA_FACT: content})
         journal.append(run.trainer_journal(), attempt, host)
     journal.append(
-        run.trainer_journal(), 2, journal.StatusChange(status="stopped", reason="stopped on request")
+        run.trainer_journal(),
+        2,
+        journal.StatusChange(status="stopped", reason="stopped on request"),
     )
     run.checkpoints.mkdir()
     (run.checkpoints / "step-00000001.safetensors").touch()
@@ -42,7 +46,9 @@ def test_the_newest_attempt_tells_the_content(run: RunDir) -> None:
 
 
 def test_what_is_not_known_is_not_refused(run: RunDir, new_run: Callable[..., RunDir]) -> None:
-    assert run_state.data_refusal(run, "digits", "") == "", "a set of the program has no content to tell"
+    assert run_state.data_refusal(run, "digits", "") == "", (
+        "a set of the program has no content to tell"
+    )
     older = new_run("older-0002")
     assert run_state.data_content(older) == ""
     (run.checkpoints / "step-00000001.safetensors").unlink()
@@ -59,10 +65,16 @@ def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waite
     source = home.path / "photos.zip"
     source.write_bytes(own_pictures.noise(4))
     preparations.prepare(
-        home, Asked("pictures", "photos", source, {"pixels": "28", "color": "grey"}), lambda *_: None
+        home,
+        Asked("pictures", "photos", source, {"pixels": "28", "color": "grey"}),
+        lambda *_: None,
     )
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "3", "cpu"]
-    trainer = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
+    trainer = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False
+    )
     assert trainer.returncode == 1
     assert latest_status(run).status == "failed"
-    assert latest_status(run).reason.startswith("run quick-0001 was trained on another data set photos")
+    assert latest_status(run).reason.startswith(
+        "run quick-0001 was trained on another data set photos"
+    )

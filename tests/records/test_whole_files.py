@@ -16,7 +16,9 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path, durable: bool) 
     with disk.whole_file(path, durable) as aside:
         aside.write_text("new")
         assert path.read_text() == "old"
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("best.safetensors", "new")]
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [
+        ("best.safetensors", "new")
+    ]
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
@@ -33,4 +35,6 @@ def test_a_writing_that_fails_leaves_the_old_file_and_nothing_else(
 
     with pytest.raises(type(error)):
         torn()
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("best.safetensors", "old")]
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [
+        ("best.safetensors", "old")
+    ]

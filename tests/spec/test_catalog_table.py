@@ -46,7 +46,9 @@ def test_a_workload_of_an_installed_package_stands_behind_the_projects_own() -> 
 
 
 def test_packages_are_loaded_at_the_first_look_and_not_before(packages: Path) -> None:
-    (packages / "spots_gan" / "entry.py").write_text("raise SystemError('loaded')", encoding="utf-8")
+    (packages / "spots_gan" / "entry.py").write_text(
+        "raise SystemError('loaded')", encoding="utf-8"
+    )
     workloads = table()
     assert "spots_gan.entry" not in sys.modules
     assert list(workloads) == ["mlp_gan"]
@@ -103,7 +105,9 @@ def test_what_is_registered_is_found_by_the_next_process_too(packages: Path) -> 
         ("spots_gan", "", "cannot be loaded"),
     ],
 )
-def test_what_cannot_be_registered_is_refused_with_the_reason(name: str, place: str, sentence: str) -> None:
+def test_what_cannot_be_registered_is_refused_with_the_reason(
+    name: str, place: str, sentence: str
+) -> None:
     with pytest.raises(PackageError) as refused:
         Table(OWN, "gan_runtime.none_of_these", WorkloadEntry).register(name, place)
     assert sentence in str(refused.value)
@@ -133,5 +137,7 @@ def test_a_data_set_that_gives_something_else_than_it_declares_is_refused(packag
     rows.write_text(
         rows.read_text(encoding="utf-8").replace("(1024, 1, 1)", "(1000, 1, 1)"), encoding="utf-8"
     )
-    with pytest.raises(DatasetError, match=r"gives 1,000 rows of images .* declared with 1,024 rows"):
+    with pytest.raises(
+        DatasetError, match=r"gives 1,000 rows of images .* declared with 1,024 rows"
+    ):
         loading.load("spots")

@@ -1,4 +1,6 @@
-"""What a person set for other work does not reach trainers and jobs; what is let through on purpose is named and recorded."""
+"""What a person set for other work does not reach trainers and jobs; what is let through on
+purpose is named and recorded.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,20 @@ OTHER_WORK = {
 
 def test_settings_of_frameworks_are_left_out_and_all_else_stays() -> None:
     kept = framework_settings.pinned(OTHER_WORK)
-    assert sorted(kept) == ["CUDA_VISIBLE_DEVICES", "PATH", "TF_NUM_INTRAOP_THREADS", "TF_VAR_region"]
+    assert sorted(kept) == [
+        "CUDA_VISIBLE_DEVICES",
+        "PATH",
+        "TF_NUM_INTRAOP_THREADS",
+        "TF_VAR_region",
+    ]
     assert framework_settings.left_out(OTHER_WORK) == sorted(set(OTHER_WORK) - set(kept))
 
 
 def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
     chosen = {**OTHER_WORK, framework_settings.PASS_VARIABLE: "XLA_FLAGS, NVIDIA_TF32_OVERRIDE"}
-    kept = framework_settings.pinned({**chosen, "KERAS_HOME": "/home/ada/.keras", "TF_CONFIG": "{}"})
+    kept = framework_settings.pinned(
+        {**chosen, "KERAS_HOME": "/home/ada/.keras", "TF_CONFIG": "{}"}
+    )
     assert framework_settings.recorded(kept) == {
         "NVIDIA_TF32_OVERRIDE": "1",
         "TF_NUM_INTRAOP_THREADS": "1",
@@ -41,9 +50,14 @@ def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
     [
         ({}, None),
         ({"https_proxy": "http://proxy:3128"}, "127.0.0.1,localhost,::1"),
-        ({"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "cern.ch"}, "cern.ch,127.0.0.1,localhost,::1"),
+        (
+            {"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "cern.ch"},
+            "cern.ch,127.0.0.1,localhost,::1",
+        ),
         ({"grpc_proxy": "http://proxy:3128", "no_proxy": "localhost"}, "localhost,127.0.0.1,::1"),
     ],
 )
-def test_children_reach_this_host_without_its_proxy(given: dict[str, str], exempt: str | None) -> None:
+def test_children_reach_this_host_without_its_proxy(
+    given: dict[str, str], exempt: str | None
+) -> None:
     assert framework_settings.pinned(given).get("no_proxy") == exempt

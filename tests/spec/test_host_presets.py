@@ -1,4 +1,7 @@
-"""What the processor knows of bfloat16, and what presets make of it. The other tests run as on a host that knows it."""
+"""What the processor knows of bfloat16, and what presets make of it.
+
+The other tests run as on a host that knows it.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,9 @@ def test_a_system_that_tells_nothing_of_its_processor_counts_as_one_without_bflo
 
 
 @pytest.mark.parametrize("text", [OLDER, ARM.format("")])
-def test_presets_start_in_float32_on_a_processor_without_bfloat16(cpu_info: Says, text: str) -> None:
+def test_presets_start_in_float32_on_a_processor_without_bfloat16(
+    cpu_info: Says, text: str
+) -> None:
     cpu_info(text)
     for name in ("quick", "showers", "karman"):
         assert host_presets.is_fitted(name)
@@ -68,7 +73,9 @@ def test_presets_start_in_float32_on_a_processor_without_bfloat16(cpu_info: Says
 @pytest.mark.parametrize(
     "text", [TWO_CORES, ARM.format("bf16 "), "flags : avx2 avx512f\n", "flags : avx_ne_convert\n"]
 )
-def test_presets_start_as_they_are_where_the_processor_has_bfloat16(cpu_info: Says, text: str) -> None:
+def test_presets_start_as_they_are_where_the_processor_has_bfloat16(
+    cpu_info: Says, text: str
+) -> None:
     cpu_info(text)
     assert not any(host_presets.is_fitted(name) for name in PRESETS)
     assert all(host_presets.values(name) == preset(name).values for name in PRESETS)
@@ -90,14 +97,24 @@ def test_a_host_with_another_accelerator_starts_presets_as_they_are(
 
 
 def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> None:
-    slow = {"accelerator": "cpu", "engine": "tensorflow", "xla": "off", "precision": "mixed_bfloat16"}
+    slow = {
+        "accelerator": "cpu",
+        "engine": "tensorflow",
+        "xla": "off",
+        "precision": "mixed_bfloat16",
+    }
     cpu_info(OLDER)
     assert host_presets.caution(RunSpec.parse(slow)) == host_presets.SLOW
     assert (
         host_presets.caution(RunSpec.parse({**slow, "accelerator": "auto", "engine": "auto"}))
         == host_presets.SLOW
     )
-    for other in ({"engine": "jax"}, {"xla": "jit"}, {"precision": "float32"}, {"accelerator": "tpu"}):
+    for other in (
+        {"engine": "jax"},
+        {"xla": "jit"},
+        {"precision": "float32"},
+        {"accelerator": "tpu"},
+    ):
         assert not host_presets.caution(RunSpec.parse({**slow, **other})), other
     cpu_info(TWO_CORES)
     assert not host_presets.caution(RunSpec.parse(slow))

@@ -1,4 +1,6 @@
-"""What a host offers to which engine, and what is stored of the machine and the software that an attempt ran on."""
+"""What a host offers to which engine, and what is stored of the machine and the software that
+an attempt ran on.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,15 @@ def with_tpu(host: Host, reason: str) -> Host:
 
 
 def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host) -> None:
-    said = "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to load libtpu.so in this process."
+    said = (
+        "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to"
+        " load libtpu.so in this process."
+    )
     found = hosts.explained(with_tpu(host, NO_CORE), said).devices["tpu"]
     assert found.reason.startswith("another process holds the TPU, and only one can")
-    assert hosts.explained(with_tpu(host, NO_CORE), "nothing of it").devices["tpu"].reason == NO_CORE
+    assert (
+        hosts.explained(with_tpu(host, NO_CORE), "nothing of it").devices["tpu"].reason == NO_CORE
+    )
 
 
 def test_a_host_without_a_tpu_keeps_its_reason_whatever_is_printed(host: Host) -> None:
@@ -44,7 +51,7 @@ def test_a_host_without_a_tpu_keeps_its_reason_whatever_is_printed(host: Host) -
     assert hosts.explained(there, "libtpu said something") == there
 
 
-# ---- which engine trains ------------------------------------------------------------------------------------------------
+# ---- which engine trains -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -73,23 +80,31 @@ def test_auto_is_tensorflow_unless_only_jax_reaches_the_accelerator(
     assert (tpu_host.resolve(spec), tpu_host.engine(spec)) == (accelerator, engine)
 
 
-def test_an_engine_that_does_not_reach_the_accelerator_is_refused(tpu_host: Host, host: Host) -> None:
+def test_an_engine_that_does_not_reach_the_accelerator_is_refused(
+    tpu_host: Host, host: Host
+) -> None:
     with pytest.raises(AcceleratorError) as refused:
         tpu_host.resolve(RunSpec.parse({"accelerator": "tpu", "engine": "tensorflow"}))
-    assert str(refused.value) == (
-        "engine is tensorflow, but on this host the TPU is reached by jax only: use engine=jax, or accelerator=cpu."
+    assert (
+        str(refused.value)
+        == "engine is tensorflow, but on this host the TPU is reached by jax only: use engine=jax,"
+        " or accelerator=cpu."
     )
     with pytest.raises(AcceleratorError) as refused:
         host.resolve(RunSpec.parse({"accelerator": "cpu", "engine": "jax"}))
     assert (
         str(refused.value)
-        == "engine is jax, but on this host the CPU is reached by tensorflow only: use engine=tensorflow."
+        == "engine is jax, but on this host the CPU is reached by tensorflow only: use"
+        " engine=tensorflow."
     )
 
 
 def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_host: Host) -> None:
     assert ask(home, tpu_host).submit(RunSpec()).spec().engine == "jax"
-    assert ask(home, tpu_host).submit(RunSpec.parse({"accelerator": "cpu"})).spec().engine == "tensorflow"
+    assert (
+        ask(home, tpu_host).submit(RunSpec.parse({"accelerator": "cpu"})).spec().engine
+        == "tensorflow"
+    )
 
 
 def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_queued(
@@ -100,7 +115,9 @@ def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_que
     assert home.run_dirs() == []
 
 
-def test_rules_hold_for_the_accelerator_that_auto_stands_for(home: Home, host: Host, tpu_host: Host) -> None:
+def test_rules_hold_for_the_accelerator_that_auto_stands_for(
+    home: Home, host: Host, tpu_host: Host
+) -> None:
     """Of an earlier version: such a run was queued, and failed in its first step."""
     showers = {"workload": "shower_3dgan", "precision": "mixed_float16"}
     with pytest.raises(SpecError, match="TensorFlow on a CPU cannot pool float16 volumes"):
@@ -114,12 +131,16 @@ def test_keras_loop_is_refused_where_auto_turns_out_to_be_a_tpu(tpu_host: Host) 
     tpu = tpu_host.devices["tpu"].model_copy(update={"engines": ("tensorflow",)})
     only_tensorflow = tpu_host.model_copy(update={"devices": {**tpu_host.devices, "tpu": tpu}})
     spec = RunSpec.parse({"loop": "keras"})
-    with pytest.raises(AcceleratorError, match="on a TPU Keras reports the numbers of the first core alone"):
+    with pytest.raises(
+        AcceleratorError, match="on a TPU Keras reports the numbers of the first core alone"
+    ):
         only_tensorflow.resolve(spec)
     assert only_tensorflow.resolve(RunSpec.parse({"loop": "keras", "accelerator": "cpu"})) == "cpu"
 
 
-def test_workers_of_jax_may_have_several_simulated_cores_each_and_share_no_tpu(tpu_host: Host) -> None:
+def test_workers_of_jax_may_have_several_simulated_cores_each_and_share_no_tpu(
+    tpu_host: Host,
+) -> None:
     both = {"workers": 2, "replicas": 2}
     assert tpu_host.resolve(RunSpec.parse({**both, "engine": "jax", "accelerator": "cpu"})) == "cpu"
     with pytest.raises(AcceleratorError, match="on the CPU TensorFlow gives a worker one replica"):

@@ -1,4 +1,6 @@
-"""Options that a workload has for itself: where they stand, and what is said when they are wrong."""
+"""Options that a workload has for itself: where they stand, and what is said when they are
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,15 @@ from gan_runtime.supervision.next_attempt import changeable
 
 
 class CriticOptions(OptionRecord):
-    """Of a stranger's workload: other networks, other batches a step, one name that pairs have too."""
+    """Of a stranger's workload: other networks, other batches a step, one name that pairs
+    have too.
+    """
 
     stranger_steps: int = option(5, label="Stranger steps", help="k.", error="use 5.", ge=1, le=100)
     label_smoothing: float = option(0.2, label="Smoothing", help="s.", error="use 0.2.", ge=0, le=1)
-    learning_rate_critic: float = option(1e-3, label="Rate, critic", help="r.", error="use 1e-3.", gt=0, le=1)
+    learning_rate_critic: float = option(
+        1e-3, label="Rate, critic", help="r.", error="use 1e-3.", gt=0, le=1
+    )
     learning_rate_painter: float = option(
         1e-4, label="Rate, painter", help="r.", error="use 1e-4.", gt=0, le=1
     )
@@ -74,7 +80,7 @@ def messages(values: dict[str, Any]) -> dict[str, str]:
     return refused.value.by_field()
 
 
-# ---- where they stand ---------------------------------------------------------------------------------
+# ---- where they stand ----------------------------------------------------------------------------
 
 
 def test_own_options_stand_under_the_name_of_their_workload() -> None:
@@ -118,7 +124,9 @@ def test_a_stranger_brings_its_networks_batches_and_rules(stranger: str) -> None
     assert (spec.batches_per_step, spec.images_per_step, spec.steps_per_epoch(1_797)) == (3, 192, 9)
     assert changeable(stranger) == ("learning_rate_critic", "learning_rate_painter", "clip_norm")
     rushed = {"workload": stranger, "stranger_steps": 100, "batch_size_global": 512}
-    assert messages(rushed) == {"stranger_steps": "stranger_steps is 100, but the batch is large: use fewer."}
+    assert messages(rushed) == {
+        "stranger_steps": "stranger_steps is 100, but the batch is large: use fewer."
+    }
 
 
 def test_a_workload_may_have_no_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +134,9 @@ def test_a_workload_may_have_no_options_of_its_own(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(catalog.WORKLOADS, "plain", plain)
     spec = RunSpec.parse({"workload": "plain"})
     assert RunSpec.parse(spec.model_dump()) == spec
-    assert messages({"workload": "plain", "plain": 3})["plain"].startswith("plain is not an option of a run")
+    assert messages({"workload": "plain", "plain": 3})["plain"].startswith(
+        "plain is not an option of a run"
+    )
 
 
 def test_the_rates_of_a_study_are_those_of_the_networks_there_are(stranger: str) -> None:
@@ -135,11 +145,16 @@ def test_the_rates_of_a_study_are_those_of_the_networks_there_are(stranger: str)
     assert [run.variant for run in design.runs] == ["rate 0.1", "rate 0.2"]
 
 
-# ---- what is wrong ------------------------------------------------------------------------------------
+# ---- what is wrong -------------------------------------------------------------------------------
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    wrong = {"epochs": 0, "dcgan_mnist": {"label_smoothing": 2, "updates": "often"}, "mlp_gan": {}, "zzz": 1}
+    wrong = {
+        "epochs": 0,
+        "dcgan_mnist": {"label_smoothing": 2, "updates": "often"},
+        "mlp_gan": {},
+        "zzz": 1,
+    }
     assert set(messages(wrong)) == {"epochs", "label_smoothing", "updates", "mlp_gan", "zzz"}
 
 
@@ -154,12 +169,18 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         (
             {"dcgan_mnist.labl_smoothing": 0.1},
             "dcgan_mnist.labl_smoothing",
-            "dcgan_mnist.labl_smoothing is not an option of a run: did you mean dcgan_mnist.label_smoothing?",
+            (
+                "dcgan_mnist.labl_smoothing is not an option of a run: did you mean"
+                " dcgan_mnist.label_smoothing?"
+            ),
         ),
         (
             {"dcgan_mnist": {"labl_smoothing": 0.1}},
             "dcgan_mnist.labl_smoothing",
-            "dcgan_mnist.labl_smoothing is not an option of a run: did you mean dcgan_mnist.label_smoothing?",
+            (
+                "dcgan_mnist.labl_smoothing is not an option of a run: did you mean"
+                " dcgan_mnist.label_smoothing?"
+            ),
         ),
         (
             {"dcgan_mnist.epochs": 3},
@@ -169,27 +190,37 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         (
             {"dcgan_mnist": 3},
             "dcgan_mnist",
-            "dcgan_mnist is 3, but it holds the workload's own options by name: set one of them, such as "
-            "dcgan_mnist.learning_rate_generator.",
+            (
+                "dcgan_mnist is 3, but it holds the workload's own options by name: set one of"
+                " them, such as dcgan_mnist.learning_rate_generator."
+            ),
         ),
         (
             {"mlp_gan": {"label_smoothing": 0.1}},
             "mlp_gan",
-            "mlp_gan belongs to workload mlp_gan, but workload is dcgan_mnist: "
-            "leave it out, or use workload=mlp_gan.",
+            (
+                "mlp_gan belongs to workload mlp_gan, but workload is dcgan_mnist: "
+                "leave it out, or use workload=mlp_gan."
+            ),
         ),
         (
             {"mlp_gan.label_smoothing": 0.1},
             "mlp_gan.label_smoothing",
-            "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist: "
-            "leave it out, or use workload=mlp_gan.",
+            (
+                "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist: "
+                "leave it out, or use workload=mlp_gan."
+            ),
         ),
         (
             {"of_workload": {}},
             "of_workload",
             "of_workload is not an option of a run: did you mean workload?",
         ),
-        ({"dcgan_mnist": {"a b": 1}}, "spec", "'dcgan_mnist.a b' is not an option of a run: the options are"),
+        (
+            {"dcgan_mnist": {"a b": 1}},
+            "spec",
+            "'dcgan_mnist.a b' is not an option of a run: the options are",
+        ),
         ({"dcgan_mnist": {"\ud800": 1}}, "spec", "'dcgan_mnist.\\ud800' is not an option of a run"),
         (
             {"workload": "later_gan", "later_gan": {"beauty": 1}, "label_smoothing": 0.1},
@@ -203,7 +234,9 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         ),
     ],
 )
-def test_a_wrong_place_is_named_with_what_to_do(given: dict[str, Any], field: str, sentence: str) -> None:
+def test_a_wrong_place_is_named_with_what_to_do(
+    given: dict[str, Any], field: str, sentence: str
+) -> None:
     found = messages(given)
     assert set(found) == {field}
     assert found[field].startswith(sentence)
@@ -211,12 +244,16 @@ def test_a_wrong_place_is_named_with_what_to_do(given: dict[str, Any], field: st
 
 def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str) -> None:
     assert messages({"stranger_steps": 3}) == {
-        "stranger_steps": "stranger_steps belongs to workload stranger, but workload is dcgan_mnist: "
-        "leave it out, or use workload=stranger."
+        "stranger_steps": (
+            "stranger_steps belongs to workload stranger, but workload is dcgan_mnist: "
+            "leave it out, or use workload=stranger."
+        )
     }
     assert messages({"workload": stranger, "r1_weight": 1}) == {
-        "r1_weight": "r1_weight belongs to workload dcgan_mnist, dcgan and mlp_gan, but workload is stranger: "
-        "leave it out, or use workload=dcgan_mnist."
+        "r1_weight": (
+            "r1_weight belongs to workload dcgan_mnist, dcgan and mlp_gan, but workload is"
+            " stranger: leave it out, or use workload=dcgan_mnist."
+        )
     }
 
 
@@ -228,7 +265,7 @@ def test_own_options_are_checked_as_shared_ones(value: Any) -> None:
     )
 
 
-# ---- one on top of the other --------------------------------------------------------------------------
+# ---- one on top of the other ---------------------------------------------------------------------
 
 
 def test_what_is_set_wins_over_a_file_and_a_file_over_a_preset() -> None:
@@ -246,7 +283,9 @@ def test_another_workload_keeps_the_options_that_it_has_too(stranger: str) -> No
     assert RunSpec.parse(nesting.overlaid(file, {"workload": "mlp_gan"})).value("r1_weight") == 1.0
 
 
-@pytest.mark.parametrize("values", [{"epochs": 3}, {"label_smoothing": 0.1}, {"workload": "mlp_gan"}])
+@pytest.mark.parametrize(
+    "values", [{"epochs": 3}, {"label_smoothing": 0.1}, {"workload": "mlp_gan"}]
+)
 def test_flat_is_what_a_form_would_hold(values: dict[str, Any]) -> None:
     spec = RunSpec.parse(values)
     assert nesting.flat(spec.model_dump()) == spec.flat()
@@ -266,8 +305,18 @@ def test_the_options_of_an_unknown_workload_are_spread_out_too() -> None:
     [
         ({"workload": "dcgan_mnist", "batch_size_global": 64}, 64),
         ({"workload": "dcgan_mnist", "batch_size_global": 64, "discriminator_steps": 3}, 192),
-        ({"workload": "mlp_gan", "batch_size_global": 64, "mlp_gan": {"discriminator_steps": 3}}, 192),
-        ({"workload": "later_gan", "batch_size_global": 64, "later_gan": {"discriminator_steps": 3}}, 64),
+        (
+            {"workload": "mlp_gan", "batch_size_global": 64, "mlp_gan": {"discriminator_steps": 3}},
+            192,
+        ),
+        (
+            {
+                "workload": "later_gan",
+                "batch_size_global": 64,
+                "later_gan": {"discriminator_steps": 3},
+            },
+            64,
+        ),
     ],
 )
 def test_the_images_of_a_step_follow_from_a_stored_run(values: dict[str, Any], images: int) -> None:
@@ -279,9 +328,10 @@ def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(DatasetError) as refused:
         loading.check(RunSpec.parse({"workload": stranger}))
-    assert str(refused.value) == (
-        "data set digits does not fit workload stranger: it reads spectra, and the data set has none: "
-        "choose another."
+    assert (
+        str(refused.value)
+        == "data set digits does not fit workload stranger: it reads spectra, and the data set has"
+        " none: choose another."
     )
     with pytest.raises(
         DatasetError, match=r"^no data set is called 'minst', there are .*: did you mean mnist\?$"

@@ -18,8 +18,19 @@ from gan_runtime.spec import rules as spec_rules
 @pytest.mark.parametrize(
     ("batch", "replicas", "sentence"),
     [
-        (30, 4, "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32."),
-        (2, 4, "Global batch (batch_size_global) is 2, but 4 replicas need a multiple of 4: use 4."),
+        (
+            30,
+            4,
+            (
+                "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use"
+                " 28 or 32."
+            ),
+        ),
+        (
+            2,
+            4,
+            "Global batch (batch_size_global) is 2, but 4 replicas need a multiple of 4: use 4.",
+        ),
     ],
 )
 def test_a_batch_that_replicas_cannot_share_is_refused_with_its_neighbours(
@@ -34,7 +45,10 @@ def test_float16_on_a_tpu_is_refused() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"accelerator": "tpu", "precision": "mixed_float16"})
     assert refused.value.by_field() == {
-        "precision": "precision is mixed_float16, but a TPU has no float16 arithmetic: use mixed_bfloat16 or float32."
+        "precision": (
+            "precision is mixed_float16, but a TPU has no float16 arithmetic: use mixed_bfloat16 or"
+            " float32."
+        )
     }
 
 
@@ -44,23 +58,34 @@ def test_float16_on_a_tpu_is_refused() -> None:
         (
             {"workers": 3, "batch_size_global": 64},
             "batch_size_global",
-            "Global batch (batch_size_global) is 64, but 3 workers of 1 replica(s) each need a multiple of 3: use 63 or 66.",
+            (
+                "Global batch (batch_size_global) is 64, but 3 workers of 1 replica(s) each need a"
+                " multiple of 3: use 63 or 66."
+            ),
         ),
         (
             {"workers": 2, "accelerator": "tpu"},
             "workers",
-            "workers is 2, but the cores of a TPU are the replicas of one worker: use workers=1 and more replicas.",
+            (
+                "workers is 2, but the cores of a TPU are the replicas of one worker: use workers=1"
+                " and more replicas."
+            ),
         ),
         (
             {"workers": 2, "replicas": 2, "accelerator": "cpu"},
             "replicas",
-            "replicas is 2 in each of 2 workers, but on the CPU TensorFlow gives a worker one replica: "
-            "use replicas=1 and workers=4, or workers=1.",
+            (
+                "replicas is 2 in each of 2 workers, but on the CPU TensorFlow gives a worker one"
+                " replica: use replicas=1 and workers=4, or workers=1."
+            ),
         ),
         (
             {"all_reduce_pack_mb": 8},
             "all_reduce_pack_mb",
-            "All-reduce pack (all_reduce_pack_mb) is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
+            (
+                "All-reduce pack (all_reduce_pack_mb) is 8, but only TensorFlow's workers take a"
+                " pack size: use 0, or engine=tensorflow and workers above 1."
+            ),
         ),
     ],
 )
@@ -73,7 +98,9 @@ def test_what_several_workers_cannot_do_is_refused(
 
 
 def test_the_batch_is_shared_by_the_replicas_of_all_workers() -> None:
-    spec = RunSpec.parse({"workers": 2, "replicas": 4, "batch_size_global": 64, "all_reduce_pack_mb": 8})
+    spec = RunSpec.parse(
+        {"workers": 2, "replicas": 4, "batch_size_global": 64, "all_reduce_pack_mb": 8}
+    )
     assert (spec.replicas_in_all, spec.batch_size_per_replica) == (8, 8)
 
 
@@ -83,7 +110,10 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({**values, "replicas": 2})
     assert refused.value.by_field() == {
-        "xla": "xla is jit with mixed_float16 on 2 replicas, which TensorFlow cannot combine: use mixed_bfloat16, or xla=off."
+        "xla": (
+            "xla is jit with mixed_float16 on 2 replicas, which TensorFlow cannot combine: use"
+            " mixed_bfloat16, or xla=off."
+        )
     }
 
 
@@ -93,139 +123,209 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
         (
             {"xla": "jit", "batch_norm": "synchronised", "replicas": 2},
             "xla",
-            "xla is jit with synchronised batch norm on 2 replicas, which TensorFlow cannot combine: "
-            "use batch_norm=per_replica, or xla=off.",
+            (
+                "xla is jit with synchronised batch norm on 2 replicas, which TensorFlow cannot"
+                " combine: use batch_norm=per_replica, or xla=off."
+            ),
         ),
         (
             {"xla": "autocluster", "accelerator": "tpu"},
             "xla",
-            "xla is autocluster, but a TPU compiles every step as a whole: use xla=off or jit, which are the same there.",
+            (
+                "xla is autocluster, but a TPU compiles every step as a whole: use xla=off or jit,"
+                " which are the same there."
+            ),
         ),
         (
             {"xla": "autocluster", "workers": 2},
             "xla",
-            "xla is autocluster with 2 workers, which TensorFlow cannot combine: use xla=off or jit, or workers=1.",
+            (
+                "xla is autocluster with 2 workers, which TensorFlow cannot combine: use xla=off or"
+                " jit, or workers=1."
+            ),
         ),
         (
             {"workload": "shower_3dgan", "accelerator": "cpu", "precision": "mixed_float16"},
             "precision",
-            "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes: use mixed_bfloat16 or float32, or engine=jax.",
+            (
+                "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes:"
+                " use mixed_bfloat16 or float32, or engine=jax."
+            ),
         ),
         (
             {"workload": "shower_3dgan", "xla": "autocluster", "accumulation_steps": 4},
             "xla",
-            "xla is autocluster, which cannot cluster this GAN's step in 4 parts: use xla=off or jit, or accumulation_steps=1.",
+            (
+                "xla is autocluster, which cannot cluster this GAN's step in 4 parts: use xla=off"
+                " or jit, or accumulation_steps=1."
+            ),
         ),
         (
             {"discriminator_steps": 2},
             "discriminator_steps",
-            "discriminator_steps is 2, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
+            (
+                "discriminator_steps is 2, but updates=together makes one: use updates=in_turn, or"
+                " discriminator_steps=1."
+            ),
         ),
         (
             {"loss": "hinge", "generator_loss": "minimax"},
             "generator_loss",
-            "generator_loss is minimax, but loss=hinge has none: use generator_loss=non_saturating, or loss=cross_entropy.",
+            (
+                "generator_loss is minimax, but loss=hinge has none: use"
+                " generator_loss=non_saturating, or loss=cross_entropy."
+            ),
         ),
         (
             {"loss": "relativistic", "label_smoothing": 0.1},
             "label_smoothing",
-            "Label smoothing, real side (label_smoothing) is 0.1, but loss=relativistic has none: use label_smoothing=0, or loss=cross_entropy.",
+            (
+                "Label smoothing, real side (label_smoothing) is 0.1, but loss=relativistic has"
+                " none: use label_smoothing=0, or loss=cross_entropy."
+            ),
         ),
         (
             {"penalty_end": 0.1},
             "penalty_end",
-            "Penalties at the end (penalty_end) is 0.1, but r1_weight and r2_weight are 0: set one of them, or penalty_end=1.",
+            (
+                "Penalties at the end (penalty_end) is 0.1, but r1_weight and r2_weight are 0: set"
+                " one of them, or penalty_end=1."
+            ),
         ),
         (
             {"momentum": 0.9},
             "momentum",
-            "Momentum (SGD) (momentum) is 0.9, but only optimizer=sgd has one: use momentum=0, or optimizer=sgd.",
+            (
+                "Momentum (SGD) (momentum) is 0.9, but only optimizer=sgd has one: use momentum=0,"
+                " or optimizer=sgd."
+            ),
         ),
         (
             {"samples_from": "ema"},
             "samples_from",
-            "Sample grids from (samples_from) is ema, but ema_decay is 0: set ema_decay to about 0.999, or samples_from=live.",
+            (
+                "Sample grids from (samples_from) is ema, but ema_decay is 0: set ema_decay to"
+                " about 0.999, or samples_from=live."
+            ),
         ),
         (
             {"accumulation_steps": 3, "batch_size_global": 64, "replicas": 2},
             "accumulation_steps",
-            "Gradient accumulation (accumulation_steps) is 3, but each replica has 32 images per step: use a divisor of 32.",
+            (
+                "Gradient accumulation (accumulation_steps) is 3, but each replica has 32 images"
+                " per step: use a divisor of 32."
+            ),
         ),
         (
             {"sync_every_steps": 4},
             "sync_every_steps",
-            "Synchronise every (sync_every_steps) is 4, but there is 1 replica: use sync_every_steps=1, or more replicas or workers.",
+            (
+                "Synchronise every (sync_every_steps) is 4, but there is 1 replica: use"
+                " sync_every_steps=1, or more replicas or workers."
+            ),
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "precision": "mixed_float16"},
             "sync_every_steps",
-            "Synchronise every (sync_every_steps) is 4 with mixed_float16, whose loss scale all replicas must share: "
-            "use mixed_bfloat16, or sync_every_steps=1.",
+            (
+                "Synchronise every (sync_every_steps) is 4 with mixed_float16, whose loss scale all"
+                " replicas must share: use mixed_bfloat16, or sync_every_steps=1."
+            ),
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "batch_norm": "synchronised"},
             "sync_every_steps",
-            "Synchronise every (sync_every_steps) is 4 with synchronised batch norm, which exchanges in each step: "
-            "use batch_norm=per_replica, or sync_every_steps=1.",
+            (
+                "Synchronise every (sync_every_steps) is 4 with synchronised batch norm, which"
+                " exchanges in each step: use batch_norm=per_replica, or sync_every_steps=1."
+            ),
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "all_reduce_type": "bfloat16"},
             "all_reduce_type",
-            "Exchange gradients in (all_reduce_type) is bfloat16, but with sync_every_steps=4 no gradients travel, and weights do so in float32: "
-            "use all_reduce_type=float32, or sync_every_steps=1.",
+            (
+                "Exchange gradients in (all_reduce_type) is bfloat16, but with sync_every_steps=4"
+                " no gradients travel, and weights do so in float32: use all_reduce_type=float32,"
+                " or sync_every_steps=1."
+            ),
         ),
         (
             {"engine": "jax", "xla": "autocluster"},
             "xla",
-            "xla is autocluster, but engine=jax compiles every step as a whole: use xla=off or jit, which are the same there.",
+            (
+                "xla is autocluster, but engine=jax compiles every step as a whole: use xla=off or"
+                " jit, which are the same there."
+            ),
         ),
         (
             {"engine": "jax", "replicas": 2, "sync_every_steps": 4},
             "sync_every_steps",
-            "Synchronise every (sync_every_steps) is 4, but with engine=jax all replicas share one state: "
-            "use sync_every_steps=1, or engine=tensorflow.",
+            (
+                "Synchronise every (sync_every_steps) is 4, but with engine=jax all replicas share"
+                " one state: use sync_every_steps=1, or engine=tensorflow."
+            ),
         ),
         (
             {"engine": "jax", "profile_steps": 5},
             "profile_steps",
-            "profile_steps is 5, but engine=jax cannot tell where a step's time goes: use profile_steps=0, or engine=tensorflow.",
+            (
+                "profile_steps is 5, but engine=jax cannot tell where a step's time goes: use"
+                " profile_steps=0, or engine=tensorflow."
+            ),
         ),
         (
             {"engine": "jax", "workers": 2, "all_reduce_pack_mb": 8},
             "all_reduce_pack_mb",
-            "All-reduce pack (all_reduce_pack_mb) is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
+            (
+                "All-reduce pack (all_reduce_pack_mb) is 8, but only TensorFlow's workers take a"
+                " pack size: use 0, or engine=tensorflow and workers above 1."
+            ),
         ),
         (
             {"engine": "jax", "accelerator": "tpu", "tpu_address": "grpc://10.0.0.2:8470"},
             "tpu_address",
-            "tpu_address is 'grpc://10.0.0.2:8470', but engine=jax uses the TPU of its own host: use tpu_address=local.",
+            (
+                "tpu_address is 'grpc://10.0.0.2:8470', but engine=jax uses the TPU of its own"
+                " host: use tpu_address=local."
+            ),
         ),
         (
             {"loop": "keras", "engine": "jax"},
             "loop",
-            "Training loop (loop) is keras, but engine=jax runs its steps as one program of its own: use loop=custom, or engine=tensorflow.",
+            (
+                "Training loop (loop) is keras, but engine=jax runs its steps as one program of its"
+                " own: use loop=custom, or engine=tensorflow."
+            ),
         ),
         (
             {"loop": "keras", "workers": 2},
             "loop",
-            "Training loop (loop) is keras with 2 workers, which could not agree there when to stop: use loop=custom, or workers=1 and "
-            "more replicas.",
+            (
+                "Training loop (loop) is keras with 2 workers, which could not agree there when to"
+                " stop: use loop=custom, or workers=1 and more replicas."
+            ),
         ),
         (
             {"loop": "keras", "replicas": 2, "sync_every_steps": 4},
             "loop",
-            "Training loop (loop) is keras with sync_every_steps=4, but Keras' loop exchanges gradients in each step: "
-            "use loop=custom, or sync_every_steps=1.",
+            (
+                "Training loop (loop) is keras with sync_every_steps=4, but Keras' loop exchanges"
+                " gradients in each step: use loop=custom, or sync_every_steps=1."
+            ),
         ),
         (
             {"loop": "keras", "accelerator": "tpu"},
             "loop",
-            "Training loop (loop) is keras, but on a TPU Keras reports the numbers of the first core alone: use loop=custom, "
-            "or accelerator=cpu or gpu.",
+            (
+                "Training loop (loop) is keras, but on a TPU Keras reports the numbers of the first"
+                " core alone: use loop=custom, or accelerator=cpu or gpu."
+            ),
         ),
     ],
 )
-def test_what_cannot_work_together_is_refused(values: dict[str, Any], field: str, sentence: str) -> None:
+def test_what_cannot_work_together_is_refused(
+    values: dict[str, Any], field: str, sentence: str
+) -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(values)
     assert refused.value.by_field() == {field: sentence}
@@ -243,7 +343,14 @@ def test_wrong_choices_and_wrong_numbers_are_told_at_once() -> None:
                 "epoch": 3,
             }
         )
-    assert set(refused.value.by_field()) == {"workload", "dataset", "engine", "epochs", "xla", "epoch"}
+    assert set(refused.value.by_field()) == {
+        "workload",
+        "dataset",
+        "engine",
+        "epochs",
+        "xla",
+        "epoch",
+    }
 
 
 def test_rules_across_fields_are_told_together() -> None:
@@ -262,7 +369,9 @@ def test_rules_across_fields_are_told_together() -> None:
 
 def test_rules_across_fields_are_told_beside_wrong_values_of_other_fields() -> None:
     with pytest.raises(SpecError) as refused:
-        RunSpec.parse({"epochs": 0, "dataset": "mi nst", "batch_size_global": "30", "replicas": "4"})
+        RunSpec.parse(
+            {"epochs": 0, "dataset": "mi nst", "batch_size_global": "30", "replicas": "4"}
+        )
     assert set(refused.value.by_field()) == {"epochs", "dataset", "batch_size_global"}
     assert (
         "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32."
@@ -275,7 +384,8 @@ def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"batch_size_global": "many", "replicas": 3})
     assert [error.message for error in refused.value.errors] == [
-        "Global batch (batch_size_global) is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers."
+        "Global batch (batch_size_global) is 'many', but allowed is a whole number from 1 to 65536:"
+        " use a multiple of replicas × workers."
     ]
 
 
@@ -291,7 +401,9 @@ def test_a_rule_of_a_workload_reads_its_own_options_or_shared_ones(workload: str
 
 
 def test_a_spec_checks_itself_however_it_is_built() -> None:
-    with pytest.raises(ValidationError, match="is 30, but 4 replicas need a multiple of 4: use 28 or 32"):
+    with pytest.raises(
+        ValidationError, match="is 30, but 4 replicas need a multiple of 4: use 28 or 32"
+    ):
         RunSpec(batch_size_global=30, replicas=4, epochs=0)
     with pytest.raises(ValidationError, match="frozen"):
         RunSpec().epochs = 3  # type: ignore[misc]

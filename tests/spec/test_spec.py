@@ -40,13 +40,17 @@ def test_several_wrong_values_give_several_sentences() -> None:
 def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"epoch": 3})
-    assert refused.value.by_field() == {"epoch": "epoch is not an option of a run: did you mean epochs?"}
+    assert refused.value.by_field() == {
+        "epoch": "epoch is not an option of a run: did you mean epochs?"
+    }
 
 
 def test_an_unknown_option_lists_the_options_there_are() -> None:
     with pytest.raises(
         SpecError,
-        match=r"zzz is not an option of a run: the options are workload, dataset, .*, penalty_end\.$",
+        match=(
+            r"zzz is not an option of a run: the options are workload, dataset, .*, penalty_end\.$"
+        ),
     ):
         RunSpec.parse({"zzz": 1})
 
@@ -129,7 +133,9 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
     }
 
 
-@pytest.mark.parametrize("together", [{"precision": "mixed_float16"}, {"batch_norm": "synchronised"}])
+@pytest.mark.parametrize(
+    "together", [{"precision": "mixed_float16"}, {"batch_norm": "synchronised"}]
+)
 def test_jax_compiles_what_tensorflow_cannot(together: dict[str, Any]) -> None:
     RunSpec.parse({"engine": "jax", "xla": "jit", "replicas": 2, **together})
     for engine in ("tensorflow", "auto"):
@@ -153,6 +159,11 @@ def test_only_changed_options_are_shown_in_short() -> None:
 def test_the_bounds_of_an_option_are_readable_for_forms() -> None:
     options = RunSpec.options("dcgan_mnist")
     replicas, rate = options["replicas"], options["learning_rate_generator"]
-    assert (replicas.minimum, replicas.maximum, replicas.default, replicas.kind) == (1, 1024, 1, int)
+    assert (replicas.minimum, replicas.maximum, replicas.default, replicas.kind) == (
+        1,
+        1024,
+        1,
+        int,
+    )
     assert (rate.minimum, rate.maximum, rate.default, rate.kind) == (0.0, 1.0, 1e-4, float)
     assert options["precision"].choices == ("float32", "mixed_bfloat16", "mixed_float16")

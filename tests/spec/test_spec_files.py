@@ -17,7 +17,12 @@ from gan_runtime.studies.design import StudyDesign
 
 def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
     spec = RunSpec.parse(
-        {"name": "round trip", "learning_rate_generator": 3e-4, "replicas": 2, "precision": "float32"}
+        {
+            "name": "round trip",
+            "learning_rate_generator": 3e-4,
+            "replicas": 2,
+            "precision": "float32",
+        }
     )
     file = tmp_path / "spec.json"
     file.write_text(json.dumps(spec.model_dump()), encoding="utf-8")
@@ -31,11 +36,16 @@ def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
         ("[1]", r"spec file .*spec\.json holds a list: it must hold one JSON object of options\."),
         (
             '{"epochs": 0}',
-            "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+            (
+                "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of"
+                " epochs."
+            ),
         ),
     ],
 )
-def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+def test_a_wrong_spec_file_is_refused_in_a_sentence(
+    tmp_path: Path, content: str, sentence: str
+) -> None:
     file = tmp_path / "spec.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(SpecError, match=sentence):
@@ -50,7 +60,10 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str
             b'{"epochs": ' + b"[" * 900 + b"]" * 900 + b"}",
             r"^epochs is \[\[.{70,80}…, but allowed is a whole number",
         ),
-        (b'{"epochs": "' + b"9" * 10_000 + b'"}', r"^epochs is '9{78}…, but allowed is a whole number"),
+        (
+            b'{"epochs": "' + b"9" * 10_000 + b'"}',
+            r"^epochs is '9{78}…, but allowed is a whole number",
+        ),
         (b'{"epochs": ' + b"9" * 10_000 + b"}", r"spec\.json is not JSON \(Exceeds the limit"),
         (
             b'{"workload": "' + b"d" * 10_000 + b'"}',
@@ -83,13 +96,16 @@ def test_a_hostile_spec_file_is_refused_in_a_short_sentence(
 def test_a_spec_file_that_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(SpecError, match=r"is not a plain file: give the path of a JSON file\.$"):
+        with pytest.raises(
+            SpecError, match=r"is not a plain file: give the path of a JSON file\.$"
+        ):
             RunSpec.read(path)
 
 
 def test_a_missing_spec_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(
-        SpecError, match=r"cannot be read \(No such file or directory\): give the path of a JSON file\."
+        SpecError,
+        match=r"cannot be read \(No such file or directory\): give the path of a JSON file\.",
     ):
         RunSpec.read(tmp_path / "none.json")
 
@@ -107,8 +123,17 @@ def test_every_preset_and_every_value_it_suggests_is_a_valid_spec(name: str) -> 
 
 def test_the_paper_preset_is_the_setting_of_the_study() -> None:
     spec = RunSpec.parse(presets.preset("paper").values)
-    assert (spec.workload, spec.dataset, spec.replicas, spec.epochs) == ("dcgan_mnist", "mnist", 8, 30)
-    assert (spec.precision, spec.learning_rate("generator"), spec.learning_rate("discriminator")) == (
+    assert (spec.workload, spec.dataset, spec.replicas, spec.epochs) == (
+        "dcgan_mnist",
+        "mnist",
+        8,
+        30,
+    )
+    assert (
+        spec.precision,
+        spec.learning_rate("generator"),
+        spec.learning_rate("discriminator"),
+    ) == (
         "mixed_bfloat16",
         1e-4,
         1e-4,
@@ -132,15 +157,20 @@ def test_shared_options_begin_anew_where_a_workload_has_a_default_of_its_own() -
     )
     assert RunSpec.parse(moved).optimizer == "rmsprop"
     assert RunSpec.parse(moved).epochs == 3
-    chosen = nesting.overlaid({"workload": "dcgan_mnist"}, {"workload": "shower_3dgan", "optimizer": "adam"})
+    chosen = nesting.overlaid(
+        {"workload": "dcgan_mnist"}, {"workload": "shower_3dgan", "optimizer": "adam"}
+    )
     assert RunSpec.parse(chosen).optimizer == "adam"
-    back = nesting.overlaid({"workload": "shower_3dgan", "optimizer": "rmsprop"}, {"workload": "mlp_gan"})
+    back = nesting.overlaid(
+        {"workload": "shower_3dgan", "optimizer": "rmsprop"}, {"workload": "mlp_gan"}
+    )
     assert RunSpec.parse(back).optimizer == "adam"
 
 
 def test_an_unknown_preset_names_the_presets_there_are() -> None:
     with pytest.raises(
-        SpecError, match="preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick"
+        SpecError,
+        match="preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick",
     ):
         presets.preset("quik")
 
@@ -154,7 +184,9 @@ def test_assignments_are_read_as_text_values() -> None:
 
 
 def test_an_assignment_to_a_name_with_a_line_end_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"^'name\\n' is not an option of a run: did you mean name\?$"):
+    with pytest.raises(
+        SpecError, match=r"^'name\\n' is not an option of a run: did you mean name\?$"
+    ):
         RunSpec.parse(presets.parse_assignments(["name\n=1"]))
 
 
@@ -174,5 +206,7 @@ def test_long_words_are_cut_in_every_sentence(home: Home) -> None:
 
 
 def test_an_assignment_without_equals_is_refused() -> None:
-    with pytest.raises(SpecError, match="--set 'epochs' has no '=': write it as key=value, such as epochs=3"):
+    with pytest.raises(
+        SpecError, match="--set 'epochs' has no '=': write it as key=value, such as epochs=3"
+    ):
         presets.parse_assignments(["epochs"])

@@ -1,4 +1,6 @@
-"""A kind of record is declared once: a new class alone gives line, table, rows, view, export and what bundles leave out."""
+"""A kind of record is declared once: a new class alone gives line, table, rows, view, export
+and what bundles leave out.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,9 @@ def test_it_is_taken_from_no_other_journal_than_its_authors(
     assert message.endswith("was skipped: only the first worker measures this.")
 
 
-def test_its_public_view_is_exported(home: Home, store: Store, new_run: NewRun, tmp_path: Path) -> None:
+def test_its_public_view_is_exported(
+    home: Home, store: Store, new_run: NewRun, tmp_path: Path
+) -> None:
     journal.append(new_run("quick-0001").trainer_journal(), 1, heat(4, 50.0))
     Ingestor(home, store).catch_up()
     files = export(store, ["quick-0001"], tmp_path, "parquet")
@@ -168,8 +172,12 @@ def test_its_public_view_is_exported(home: Home, store: Store, new_run: NewRun, 
 
 def test_a_bundle_leaves_out_what_it_marks_as_private(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    journal.append(run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0))
-    lines = [record for record in records_of(run.trainer_journal(), KINDS) if isinstance(record, dict)]
+    journal.append(
+        run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0)
+    )
+    lines = [
+        record for record in records_of(run.trainer_journal(), KINDS) if isinstance(record, dict)
+    ]
     public = Privacy(run, lines, KINDS).record(lines[1])
     assert public["message"] == "the fan of host is loud"
     assert public["facts"] == {"fan": "host", "folder": "run"}
@@ -180,7 +188,9 @@ def test_a_bundle_leaves_out_what_it_marks_as_private(new_run: NewRun) -> None:
 
 def test_without_its_declaration_a_bundle_takes_every_text_of_it_for_prose(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    journal.append(run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0))
+    journal.append(
+        run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0)
+    )
     lines = [record for record in records_of(run.trainer_journal()) if isinstance(record, dict)]
     assert "lab-7" not in json.dumps(Privacy(run, lines).record(lines[1]))
 
@@ -210,7 +220,9 @@ def test_two_kinds_with_one_table_must_agree_on_its_columns() -> None:
         RecordTables((Phase, Stage))
 
 
-def test_the_limits_of_its_fields_keep_a_line_out(home: Home, store: Store, new_run: NewRun) -> None:
+def test_the_limits_of_its_fields_keep_a_line_out(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     path = new_run("quick-0001").trainer_journal()
     whole = heat(4, 50.0).model_dump_json()
     journal.append(path, 1, heat(1, 40.0))

@@ -27,13 +27,17 @@ def store() -> Store:
 
 @pytest.fixture
 def losses(home: Home, store: Store, new_run: NewRun) -> Losses:
-    """Stores a run with these losses of G, one a step, each step taking `seconds_per_step`: `losses("quick-0001", 1.0, 2.0)`."""
+    """Stores a run with these losses of G, one a step, each step taking `seconds_per_step`:
+    `losses("quick-0001", 1.0, 2.0)`.
+    """
     ingestor = Ingestor(home, store)
 
     def make(run_id: str, *values: float, seconds_per_step: float = 1.0, **options: object) -> None:
         run = new_run(run_id, **options)
         wall_s = [seconds_per_step * step for step in range(1, len(values) + 1)]
-        calls = journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": list(values)})
+        calls = journal.Scalars(
+            epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": list(values)}
+        )
         journal.append(run.trainer_journal(), 1, calls)
         ingestor.catch_up()
 
@@ -44,7 +48,7 @@ def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
     return list(frame.itertuples(index=False, name=None))
 
 
-# ---- groups -----------------------------------------------------------------------------------------------------------------
+# ---- groups --------------------------------------------------------------------------------------
 
 
 def test_a_group_is_the_mean_of_its_runs_between_the_lowest_and_the_highest(
@@ -93,7 +97,8 @@ def test_a_long_group_has_as_many_points_as_asked_for_and_ends_at_the_last_step(
     assert len(frame) == 50
     assert (frame["runs"].iloc[0], frame["runs"].iloc[-1]) == (2, 1)
     assert (frame["x"].iloc[0], frame["x"].iloc[-1]) == (1.0, 1000.0)
-    # Buckets of 20 and of 14 steps: the first ones hold losses of 0 to 19 and of 0 to 13, the last one 980 to 999.
+    # Buckets of 20 and of 14 steps: the first ones hold losses of 0 to 19 and of 0 to 13, the last
+    # one 980 to 999.
     assert (frame["mean"].iloc[0], frame["mean"].iloc[-1]) == ((9.5 + 6.5) / 2, 989.5)
 
 
@@ -110,13 +115,15 @@ def test_a_group_that_has_measured_nothing_is_empty_with_its_columns(store: Stor
     assert list(frame.columns) == ["run", "x", "low", "mean", "high", "runs"]
 
 
-# ---- results ----------------------------------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 def epoch_end(
     epoch: int, gap: float, accuracy: float, spread: float, images_per_s: float
 ) -> list[journal.Record]:
-    """The end of an epoch of four steps: D's scores `gap` apart, its mean accuracy, the spread beside a real one of 0.5."""
+    """The end of an epoch of four steps: D's scores `gap` apart, its mean accuracy, the
+    spread beside a real one of 0.5.
+    """
     values = {
         "probe_score_real": 0.5,
         "probe_score_fake": 0.5 - gap,
@@ -127,7 +134,9 @@ def epoch_end(
     }
     return [
         journal.EpochScores(epoch=epoch, step=4 * epoch, wall_s=4.0 * epoch, values=values),
-        journal.EpochDone(epoch=epoch, step=4 * epoch, seconds=4.0, images=8, images_per_s=images_per_s),
+        journal.EpochDone(
+            epoch=epoch, step=4 * epoch, seconds=4.0, images=8, images_per_s=images_per_s
+        ),
     ]
 
 
@@ -135,9 +144,14 @@ def test_results_tell_the_best_epoch_and_the_last_one(
     store: Store, losses: Losses, home: Home, new_run: NewRun
 ) -> None:
     losses("quick-0002", 5.0)
-    run = new_run("quick-0001", batch_size_global=6, replicas=3, discriminator_steps=2, updates="in_turn")
+    run = new_run(
+        "quick-0001", batch_size_global=6, replicas=3, discriminator_steps=2, updates="in_turn"
+    )
     calls = journal.Scalars(
-        epoch=3, first_step=12, wall_s=[12.0], values={"loss_generator": [1.5], "loss_discriminator": [0.25]}
+        epoch=3,
+        first_step=12,
+        wall_s=[12.0],
+        values={"loss_generator": [1.5], "loss_discriminator": [0.25]},
     )
     journal.append(
         run.trainer_journal(),
@@ -165,7 +179,11 @@ def test_results_tell_the_best_epoch_and_the_last_one(
     }
     without = frame.iloc[0]
     assert (without["seconds"], without["loss_generator"]) == (1.0, 5.0)
-    assert without.drop(["run_id", "seconds", "device_seconds", "images", "loss_generator"]).isna().all()
+    assert (
+        without.drop(["run_id", "seconds", "device_seconds", "images", "loss_generator"])
+        .isna()
+        .all()
+    )
 
 
 def test_an_epoch_whose_scores_are_not_finite_is_not_the_last(
@@ -180,14 +198,18 @@ def test_an_epoch_whose_scores_are_not_finite_is_not_the_last(
     )
     Ingestor(home, store).catch_up()
     found = queries.results(store, ["quick-0001"]).iloc[0]
-    assert [found[f"{name}_last"] for name in ("score_gap", "accuracy", "spread_ratio")] == [0.5, 0.75, 0.5]
+    assert [found[f"{name}_last"] for name in ("score_gap", "accuracy", "spread_ratio")] == [
+        0.5,
+        0.75,
+        0.5,
+    ]
 
 
 def test_results_of_no_run_are_empty(store: Store) -> None:
     assert queries.results(store, []).empty
 
 
-# ---- samples and scores at one epoch ----------------------------------------------------------------------------------------
+# ---- samples and scores at one epoch -------------------------------------------------------------
 
 
 def scored(epoch: int, real: list[int], fake: list[int]) -> list[journal.Record]:
@@ -209,7 +231,10 @@ def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(
     store: Store, home: Home, new_run: NewRun
 ) -> None:
     journal.append(
-        new_run("quick-0001").trainer_journal(), 1, *scored(1, [1, 3], [4, 0]), *scored(2, [2, 2], [3, 1])
+        new_run("quick-0001").trainer_journal(),
+        1,
+        *scored(1, [1, 3], [4, 0]),
+        *scored(2, [2, 2], [3, 1]),
     )
     journal.append(new_run("quick-0002").trainer_journal(), 1, *scored(1, [1, 1], [1, 3]))
     Ingestor(home, store).catch_up()
@@ -250,7 +275,9 @@ def test_pictures_were_asked_with_the_same_by_their_digest_or_in_old_runs_by_wor
         journal.append(
             run.trainer_journal(),
             1,
-            journal.Sample(epoch=1, step=4, sample_kind="fixed_latents", file="samples/none.png", meta=meta),
+            journal.Sample(
+                epoch=1, step=4, sample_kind="fixed_latents", file="samples/none.png", meta=meta
+            ),
         )
     new_run("empty-1", seed=9)
     Ingestor(home, store).catch_up()

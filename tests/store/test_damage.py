@@ -1,4 +1,5 @@
-"""A results.duckdb that cannot be used is found when the home is opened: it is set aside and made anew from the journals.
+"""A results.duckdb that cannot be used is found when the home is opened: it is set aside and made
+anew from the journals.
 
 While a dashboard is open: test_recovery.py.
 """
@@ -15,7 +16,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from gan_runtime.base.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
+from gan_runtime.base.errors import (
+    HomeError,
+    StoreDamagedError,
+    StoreError,
+    StoreNewerError,
+    TargetError,
+)
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.store import database_file, ingest, queries
@@ -45,7 +52,8 @@ def test_a_database_that_cannot_be_opened_is_set_aside_as_it_is_and_another_one_
     assert healed.old.name.startswith(f"results.duckdb.{kind}-20")
     assert healed.old.is_dir() if before is None else healed.old.read_bytes() == before
     assert (
-        f"It was set aside as {healed.old.name}. The journals of all runs are being read" in healed.sentence
+        f"It was set aside as {healed.old.name}. The journals of all runs are being read"
+        in healed.sentence
     )
     assert healed.sentence.endswith(f"rm{' -r' if before is None else ''} {healed.old}")
     told = [record.getMessage() for record in caplog.records]
@@ -57,7 +65,11 @@ def test_a_database_that_cannot_be_opened_is_set_aside_as_it_is_and_another_one_
 @pytest.mark.parametrize("way", ["text", "middle"])  # one that does not open, and one that opens
 @pytest.mark.usefixtures("trained")
 def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
-    home: Home, opened: Callable[[], Runtime], wait_until: Wait, way: str, caplog: pytest.LogCaptureFixture
+    home: Home,
+    opened: Callable[[], Runtime],
+    wait_until: Wait,
+    way: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING, "gan_runtime")
     spoil, found = damaged_stores.WAYS[way]
@@ -80,7 +92,9 @@ def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
 
 
 @pytest.mark.usefixtures("trained")
-def test_what_was_made_anew_is_a_database_like_any_other(home: Home, opened: Callable[[], Runtime]) -> None:
+def test_what_was_made_anew_is_a_database_like_any_other(
+    home: Home, opened: Callable[[], Runtime]
+) -> None:
     damaged_stores.text(home.database)
     opened().close()
     again = opened()
@@ -94,13 +108,14 @@ def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_th
 ) -> None:
     damaged_stores.text(home.database)
     script = (
-        "import os, sys; from pathlib import Path; from gan_runtime.records.home import Home\n"
-        "from gan_runtime.commands.runtime import Runtime; from gan_runtime.store.store import Store\n"
-        "Store.transaction = lambda _: os._exit(9)\n"
-        "Runtime.open(Home(Path(sys.argv[1])))\n"
-        "import time; time.sleep(60)"
+        "import os, sys; from pathlib import Path; from gan_runtime.records.home import Home\nfrom"
+        " gan_runtime.commands.runtime import Runtime; from gan_runtime.store.store import"
+        " Store\nStore.transaction = lambda _:"
+        " os._exit(9)\nRuntime.open(Home(Path(sys.argv[1])))\nimport time; time.sleep(60)"
     )
-    killed = subprocess.run([sys.executable, "-c", script, str(home.path)], cwd=REPOSITORY, check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(home.path)], cwd=REPOSITORY, check=False
+    )
     assert killed.returncode == 9
     assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 1
     assert contents(opened().store) == contents(ingest.store_of(home))
@@ -155,7 +170,8 @@ def test_a_file_of_a_newer_version_is_left_alone_until_somebody_says_so(home: Ho
         newer.execute("UPDATE ingest.version SET schema_version = ?", [SCHEMA_VERSION + 3])
         newer.execute("CREATE TABLE ingest.of_tomorrow (a INTEGER)")
     with pytest.raises(
-        StoreNewerError, match=rf"a newer version of this program \(schema version {SCHEMA_VERSION + 3}, this"
+        StoreNewerError,
+        match=rf"a newer version of this program \(schema version {SCHEMA_VERSION + 3}, this",
     ):
         Runtime.open(home)
     assert [path.name for path in home.path.glob("results.duckdb*")] == ["results.duckdb"]
@@ -166,7 +182,9 @@ def test_a_file_of_a_newer_version_is_left_alone_until_somebody_says_so(home: Ho
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_file_that_opens_is_read_to_its_end_before_it_is_taken_for_a_whole_one(home: Home) -> None:
+def test_a_file_that_opens_is_read_to_its_end_before_it_is_taken_for_a_whole_one(
+    home: Home,
+) -> None:
     database_file.read_through(home.database)
     damaged_stores.middle(home.database)
     database_file.connected(home.database).close()

@@ -1,4 +1,6 @@
-"""Histograms of several epochs or runs on common bins, and how the losses of the steps of an epoch are distributed."""
+"""Histograms of several epochs or runs on common bins, and how the losses of the steps of an
+epoch are distributed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,12 @@ def bins(edges: list[float], counts: list[int]) -> Bins:
 
 def histogram(epoch: int, name: str, edges: list[float], counts: list[int]) -> journal.Histogram:
     return journal.Histogram(
-        epoch=epoch, step=10 * epoch, name=name, bin_left=edges[:-1], bin_right=edges[-1], count=counts
+        epoch=epoch,
+        step=10 * epoch,
+        name=name,
+        bin_left=edges[:-1],
+        bin_right=edges[-1],
+        count=counts,
     )
 
 
@@ -54,7 +61,7 @@ def by_epoch(frame: pd.DataFrame) -> dict[int, list[float]]:
     return {int(epoch): list(rows["share"]) for epoch, rows in frame.groupby("epoch")}
 
 
-# ---- common bins --------------------------------------------------------------------------------------------------------
+# ---- common bins ---------------------------------------------------------------------------------
 
 
 def test_rebinning_keeps_the_mass_and_splits_a_bin_evenly() -> None:
@@ -93,7 +100,7 @@ def test_values_that_are_the_same_number_at_every_epoch_stand_in_the_middle() ->
     assert rebinned(bins([1.0, 1.0], [5]), edges).sum() == 1.0
 
 
-# ---- stored histograms ----------------------------------------------------------------------------------------------------
+# ---- stored histograms ---------------------------------------------------------------------------
 
 
 def test_a_ridge_for_each_epoch_on_common_bins(new_run: NewRun, stored: Stored) -> None:
@@ -117,7 +124,9 @@ def test_a_ridge_for_each_epoch_on_common_bins(new_run: NewRun, stored: Stored) 
         {1: 1.0, 2: 1.0}
     )
     assert (weights["left"].min(), weights["right"].max()) == pytest.approx((-1.98, 1.98))
-    inner = weights[(weights["left"] > -0.5) & (weights["right"] < 0.5)].groupby("epoch")["share"].sum()
+    inner = (
+        weights[(weights["left"] > -0.5) & (weights["right"] < 0.5)].groupby("epoch")["share"].sum()
+    )
     assert inner[1] == pytest.approx(2 * inner[2])
 
 
@@ -125,7 +134,9 @@ def test_a_long_run_has_thirty_ridges_at_most_and_the_newest_among_them(
     new_run: NewRun, stored: Stored
 ) -> None:
     run = new_run("quick-0001", epochs=100)
-    names = [histogram(epoch, "weight/generator", [0.0, float(epoch)], [1]) for epoch in range(1, 101)]
+    names = [
+        histogram(epoch, "weight/generator", [0.0, float(epoch)], [1]) for epoch in range(1, 101)
+    ]
     journal.append(run.trainer_journal(), 1, *names)
     frame = queries.histogram_ridges(stored(), "quick-0001", "weight/generator")
     assert list(frame["epoch"].unique()) == list(range(4, 101, 4))
@@ -166,13 +177,17 @@ def test_the_stored_histograms_are_told_by_name(new_run: NewRun, stored: Stored)
     assert queries.histogram_names(store, ["quick-0001"]) == ["gradient/g", "score/real"]
     assert queries.histogram_names(store, ["quick-0002"]) == []
     assert queries.histogram_ridges(store, "quick-0002", "score/real").empty
-    assert list(queries.histogram_ridges(store, "quick-0002", "score/real").columns) == list(COLUMNS)
+    assert list(queries.histogram_ridges(store, "quick-0002", "score/real").columns) == list(
+        COLUMNS
+    )
 
 
-# ---- losses of the steps --------------------------------------------------------------------------------------------------
+# ---- losses of the steps -------------------------------------------------------------------------
 
 
-def test_the_losses_of_an_epochs_steps_are_counted_into_shares(new_run: NewRun, stored: Stored) -> None:
+def test_the_losses_of_an_epochs_steps_are_counted_into_shares(
+    new_run: NewRun, stored: Stored
+) -> None:
     run = new_run("quick-0001")
     steps = [0.0, 0.0, 0.0, 1.2]
     journal.append(
@@ -183,14 +198,19 @@ def test_the_losses_of_an_epochs_steps_are_counted_into_shares(new_run: NewRun, 
     shares = by_epoch(frame)
     assert shares[1] == [0.75, *[0.0] * 22, 0.25]
     assert shares[2] == [0.5, *[0.0] * 22, 0.5]
-    # Half a percent is left out at either end, so the last bin ends a little below the highest loss.
+    # Half a percent is left out at either end, so the last bin ends a little below the highest
+    # loss.
     assert (frame["left"].min(), frame["right"].max()) == pytest.approx((0.0, 1.2), abs=0.02)
     assert np.allclose(frame["right"] - frame["left"], 0.05, atol=0.002)
 
 
-def test_more_steps_give_narrower_bins_and_long_runs_fewer_epochs(new_run: NewRun, stored: Stored) -> None:
+def test_more_steps_give_narrower_bins_and_long_runs_fewer_epochs(
+    new_run: NewRun, stored: Stored
+) -> None:
     run = new_run("quick-0001", epochs=40)
-    numbers = [losses(epoch, 400 * epoch, [step / 400 for step in range(400)]) for epoch in range(1, 41)]
+    numbers = [
+        losses(epoch, 400 * epoch, [step / 400 for step in range(400)]) for epoch in range(1, 41)
+    ]
     journal.append(run.trainer_journal(), 1, *numbers)
     frame = queries.loss_ridges(stored(), "quick-0001", "loss_generator")
     assert list(frame["epoch"].unique()) == list(range(2, 41, 2))
@@ -210,7 +230,9 @@ def test_losses_of_several_runs_are_laid_over_each_other_at_one_epoch(
 ) -> None:
     for number in (1, 2):
         run = new_run(f"quick-000{number}")
-        journal.append(run.trainer_journal(), 1, losses(1, 1, [0.0] * 4), losses(2, 5, [float(number)] * 4))
+        journal.append(
+            run.trainer_journal(), 1, losses(1, 1, [0.0] * 4), losses(2, 5, [float(number)] * 4)
+        )
     store = stored()
     frame = queries.loss_overlay(store, ["quick-0001", "quick-0002"], "loss_generator", 5)
     assert set(frame["epoch"]) == {2}
@@ -220,14 +242,21 @@ def test_losses_of_several_runs_are_laid_over_each_other_at_one_epoch(
     assert queries.loss_overlay(store, ["quick-0003"], "loss_generator", 5).empty
 
 
-def test_an_epoch_whose_values_had_overflowed_spoils_no_other(new_run: NewRun, stored: Stored) -> None:
+def test_an_epoch_whose_values_had_overflowed_spoils_no_other(
+    new_run: NewRun, stored: Stored
+) -> None:
     """Earlier versions stored them with bins that are no numbers."""
     run, nan = new_run("quick-0001", epochs=3), float("nan")
-    good, bad = histogram(1, "gradient/g", [0.0, 1.0], [4]), histogram(2, "gradient/g", [nan, nan], [4])
+    good, bad = (
+        histogram(1, "gradient/g", [0.0, 1.0], [4]),
+        histogram(2, "gradient/g", [nan, nan], [4]),
+    )
     journal.append(run.trainer_journal(), 1, good, bad, histogram(3, "gradient/g", [0.0, 2.0], [4]))
     store = stored()
     ridges = queries.histogram_ridges(store, "quick-0001", "gradient/g")
     assert sorted(ridges["epoch"].unique()) == [1, 3]
     assert np.isfinite(ridges[["left", "right", "share"]]).all(axis=None)
-    assert set(queries.histogram_overlay(store, ["quick-0001"], "gradient/g", epoch=2)["epoch"]) == {1}
+    assert set(
+        queries.histogram_overlay(store, ["quick-0001"], "gradient/g", epoch=2)["epoch"]
+    ) == {1}
     assert queries.histogram(store, "quick-0001", ("gradient/g",), epoch=2).empty

@@ -1,6 +1,8 @@
-"""Homes of every earlier schema version open: the database is made anew with the rows it had, and the run is one like any other.
+"""Homes of every earlier schema version open: the database is made anew with the rows it had, and
+the run is one like any other.
 
-See earlier_homes.py for where they come from. Versions 1 and 2 are those of 0.1, version 3 that of 0.2.0.
+See earlier_homes.py for where they come from. Versions 1 and 2 are those of 0.1, version 3 that of
+0.2.0.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ from tests.support.trainers import end_trainers, toys
 
 ASKER = operator("a test")
 RELEASED = 3
-# Tables of earlier versions that are views on the tables of evaluations; these runs have no evaluation.
+# Tables of earlier versions that are views on the tables of evaluations; these runs have no
+# evaluation.
 VIEWS_BY_NOW = {
     *("surfaces", "physics", "physics_curves", "physics_showers"),
     *("flow", "flow_scores", "flow_steps", "flow_stages"),
 }
 OF_THE_LAYOUT = (
-    "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'ingest' "
-    "AND table_name IN (SELECT table_name FROM duckdb_tables()) AND table_name <> 'version' ORDER BY ALL"
+    "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'ingest' AND"
+    " table_name IN (SELECT table_name FROM duckdb_tables()) AND table_name <> 'version' ORDER"
+    " BY ALL"
 )
 
 
@@ -63,8 +67,9 @@ def tables(
 
 
 OF_THE_VIEWS = (
-    "SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns() "
-    "WHERE schema_name = 'main' AND table_name IN (SELECT view_name FROM duckdb_views()) GROUP BY ALL"
+    "SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()"
+    " WHERE schema_name = 'main' AND table_name IN (SELECT view_name FROM duckdb_views()) GROUP"
+    " BY ALL"
 )
 
 
@@ -102,7 +107,9 @@ def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_ha
             def ask(sql: str) -> list[tuple[Any, ...]]:
                 return old.execute(sql).fetchall()
 
-            columns = [(table, column) for table, column in ask(OF_THE_LAYOUT) if table not in VIEWS_BY_NOW]
+            columns = [
+                (table, column) for table, column in ask(OF_THE_LAYOUT) if table not in VIEWS_BY_NOW
+            ]
             assert set(columns) <= set(runtime.store.rows(OF_THE_LAYOUT))
             assert tables(runtime.store.rows, columns) == tables(ask, columns)
     finally:
@@ -112,7 +119,9 @@ def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_ha
     again.close()
 
 
-def test_every_view_of_the_released_version_has_its_columns_first_and_in_their_order(home: Home) -> None:
+def test_every_view_of_the_released_version_has_its_columns_first_and_in_their_order(
+    home: Home,
+) -> None:
     """SQL of others may count on `SELECT *`: what came later stands behind."""
     earlier_homes.unpacked(RELEASED, home)
     with duckdb.connect(str(home.database), read_only=True) as old:
@@ -129,9 +138,13 @@ def test_runs_of_all_earlier_versions_are_read_side_by_side(all_earlier: Home) -
     assert {row.name for row in rows} == {f"of-schema-{version}" for version in VERSIONS}
     assert len(rows) == len(VERSIONS)
     assert {(row.status, row.workload, row.attempt) for row in rows} == {("finished", "mlp_gan", 1)}
-    assert store.rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [(0,)]  # no line was skipped
+    assert store.rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [
+        (0,)
+    ]  # no line was skipped
     assert queries.set_aside(store) == {}
-    counts = store.rows("SELECT count(*) FROM scalars WHERE metric = 'loss_generator' GROUP BY run_id")
+    counts = store.rows(
+        "SELECT count(*) FROM scalars WHERE metric = 'loss_generator' GROUP BY run_id"
+    )
     assert counts == [(14,)] * len(VERSIONS)
     pictures = "SELECT count(*) FROM samples WHERE png IS NOT NULL"
     assert store.rows(pictures) == [(2 * len(VERSIONS),)]
@@ -167,15 +180,21 @@ def test_a_run_of_an_earlier_version_that_was_lost_is_resumed_and_ends(
     run.trainer_journal().write_text("".join(lines[:begun]), encoding="utf-8")
     shutil.rmtree(run.samples)
     spec = run.spec_path.read_text(encoding="utf-8")
-    smaller = spec.replace('"batch_size_global": 256', '"batch_size_global": 8')  # the toy has 40 images
+    smaller = spec.replace(
+        '"batch_size_global": 256', '"batch_size_global": 8'
+    )  # the toy has 40 images
     assert smaller != spec
     run.spec_path.write_text(smaller, encoding="utf-8")
-    journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="the trainer is gone"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="lost", reason="the trainer is gone")
+    )
     runtime = Runtime.open(home, starter=toys())
     try:
         assert queries.run(runtime.store, run.run_id).status == "lost"
         ask_of(run, actor=ASKER).resume(run.run_id)
-        wait_until(lambda: queries.run(runtime.store, run.run_id).status == "finished", "it has ended")
+        wait_until(
+            lambda: queries.run(runtime.store, run.run_id).status == "finished", "it has ended"
+        )
         assert queries.run(runtime.store, run.run_id).attempt == 2
         assert runtime.store.rows("SELECT max(epoch) FROM epochs") == [(2,)]
     finally:

@@ -1,4 +1,7 @@
-"""What the store keeps of answers of evaluations, and what pages ask of it. Old kinds of records arrive as answers too."""
+"""What the store keeps of answers of evaluations, and what pages ask of it.
+
+Old kinds of records arrive as answers too.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ VIEWS_OF_DOMAINS = (
 )
 
 
-def answer(epoch: int, value: float, key: str = "", prefix: str = "quality_", precedence: int = 0) -> Answer:
+def answer(
+    epoch: int, value: float, key: str = "", prefix: str = "quality_", precedence: int = 0
+) -> Answer:
     """With a score, a curve of two series, a map, a file, and two cells."""
     return Answer(
         evaluation="quality",
@@ -36,7 +41,14 @@ def answer(epoch: int, value: float, key: str = "", prefix: str = "quality_", pr
         metric_prefix=prefix,
         precedence=precedence,
         scores=[
-            Score(name="fid", value=value, error=0.5, floor=2.0, baselines={"noise": 300.0}, samples=500)
+            Score(
+                name="fid",
+                value=value,
+                error=0.5,
+                floor=2.0,
+                baselines={"noise": 300.0},
+                samples=500,
+            )
         ],
         curves=[
             Curve(
@@ -57,7 +69,9 @@ def answer(epoch: int, value: float, key: str = "", prefix: str = "quality_", pr
     )
 
 
-def test_of_equal_keys_the_answer_that_came_last_counts_in_every_view(home: Home, new_run: NewRun) -> None:
+def test_of_equal_keys_the_answer_that_came_last_counts_in_every_view(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(1, 90.0), answer(2, 50.0), answer(1, 80.0))
     new_run("quick-0002", seconds=1)
@@ -83,15 +97,20 @@ def test_curves_and_arrays_come_back_as_they_were_measured(home: Home, new_run: 
     store = ingest.store_of(home)
     (row,) = queries.evaluations(store, ["quick-0001"], "quality")
     spectrum, heat = queries.evaluation_curves(store, row)
-    assert (spectrum.name, spectrum.facts, heat.name, heat.facts) == ("spectrum", {"class": 7}, "map", {})
+    assert (spectrum.name, spectrum.facts, heat.name, heat.facts) == (
+        "spectrum",
+        {"class": 7},
+        "map",
+        {},
+    )
     points = queries.curve_points(store, row, [spectrum.number])
     assert points["value"].tolist() == [3.0, 4.0, 5.0, 6.0]
     assert points["series"].tolist() == ["real", "real", "generated", "generated"]
     assert points["error"].fillna(-1.0).tolist() == [0.1, 0.2, -1.0, -1.0]
     assert points["y"].isna().all()
-    assert queries.curve_points(store, row, [heat.number])[["x", "y", "value"]].to_numpy().tolist() == [
-        [0.0, 9.0, 1.0]
-    ]
+    assert queries.curve_points(store, row, [heat.number])[
+        ["x", "y", "value"]
+    ].to_numpy().tolist() == [[0.0, 9.0, 1.0]]
     file, cells = queries.evaluation_arrays(store, row)
     assert (file.name, file.file, file.places) == ("pictures", "quality/epoch-3.npz", [])
     assert (cells.places, cells.values, cells.facts) == ([4, 2], [1.5, 2.5], {"grid": [3, 3]})
@@ -133,7 +152,9 @@ def test_old_kinds_of_records_give_the_rows_of_the_answers_that_they_become(
     store = ingest.store_of(home)
     for view in VIEWS_OF_DOMAINS:
         of_old, of_new = (
-            store.rows(f"SELECT * EXCLUDE (run_id) FROM {view} WHERE run_id = ? ORDER BY ALL", [run.run_id])
+            store.rows(
+                f"SELECT * EXCLUDE (run_id) FROM {view} WHERE run_id = ? ORDER BY ALL", [run.run_id]
+            )
             for run in (old, new)
         )
         assert of_old, view
@@ -171,7 +192,9 @@ def test_an_answer_that_does_not_say_what_its_view_needs_breaks_no_view(
     ]
     names = ("loss", "path", "stages")
     strange = [
-        one.model_copy(update={"curves": [Curve(name=name, x=[math.nan], series=[]) for name in names]})
+        one.model_copy(
+            update={"curves": [Curve(name=name, x=[math.nan], series=[]) for name in names]}
+        )
         for one in shaped
     ]
     journal.append(run.evaluations_journal, 1, *shaped, *strange)

@@ -17,7 +17,10 @@ def test_every_way_of_an_iteration_is_there_with_its_own_numbers(
     run, other = new_run("quick-0001"), new_run("quick-0002", seconds=1)
     new_run("quick-0003", seconds=2)
     journal.append(
-        run.earlier_journal("flow"), 1, iteration(way="naive", steps=4), iteration(way="whole", steps=4)
+        run.earlier_journal("flow"),
+        1,
+        iteration(way="naive", steps=4),
+        iteration(way="whole", steps=4),
     )
     journal.append(other.earlier_journal("flow"), 1, iteration(steps=4, error=0.2))
     store = ingest.store_of(home)
@@ -34,7 +37,9 @@ def test_every_way_of_an_iteration_is_there_with_its_own_numbers(
     ) == [(1, [16, 16], 110.0, 4, "Re 110", 10.0, "Re 100 from frame 7")]
     scores = f"SELECT value, reference, replay FROM flow_scores {of_naive}"
     assert store.rows(f"{scores} AND score = 'rmse'") == [(0.25, 0.3, 0.15)]
-    assert str(store.rows(f"{scores} AND score = 'horizon'")) == "[(2.0, nan, nan)]", "it has no reference"
+    assert str(store.rows(f"{scores} AND score = 'horizon'")) == "[(2.0, nan, nan)]", (
+        "it has no reference"
+    )
     steps = store.frame(f"SELECT * FROM flow_steps {of_far} ORDER BY score, step")
     errors = steps[steps["score"] == "rmse"]
     assert errors["step"].tolist() == [1, 2, 3, 4]

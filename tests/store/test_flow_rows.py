@@ -1,4 +1,6 @@
-"""What the store keeps of models that were fed with their own pictures, and the files of their frames."""
+"""What the store keeps of models that were fed with their own pictures, and the files of
+their frames.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +33,23 @@ def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_r
     for view in ("flow", "flow_scores", "flow_steps", "flow_stages"):
         assert store.rows(f"SELECT DISTINCT iteration, way FROM {view} ORDER BY 1") == kept, view
     rmse = (
-        "SELECT value, persistence FROM flow_steps WHERE score = 'rmse' AND way = 'map_reduce' AND step = 3"
+        "SELECT value, persistence FROM flow_steps WHERE score = 'rmse' AND way = 'map_reduce' AND"
+        " step = 3"
     )
     assert store.rows(rmse) == [(pytest.approx(0.6), 0.3)]
     assert store.rows("SELECT tile, cores FROM flow ORDER BY way") == [([16, 16], 2), ([16, 48], 1)]
 
 
-def test_another_checkpoint_start_or_division_is_another_iteration(home: Home, new_run: NewRun) -> None:
+def test_another_checkpoint_start_or_division_is_another_iteration(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     one = iteration()
     others = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}]
     others += [{"start": 9}, {"steps": 5, "by_step": iteration(steps=5).by_step}]
-    journal.append(run.earlier_journal("flow"), 1, one, *(one.model_copy(update=change) for change in others))
+    journal.append(
+        run.earlier_journal("flow"), 1, one, *(one.model_copy(update=change) for change in others)
+    )
     assert len(ingest.store_of(home).rows("SELECT * FROM flow")) == 1 + len(others)
 
 
@@ -111,7 +118,9 @@ def test_frames_come_back_as_they_were_written(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=3)
     file = film_files.write(run, "iterate-0001-naive", film)
     assert file == "flow/iterate-0001-naive.npz"
-    assert [path.name for path in run.films.iterdir()] == ["iterate-0001-naive.npz"], "nothing is left aside"
+    assert [path.name for path in run.films.iterdir()] == ["iterate-0001-naive.npz"], (
+        "nothing is left aside"
+    )
     back = film_files.read(run, file)
     for name in ("steps", "truth", "predicted", "mask"):
         np.testing.assert_array_equal(getattr(back, name), getattr(film, name))
@@ -149,7 +158,9 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
     truth = np.stack([wave, -wave, 0.5 * wave], axis=-1).astype(np.float16)
     truth[3, :2, :2] = [-1.0, 1.0, 0.0]  # the ends of the scale, beside each other
     film = replace(film, truth=truth, predicted=0.9 * truth)
-    whole, small = (run.path / film_files.write(run, f"a{size}", film, is_small=size) for size in (0, 1))
+    whole, small = (
+        run.path / film_files.write(run, f"a{size}", film, is_small=size) for size in (0, 1)
+    )
     assert small.stat().st_size < 0.3 * whole.stat().st_size
     back = film_files.read(run, f"flow/{small.name}")
     for name in ("truth", "predicted"):

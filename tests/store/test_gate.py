@@ -1,4 +1,6 @@
-"""The gate before the database: nobody is within while it is opened anew, and the owner waits for nobody but those within."""
+"""The gate before the database: nobody is within while it is opened anew, and the owner waits
+for nobody but those within.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The store heals while a dashboard is open: a results.duckdb that is damaged meanwhile is set aside and made anew from the journals.
+"""The store heals while a dashboard is open: a results.duckdb that is damaged meanwhile is set
+aside and made anew from the journals.
 
 Found when the home is opened: test_damage.py.
 """
@@ -48,7 +49,9 @@ def test_whoever_asks_while_the_file_is_damaged_is_answered_from_the_new_one(
     answers: list[Any] = []
     askers = [
         threading.Thread(
-            target=lambda: answers.append(runtime.store.rows("SELECT sum(value) FROM scalars")[0][0])
+            target=lambda: answers.append(
+                runtime.store.rows("SELECT sum(value) FROM scalars")[0][0]
+            )
         )
         for _ in range(4)
     ]
@@ -57,7 +60,9 @@ def test_whoever_asks_while_the_file_is_damaged_is_answered_from_the_new_one(
     for asker in askers:
         asker.join()
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
-    assert len(answers) == 4  # none was refused; the first of them may come before the rows are there
+    assert (
+        len(answers) == 4
+    )  # none was refused; the first of them may come before the rows are there
     assert contents(runtime.store) == contents(ingest.store_of(home))
     assert len(runtime.healed) == 1
     assert "is damaged (Corrupt database file" in runtime.healed[0].found
@@ -72,7 +77,9 @@ def test_a_run_that_trains_meanwhile_is_neither_lost_nor_ended(
     wait_until: Wait,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(supervisor, "LEAVING_SECONDS", 0.0)  # who is taken for ended goes at the next tick
+    monkeypatch.setattr(
+        supervisor, "LEAVING_SECONDS", 0.0
+    )  # who is taken for ended goes at the next tick
     runtime, trainers = with_fakes
     live = new_run("quick-0003", seconds=2.0)
     runtime.refresh()
@@ -99,13 +106,21 @@ def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_ofte
     runtime = opened()
     for _ in range(3):
         runtime.store.damage = GIVEN_UP
-        wait_until(lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew")
+        wait_until(
+            lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew"
+        )
         assert runtime.store.rows("SELECT count(*) FROM runs") == [(2,)]
     runtime.store.damage = GIVEN_UP
-    wait_until(lambda: runtime.refresh() or runtime.trouble, "it is told that it happens again and again")
-    assert runtime.trouble.startswith(f"{home.database} had to be opened again 3 times within an hour (FATAL")
+    wait_until(
+        lambda: runtime.refresh() or runtime.trouble, "it is told that it happens again and again"
+    )
+    assert runtime.trouble.startswith(
+        f"{home.database} had to be opened again 3 times within an hour (FATAL"
+    )
     monkeypatch.setattr(store_recovery, "PAUSE_SECONDS", 0.0)  # it is over
-    wait_until(lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew")
+    wait_until(
+        lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew"
+    )
     wait_until(lambda: runtime.refresh() or not runtime.trouble, "all is well")
     assert runtime.healed == []
     assert list(home.path.glob("results.duckdb.damaged-*")) == []
@@ -132,7 +147,9 @@ def test_an_error_in_one_statement_is_no_damage_while_the_database_answers(
     runtime = opened()
 
     def refuse(*_: object) -> None:
-        raise duckdb.InternalException("INTERNAL Error: Attempted to access index 1 within vector of size 1")
+        raise duckdb.InternalException(
+            "INTERNAL Error: Attempted to access index 1 within vector of size 1"
+        )
 
     with monkeypatch.context() as patch:
         patch.setattr("gan_runtime.store.store.Answer", refuse)  # while the statement is under way
@@ -148,12 +165,15 @@ def test_runs_are_looked_after_also_while_the_database_cannot_be_mended(
     wait_until: Wait,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One is lost, one is stopped, one is taken from the queue, and one that is submitted meanwhile trains to its end."""
+    """One is lost, one is stopped, one is taken from the queue, and one that is submitted
+    meanwhile trains to its end.
+    """
     runtime, trainers = with_fakes
 
     def is_now(run: RunDir, status: str) -> None:
         wait_until(
-            lambda: runtime.refresh() or latest_status(run).status == status, f"{run.run_id} is {status}"
+            lambda: runtime.refresh() or latest_status(run).status == status,
+            f"{run.run_id} is {status}",
         )
 
     monkeypatch.setattr("gan_runtime.store.store.RENEWAL_SECONDS", 0.5)
@@ -199,7 +219,9 @@ def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
     runtime = opened()
     for _ in range(2):
         runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
-        wait_until(lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew")
+        wait_until(
+            lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew"
+        )
     runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
     wait_until(lambda: runtime.refresh() or runtime.trouble, "it is told of")
     assert f"{home.database} was damaged 2 times within an hour" in runtime.trouble
@@ -217,7 +239,9 @@ def test_a_damaged_file_that_is_gone_by_the_time_it_is_to_be_set_aside_is_made_a
     home.database.unlink()  # by a person, or by a try before that could not open a new one
     runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
     wait_until(
-        lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew", seconds=20.0
+        lambda: runtime.refresh() or runtime.store.damage is None,
+        "the database is opened anew",
+        seconds=20.0,
     )
     runtime.refresh()
     assert runtime.trouble == ""

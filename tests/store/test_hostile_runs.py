@@ -1,4 +1,6 @@
-"""One bad run folder never takes the home down: bad lines are skipped, unreadable runs are set aside by name, all others go on."""
+"""One bad run folder never takes the home down: bad lines are skipped, unreadable runs are
+set aside by name, all others go on.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +67,11 @@ def write(path: Path, *records: dict[str, Any] | str) -> None:
     """Lines as they are, unchecked."""
     path.parent.mkdir(exist_ok=True)
     lines = [
-        record
-        if isinstance(record, str)
-        else json.dumps({"attempt": 1, "at": "2026-01-01T12:00:00Z", **record})
+        (
+            record
+            if isinstance(record, str)
+            else json.dumps({"attempt": 1, "at": "2026-01-01T12:00:00Z", **record})
+        )
         for record in records
     ]
     with path.open("a", encoding="utf-8") as file:
@@ -84,7 +88,7 @@ def run_ids(store: Store) -> list[str]:
     return [row.run_id for row in queries.runs(store)]
 
 
-# ---- runs that cannot be read -----------------------------------------------------------------------------------------------
+# ---- runs that cannot be read --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -116,17 +120,25 @@ def test_a_run_with_a_bad_submission_is_set_aside_and_the_others_go_on(
     home: Home, good: RunDir, submission: dict[str, Any] | str, what: str
 ) -> None:
     bad = RunDir(home.runs / "quick-0002")
-    write(bad.supervisor_journal, submission, {"kind": "status", "status": "finished", "reason": "done"})
+    write(
+        bad.supervisor_journal,
+        submission,
+        {"kind": "status", "status": "finished", "reason": "done"},
+    )
     store = Store()
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]
     [(name, reason)] = queries.set_aside(store).items()
     assert name == bad.run_id
-    assert reason.startswith("the first line of journal-supervisor.jsonl must say what was submitted, but ")
+    assert reason.startswith(
+        "the first line of journal-supervisor.jsonl must say what was submitted, but "
+    )
     assert what in reason
     assert ingestor.catch_up() == 0
-    with pytest.raises(UnknownRunError, match=r"^run quick-0002 cannot be read: the first line of "):
+    with pytest.raises(
+        UnknownRunError, match=r"^run quick-0002 cannot be read: the first line of "
+    ):
         queries.run(store, bad.run_id)
 
 
@@ -139,7 +151,11 @@ def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(
     ingestor.catch_up()
     assert list(queries.set_aside(store)) == [bad.run_id]
     bad.supervisor_journal.unlink()
-    write(bad.supervisor_journal, created(), {"kind": "status", "status": "finished", "reason": "done"})
+    write(
+        bad.supervisor_journal,
+        created(),
+        {"kind": "status", "status": "finished", "reason": "done"},
+    )
     assert ingestor.catch_up() == 3
     assert (queries.set_aside(store), sorted(run_ids(store))) == ({}, [good.run_id, bad.run_id])
     write(bad.trainer_journal(), {"kind": "phase", "phase": "build", "seconds": 1.0})
@@ -184,7 +200,10 @@ def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> 
     [
         (lambda run: run.trainer_journal().mkdir(), "journal-0.jsonl is no plain file"),
         (lambda run: os.mkfifo(run.trainer_journal()), "journal-0.jsonl is no plain file"),
-        (lambda run: run.trainer_journal().symlink_to("/dev/zero"), "journal-0.jsonl is no plain file"),
+        (
+            lambda run: run.trainer_journal().symlink_to("/dev/zero"),
+            "journal-0.jsonl is no plain file",
+        ),
     ],
 )
 def test_a_journal_that_is_no_file_sets_its_run_aside(
@@ -198,14 +217,18 @@ def test_a_journal_that_is_no_file_sets_its_run_aside(
 def test_an_unforeseen_error_with_one_run_sets_aside_that_one_only(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the checks of records should have kept out, but did not: the tables refuse it, or reading it fails."""
+    """What the checks of records should have kept out, but did not: the tables refuse it, or
+    reading it fails.
+    """
     bad, worse = new_run("quick-0002", seconds=1), new_run("quick-0003", seconds=2)
 
     def spoiled(record: journal.Record, origin: Origin) -> Any:
         if origin.run_id == worse.run_id:
             raise KeyError("nobody thought of this")
         rows = made(record, origin)
-        return rows if origin.run_id == good.run_id else [(*row[:1], HUGE, *row[2:]) for row in rows]
+        return (
+            rows if origin.run_id == good.run_id else [(*row[:1], HUGE, *row[2:]) for row in rows]
+        )
 
     store = Store()
     statuses = store.tables.by_name["statuses"]
@@ -228,7 +251,9 @@ def limit_memory(store: Store, most: str) -> None:
 def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     home: Home, good: RunDir, new_run: NewRun
 ) -> None:
-    """A real database in a file, with little memory: the one run is named, with what to do, and read again once there is more."""
+    """A real database in a file, with little memory: the one run is named, with what to do,
+    and read again once there is more.
+    """
     store, large = Store(home.database), new_run("quick-0000", seconds=1)
     limit_memory(store, "10MB")
     journal.append(large.trainer_journal(), 1, HUGE_HISTOGRAM)
@@ -238,7 +263,9 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     [(name, reason)] = queries.set_aside(store).items()
     assert name == large.run_id
     assert reason.startswith("it cannot be stored (OutOfMemoryException: ")
-    assert reason.endswith("): it is tried again each minute, so end what needs memory, or delete it")
+    assert reason.endswith(
+        "): it is tried again each minute, so end what needs memory, or delete it"
+    )
     later = new_run("quick-0002", seconds=2)
     ingestor.catch_up()
     assert sorted(run_ids(store)) == [good.run_id, later.run_id]
@@ -263,7 +290,9 @@ def test_a_run_that_is_set_aside_in_the_middle_of_its_journals_is_not_stored_in_
     assert list(queries.set_aside(store)) == [large.run_id]
     limit_memory(store, "1GB")
     ingestor.catch_up()
-    assert list(queries.events(store, large.run_id).query("kind == 't'")["message"]) == ["later"] * 6
+    assert (
+        list(queries.events(store, large.run_id).query("kind == 't'")["message"]) == ["later"] * 6
+    )
     assert store.rows("SELECT count(*) FROM ingest.histograms") == [(1,)]
     store.close()
 
@@ -304,7 +333,7 @@ def test_an_owner_that_cannot_store_anything_says_so_and_logs_it_once(
         runtime.close()
 
 
-# ---- lines that are skipped -------------------------------------------------------------------------------------------------
+# ---- lines that are skipped ----------------------------------------------------------------------
 
 CALL = {
     "kind": "scalars",
@@ -366,25 +395,49 @@ TIMES = {
         {**CALL, "at": "0001-01-01T00:00:00+14:00"},
         *(
             {**EPOCH, name: value}
-            for name, value in (("images", HUGE**2), ("epoch", -1), ("step", "x"), ("seconds", None))
+            for name, value in (
+                ("images", HUGE**2),
+                ("epoch", -1),
+                ("step", "x"),
+                ("seconds", None),
+            )
         ),
         *(
             {**BINS, name: value}
-            for name, value in (("count", [1]), ("count", [1, -1]), ("count", [1, HUGE**2]), ("name", 7))
+            for name, value in (
+                ("count", [1]),
+                ("count", [1, -1]),
+                ("count", [1, HUGE**2]),
+                ("name", 7),
+            )
         ),
         *(
             {**PICTURE, name: value}
             for name, value in (
                 *(("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2)),
-                *(("sample_kind", kind) for kind in ("", "../../x", "a/b", "A", "x" * 41, "samples\n")),
+                *(
+                    ("sample_kind", kind)
+                    for kind in ("", "../../x", "a/b", "A", "x" * 41, "samples\n")
+                ),
             )
         ),
-        *({**MEMORY, name: value} for name, value in (("process_bytes", 2**70), ("device_bytes", -1))),
+        *(
+            {**MEMORY, name: value}
+            for name, value in (("process_bytes", 2**70), ("device_bytes", -1))
+        ),
         *(
             {**SURFACE, name: value}
-            for name, value in (("loss", []), ("path_x", []), ("images", -1), ("path_epoch", [HUGE**2]))
+            for name, value in (
+                ("loss", []),
+                ("path_x", []),
+                ("images", -1),
+                ("path_epoch", [HUGE**2]),
+            )
         ),
-        *({**TIMES, name: value} for name, value in (("rank", HUGE), ("steps", HUGE), ("rank", -1))),
+        *(
+            {**TIMES, name: value}
+            for name, value in (("rank", HUGE), ("steps", HUGE), ("rank", -1))
+        ),
         {"kind": "plan", "images": -1, "steps_per_epoch": 1, "epochs": 1},
         {"kind": "attempt", "resume_step": -1},
         {
@@ -395,7 +448,13 @@ TIMES = {
             "fusions": None,
         },
         {"kind": "profile", "step": 1, "steps": 1, "seconds": 1, "shares": [1]},
-        {"kind": "profile", "step": 1, "steps": 0, "seconds": 1, "shares": [IDLE]},  # pages divide by these
+        {
+            "kind": "profile",
+            "step": 1,
+            "steps": 0,
+            "seconds": 1,
+            "shares": [IDLE],
+        },  # pages divide by these
         iteration().model_dump_json().replace('"solver_steps":24', '"solver_steps":0'),
         {"kind": "status", "status": "asleep", "reason": ""},
         {"kind": "status", "status": "finished", "reason": "", "attempt": HUGE},
@@ -431,7 +490,12 @@ def test_what_only_a_trainer_measures_is_skipped_in_other_journals(
 
 
 def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
-    write(good.trainer_journal(), {**CALL, "wall_s": [1.0]}, {**EPOCH, "images": -1}, {"kind": "hologram"})
+    write(
+        good.trainer_journal(),
+        {**CALL, "wall_s": [1.0]},
+        {**EPOCH, "images": -1},
+        {"kind": "hologram"},
+    )
     messages = [
         row[0]
         for row in ingest.store_of(home).rows(
@@ -439,7 +503,10 @@ def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
         )
     ]
     assert messages == [
-        "A line of journal-0.jsonl was skipped: images: Input should be greater than or equal to 0.",
+        (
+            "A line of journal-0.jsonl was skipped: images: Input should be greater than or equal"
+            " to 0."
+        ),
         "A line of journal-0.jsonl was skipped: it is of no kind that this version knows.",
         "A line of journal-0.jsonl was skipped: its lists must be of one length.",
     ]
@@ -447,7 +514,9 @@ def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
 
 def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> None:
     write(good.trainer_journal(), *["what is this?"] * 1_000)
-    assert ingest.store_of(home).rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [(20,)]
+    assert ingest.store_of(home).rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [
+        (20,)
+    ]
 
 
 @pytest.mark.parametrize("line", ["what is this?", "", "[]", '{"kind": "status"}'])
@@ -484,10 +553,18 @@ def test_texts_are_cut_and_names_are_refused_where_they_are_too_long_for_a_page(
     """What is said may be shortened; what names something may not."""
     journal.append(good.supervisor_journal, 1, StatusChange(status="failed", reason="no " * 10**6))
     write(good.supervisor_journal, {"kind": "renamed", "name": "n" * 10**6})
-    write(good.trainer_journal(), {"kind": "event", "level": "info", "topic": "t", "message": "m" * 10**6})
+    write(
+        good.trainer_journal(),
+        {"kind": "event", "level": "info", "topic": "t", "message": "m" * 10**6},
+    )
     store = ingest.store_of(home)
     row = queries.run(store, good.run_id)
-    assert (row.name, row.note[:6], len(row.note), row.note[-1]) == (good.run_id, "no no ", 10_000, "…")
+    assert (row.name, row.note[:6], len(row.note), row.note[-1]) == (
+        good.run_id,
+        "no no ",
+        10_000,
+        "…",
+    )
     assert max(len(message) for message in queries.events(store, good.run_id)["message"]) == 10_000
 
 
@@ -512,10 +589,13 @@ def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
     )
     assert latest_status(good).status == "starting"
     ask_of(good).stop(good.run_id)
-    assert str(ingest.store_of(home).rows("SELECT started_at FROM runs")[0][0]) == "2026-01-01 12:00:07+00:00"
+    assert (
+        str(ingest.store_of(home).rows("SELECT started_at FROM runs")[0][0])
+        == "2026-01-01 12:00:07+00:00"
+    )
 
 
-# ---- lines that stand there twice -------------------------------------------------------------------------------------------
+# ---- lines that stand there twice ----------------------------------------------------------------
 
 
 def test_a_second_submission_in_a_journal_is_ignored(home: Home, good: RunDir) -> None:
@@ -524,12 +604,25 @@ def test_a_second_submission_in_a_journal_is_ignored(home: Home, good: RunDir) -
     write(good.trainer_journal(), json.dumps(first))
     store = ingest.store_of(home)
     assert [row.color for row in queries.runs(store)] == [0]
-    assert store.rows("SELECT count(*) FROM events WHERE message LIKE '%a run is submitted once%'") == [(3,)]
+    assert store.rows(
+        "SELECT count(*) FROM events WHERE message LIKE '%a run is submitted once%'"
+    ) == [(3,)]
 
 
 def test_numbers_that_stand_there_twice_are_stored_once(home: Home, good: RunDir) -> None:
-    scores = {"kind": "epoch_scores", "epoch": 1, "step": 4, "wall_s": 4.0, "values": {"spread_real": 0.5}}
-    overlapping = {**CALL, "first_step": 2, "wall_s": [2.0, 3.0], "values": {"loss_generator": [2.0, 3.0]}}
+    scores = {
+        "kind": "epoch_scores",
+        "epoch": 1,
+        "step": 4,
+        "wall_s": 4.0,
+        "values": {"spread_real": 0.5},
+    }
+    overlapping = {
+        **CALL,
+        "first_step": 2,
+        "wall_s": [2.0, 3.0],
+        "values": {"loss_generator": [2.0, 3.0]},
+    }
     lines = [CALL, EPOCH, BINS, MEMORY, scores]
     store = Store()
     ingestor = Ingestor(home, store)
@@ -538,17 +631,20 @@ def test_numbers_that_stand_there_twice_are_stored_once(home: Home, good: RunDir
     write(good.trainer_journal(), overlapping)
     Ingestor(home, store).catch_up()  # another owner, which knows only what is stored
     counts = {
-        view: store.rows(f"SELECT count(*) FROM {view}")[0][0] for view in ("epochs", "histograms", "memory")
+        view: store.rows(f"SELECT count(*) FROM {view}")[0][0]
+        for view in ("epochs", "histograms", "memory")
     }
     assert counts == {"epochs": 1, "histograms": 1, "memory": 1}
     assert store.rows("SELECT metric, step, value FROM scalars ORDER BY ALL") == [
         *(("loss_generator", step, float(step)) for step in (1, 2, 3)),
         ("spread_real", 4, 0.5),
     ]
-    assert store.rows("SELECT count(*) FROM events WHERE message LIKE '%is stored already.'") == [(5,)]
+    assert store.rows("SELECT count(*) FROM events WHERE message LIKE '%is stored already.'") == [
+        (5,)
+    ]
 
 
-# ---- pictures ---------------------------------------------------------------------------------------------------------------
+# ---- pictures ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -556,7 +652,10 @@ def test_numbers_that_stand_there_twice_are_stored_once(home: Home, good: RunDir
     [
         ("/etc/passwd", "its name is not that of a PNG file in the samples folder of the run"),
         ("../../secret.png", "its name is not that of a PNG file in the samples folder of the run"),
-        ("samples/" + "x" * 5_000, "its name is not that of a PNG file in the samples folder of the run"),
+        (
+            "samples/" + "x" * 5_000,
+            "its name is not that of a PNG file in the samples folder of the run",
+        ),
         ("samples/link.png", "it cannot be read (Too many levels of symbolic links)"),
         ("samples/damaged.png", "it is a damaged PNG picture"),
         ("samples/text.png", "it is no PNG picture"),

@@ -1,4 +1,6 @@
-"""The journal is the truth: its rows arrive exactly once, whatever happens meanwhile, and a rebuild gives the same rows."""
+"""The journal is the truth: its rows arrive exactly once, whatever happens meanwhile, and a
+rebuild gives the same rows.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +142,9 @@ def write_everything(run: RunDir) -> None:
         profile(4),
         *epoch_end(1, 4),
     )
-    journal.append(path, 1, scalars(5, 2, epoch=2), profile(6), worker_times(0, 4), worker_times(0, 6))
+    journal.append(
+        path, 1, scalars(5, 2, epoch=2), profile(6), worker_times(0, 4), worker_times(0, 6)
+    )
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
     journal.append(
@@ -150,9 +154,15 @@ def write_everything(run: RunDir) -> None:
         Renamed(name="Seven"),
         Marked(tags=["a"], pinned=True),
     )
-    journal.append(run.supervisor_journal, 2, Changed(spec={**run.spec().model_dump(), "clip_norm": 1.0}))
     journal.append(
-        path, 2, AttemptStart(resume_step=4), plan, Event(level="info", topic="resume", message="Resumed.")
+        run.supervisor_journal, 2, Changed(spec={**run.spec().model_dump(), "clip_norm": 1.0})
+    )
+    journal.append(
+        path,
+        2,
+        AttemptStart(resume_step=4),
+        plan,
+        Event(level="info", topic="resume", message="Resumed."),
     )
     journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), worker_times(0, 8))
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
@@ -161,14 +171,20 @@ def write_everything(run: RunDir) -> None:
     journal.append(run.evaluations_journal, 1, quality())
     journal.append(run.earlier_journal("flow"), 1, measured_flows.iteration(steps=2))
     journal.append(
-        run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6)
+        run.trainer_journal(1),
+        1,
+        AttemptStart(resume_step=0),
+        worker_times(1, 4),
+        worker_times(1, 6),
     )
     journal.append(run.trainer_journal(1), 2, AttemptStart(resume_step=4), worker_times(1, 8))
 
 
 def quality() -> Answer:
     """Without scores, curves or arrays."""
-    return Answer(evaluation="quality", key="epoch 1", epoch=1, step=4, checkpoint="best", scores=[])
+    return Answer(
+        evaluation="quality", key="epoch 1", epoch=1, step=4, checkpoint="best", scores=[]
+    )
 
 
 def physics() -> Physics:
@@ -184,7 +200,13 @@ def physics() -> Physics:
         curves=[PhysicsCurve(name="hits", energy=(10.0, 20.0), x=[1.0], **numbers)],
         pictures=[
             PhysicsShower(
-                pair=0, side="real", energy_gev=50.0, angle=None, cells=[0, 5], mev=[1.0, 2.0], share=1.0
+                pair=0,
+                side="real",
+                energy_gev=50.0,
+                angle=None,
+                cells=[0, 5],
+                mev=[1.0, 2.0],
+                share=1.0,
             )
         ],
     )
@@ -209,12 +231,16 @@ def surface(epochs: list[int]) -> Surface:
 
 
 def worker_times(rank: int, step: int) -> WorkerTimes:
-    return WorkerTimes(rank=rank, epoch=1, first_step=step, steps=1, step_s=0.4, compute_s=0.1, wait_s=0.3)
+    return WorkerTimes(
+        rank=rank, epoch=1, first_step=step, steps=1, step_s=0.4, compute_s=0.1, wait_s=0.3
+    )
 
 
 def content(store: Store) -> dict[str, list[str]]:
     """Every row of every table, in an order of its own."""
-    return {table: sorted(map(repr, store.rows(f"SELECT * FROM ingest.{table}"))) for table in TABLES}
+    return {
+        table: sorted(map(repr, store.rows(f"SELECT * FROM ingest.{table}"))) for table in TABLES
+    }
 
 
 def steps(store: Store) -> list[tuple[Any, ...]]:
@@ -229,7 +255,9 @@ def test_every_table_is_checked_here(store: Store) -> None:
     assert [name for (name,) in found] == sorted([*TABLES, "jobs", "set_aside", "version"])
 
 
-def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new_run: NewRun) -> None:
+def test_every_kind_of_record_arrives_in_its_table(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     write_everything(new_run("quick-0001"))
     Ingestor(home, store).catch_up()
     rollout = measured_flows.iteration(steps=2)
@@ -271,7 +299,9 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
     assert store.rows("SELECT curve, energy_high, angle_low, generated FROM physics_curves") == [
         ("hits", 20.0, None, [2.0])
     ]
-    assert store.rows("SELECT side, cells, mev FROM physics_showers") == [("real", [0, 5], [1.0, 2.0])]
+    assert store.rows("SELECT side, cells, mev FROM physics_showers") == [
+        ("real", [0, 5], [1.0, 2.0])
+    ]
     assert store.rows("SELECT iteration, way, cores, tile, reynolds, steps FROM flow") == [
         ("iterate-0001", "map_reduce", 2, [16, 16], 110.0, 2)
     ]
@@ -282,7 +312,9 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         (1, 0.5, None, 0.25),
         (2, 1.0, None, 0.5),
     ]
-    assert store.rows("SELECT stage, times FROM flow_stages WHERE number IN (2, 4) ORDER BY number") == [
+    assert store.rows(
+        "SELECT stage, times FROM flow_stages WHERE number IN (2, 4) ORDER BY number"
+    ) == [
         ("trace", 1),
         ("execute", 2),
     ]
@@ -300,7 +332,8 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         (4, 2, "generator", "backward", 0.15, 0.75),
     ]
     assert store.rows(
-        "SELECT epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM memory"
+        "SELECT epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM"
+        " memory"
     ) == [
         (1, 2, 3, None, 5),
         (2, 2, 3, 4, 5),
@@ -310,7 +343,9 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
     ]
 
 
-def test_rows_arrive_exactly_once_however_often_one_looks(home: Home, store: Store, new_run: NewRun) -> None:
+def test_rows_arrive_exactly_once_however_often_one_looks(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     ingestor = Ingestor(home, store)
     journal.append(run.trainer_journal(), 1, scalars(1, 2))
@@ -357,7 +392,9 @@ def test_a_crash_between_rows_and_offset_leaves_nothing(
     assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2)]
 
 
-def test_a_half_written_line_arrives_once_it_is_whole(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_half_written_line_arrives_once_it_is_whole(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     ingestor = Ingestor(home, store)
     journal.append(run.trainer_journal(), 1, scalars(1, 2))
@@ -393,7 +430,9 @@ def test_a_second_attempt_voids_what_the_first_measured_beyond_its_resume_step(
         assert store.rows(f"SELECT epoch, step FROM {view}") == [(1, 4)]
 
 
-def test_an_attempt_leaves_the_rows_of_other_runs_alone(home: Home, store: Store, new_run: NewRun) -> None:
+def test_an_attempt_leaves_the_rows_of_other_runs_alone(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     one, other = new_run("quick-0001"), new_run("quick-0002")
     journal.append(one.trainer_journal(), 1, scalars(1, 4))
     ingestor = Ingestor(home, store)
@@ -407,7 +446,9 @@ def test_an_attempt_leaves_the_rows_of_other_runs_alone(home: Home, store: Store
 
 
 def test_a_rebuild_gives_the_same_rows(home: Home, store: Store, new_run: NewRun) -> None:
-    """One store watched the run line by line, torn line included; the other reads the finished journals at once."""
+    """One store watched the run line by line, torn line included; the other reads the
+    finished journals at once.
+    """
     run, watched = new_run("quick-0001"), Ingestor(home, store)
     other = RunDir(home.path / "written-aside")
     shutil.copytree(run.path, other.path)
@@ -431,7 +472,9 @@ def test_a_torn_line_is_reported_with_the_time_it_was_written(
     write_everything(new_run("quick-0001"))
     Ingestor(home, store).catch_up()
     found = store.rows("SELECT logged_at, level, message FROM events WHERE kind = 'journal'")
-    assert found == [(at(7), "warning", "A line of journal-0.jsonl cannot be read and was skipped.")]
+    assert found == [
+        (at(7), "warning", "A line of journal-0.jsonl cannot be read and was skipped.")
+    ]
 
 
 def test_a_torn_line_without_a_time_is_dated_by_the_submission(
@@ -442,7 +485,9 @@ def test_a_torn_line_without_a_time_is_dated_by_the_submission(
     assert store.rows("SELECT logged_at FROM events WHERE kind = 'journal'") == [(at(5),)]
 
 
-def test_a_missing_picture_does_not_stop_the_rest(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_missing_picture_does_not_stop_the_rest(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, *epoch_end(1, 4), scalars(5, 1))
     Ingestor(home, store).catch_up()
@@ -459,9 +504,9 @@ def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_r
     shutil.rmtree(run.path)
     assert [ingestor.catch_up(), ingestor.catch_up()] == [1, 0]
     for table in TABLES:
-        assert {run_id for (run_id,) in store.rows(f"SELECT run_id FROM ingest.{table}")} == {"quick-0002"}, (
-            table
-        )
+        assert {run_id for (run_id,) in store.rows(f"SELECT run_id FROM ingest.{table}")} == {
+            "quick-0002"
+        }, table
 
 
 def test_a_run_made_anew_under_an_old_number_starts_from_nothing(
@@ -487,7 +532,9 @@ def rows_of_a_rebuild(home: Home) -> dict[str, list[str]]:
 def test_a_run_made_anew_between_two_looks_starts_from_nothing(
     home: Home, store: Store, new_run: NewRun, steps_of_the_new_run: int
 ) -> None:
-    """Its journals may be shorter or longer than the old ones; the supervisor's is of the same length."""
+    """Its journals may be shorter or longer than the old ones; the supervisor's is of the
+    same length.
+    """
     old = new_run("quick-0001")
     journal.append(old.trainer_journal(), 1, scalars(1, 4))
     ingestor = Ingestor(home, store)
@@ -517,7 +564,9 @@ def test_a_run_made_anew_while_nobody_looked_starts_from_nothing(
     assert content(store) == rows_of_a_rebuild(home)
 
 
-def test_a_run_put_back_from_an_older_copy_is_read_again(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_run_put_back_from_an_older_copy_is_read_again(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, scalars(1, 4))
     shutil.copytree(run.path, home.path / "copy")
@@ -531,7 +580,9 @@ def test_a_run_put_back_from_an_older_copy_is_read_again(home: Home, store: Stor
     assert content(store) == rows_of_a_rebuild(home)
 
 
-def test_a_journal_removed_by_hand_takes_its_rows_with_it(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_journal_removed_by_hand_takes_its_rows_with_it(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, scalars(1, 4))
     ingestor = Ingestor(home, store)

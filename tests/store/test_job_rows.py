@@ -21,7 +21,9 @@ Row = tuple[object, ...]
 
 @pytest.fixture
 def new_job(home: Home, at: At) -> Callable[..., JobDir]:
-    """`new_job("count-0001", 5.0, run_id="quick-0001")` was asked for 5 s after noon, and nobody has started it."""
+    """`new_job("count-0001", 5.0, run_id="quick-0001")` was asked for 5 s after noon, and
+    nobody has started it.
+    """
 
     def make(job_id: str, seconds: float, **options: object) -> JobDir:
         job = JobDir(home.jobs / job_id)
@@ -86,7 +88,9 @@ def test_the_end_of_a_job_is_an_event_of_the_run_that_it_is_about(
         End(state="lost", reason="its process was ended.", at=at(9))
     )
     new_job("prepare-data-0002", 2.0).write_end(End(state="finished", reason="done", at=at(8)))
-    new_job("compute-surface-0003", 3.0, run_id="quick-0007").write_end(End(state="finished", reason="done"))
+    new_job("compute-surface-0003", 3.0, run_id="quick-0007").write_end(
+        End(state="finished", reason="done")
+    )
     store = ingest.store_of(home)
     columns = "run_id, attempt, logged_at, level, message"
     assert store.rows(f"SELECT {columns} FROM events WHERE kind = 'job' ORDER BY logged_at") == [
@@ -106,5 +110,8 @@ def test_an_owner_goes_on_with_the_rows_of_the_one_before_and_a_store_made_anew_
     waits.write_end(End(state="cancelled", reason="cancelled on request.", at=at(3)))
     Ingestor(home, store).catch_up()
     rows = store.rows("SELECT * FROM jobs ORDER BY job_id")
-    assert [(row[0], row[2]) for row in rows] == [("count-0001", "finished"), ("count-0002", "cancelled")]
+    assert [(row[0], row[2]) for row in rows] == [
+        ("count-0001", "finished"),
+        ("count-0002", "cancelled"),
+    ]
     assert ingest.store_of(home, []).rows("SELECT * FROM jobs ORDER BY job_id") == rows

@@ -1,4 +1,6 @@
-"""The last row of each run and metric stands in a table of its own, and is what all rows of scalars say it is, whatever was taken in when."""
+"""The last row of each run and metric stands in a table of its own, and is what all rows of
+scalars say it is, whatever was taken in when.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,20 @@ def calls(draw: st.DrawFn) -> Record:
         values = {metric: draw(VALUES) for metric in metrics}
         return EpochScores(epoch=1, step=first, wall_s=0.1 * first, values=values)
     length = draw(st.integers(1, 4))
-    numbers = {metric: draw(st.lists(VALUES, min_size=length, max_size=length)) for metric in metrics}
+    numbers = {
+        metric: draw(st.lists(VALUES, min_size=length, max_size=length)) for metric in metrics
+    }
     return Scalars(
-        epoch=1, first_step=first, wall_s=[0.1 * (first + index) for index in range(length)], values=numbers
+        epoch=1,
+        first_step=first,
+        wall_s=[0.1 * (first + index) for index in range(length)],
+        values=numbers,
     )
 
 
-ATTEMPTS = st.lists(st.tuples(st.integers(0, 12), st.lists(calls(), max_size=5)), min_size=1, max_size=4)
+ATTEMPTS = st.lists(
+    st.tuples(st.integers(0, 12), st.lists(calls(), max_size=5)), min_size=1, max_size=4
+)
 
 
 def lines(attempts: list[tuple[int, list[Record]]]) -> list[tuple[int, Record]]:
@@ -51,7 +60,10 @@ def lines(attempts: list[tuple[int, list[Record]]]) -> list[tuple[int, Record]]:
 
 def both(store: Store) -> tuple[list[Any], list[Any]]:
     """What the table has, and what all scalars say."""
-    last = "SELECT * FROM ingest.scalars QUALIFY step = max(step) OVER (PARTITION BY run_id, metric) ORDER BY ALL"
+    last = (
+        "SELECT * FROM ingest.scalars QUALIFY step = max(step) OVER (PARTITION BY run_id, metric)"
+        " ORDER BY ALL"
+    )
     return store.rows("SELECT * FROM ingest.last_scalars ORDER BY ALL"), store.rows(last)
 
 
@@ -69,8 +81,8 @@ def test_the_last_numbers_are_those_of_all_scalars_after_every_look(
     looks: set[int],
     is_by_new_ones: bool,
 ) -> None:
-    """Looked at after the lines of these numbers and at the end, by one ingestor or by a new one each time. Each try adds a run to the home, which has
-    the last few.
+    """Looked at after the lines of these numbers and at the end, by one ingestor or by a new one
+    each time. Each try adds a run to the home, which has the last few.
     """
     run = new_run(f"quick-{next(NUMBERS):04d}")
     ingestor, records = Ingestor(home, store), lines(attempts)
@@ -90,7 +102,9 @@ def test_the_last_numbers_of_a_run_go_with_it(
 ) -> None:
     ingestor = Ingestor(home, store)
     for name in ("quick-0001", "quick-0002"):
-        call = Scalars(epoch=1, first_step=1, wall_s=[0.1, 0.2], values={"loss_generator": [1.0, 2.0]})
+        call = Scalars(
+            epoch=1, first_step=1, wall_s=[0.1, 0.2], values={"loss_generator": [1.0, 2.0]}
+        )
         journal.append(new_run(name).trainer_journal(), 1, call)
     ingestor.catch_up()
     stored = "SELECT run_id, step, value FROM ingest.last_scalars ORDER BY ALL"

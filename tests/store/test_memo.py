@@ -1,4 +1,6 @@
-"""Answers are made once for all who ask, and anew as soon as a table changes that they were read from."""
+"""Answers are made once for all who ask, and anew as soon as a table changes that they were
+read from.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_writing_to_a_frame_changes_no_other_answer(store: Store) -> None:
     mine = store.frame(question)
     mine["seconds"] = 7.0
     mine.loc[0, "phase"] = "mine"
-    pd.testing.assert_frame_equal(store.frame(question), pd.DataFrame({"phase": ["build"], "seconds": [1.0]}))
+    pd.testing.assert_frame_equal(
+        store.frame(question), pd.DataFrame({"phase": ["build"], "seconds": [1.0]})
+    )
 
 
 def counted(memo: Memo, key: str, sql: str, made: list[str]) -> str:
@@ -118,7 +122,9 @@ def test_whoever_comes_while_an_answer_is_made_waits_for_it() -> None:
         return 42
 
     answers: list[int] = []
-    askers = [threading.Thread(target=lambda: answers.append(memo.once("key", make))) for _ in range(5)]
+    askers = [
+        threading.Thread(target=lambda: answers.append(memo.once("key", make))) for _ in range(5)
+    ]
     for asker in askers:
         asker.start()
     assert begun.wait(10)
@@ -155,7 +161,9 @@ def test_an_answer_that_failed_is_asked_again_and_few_are_kept() -> None:
     assert made.count("0") == 2, "the oldest is let go"
 
 
-def test_an_answer_that_may_be_old_is_kept_though_its_table_changes_and_made_anew_after_its_time() -> None:
+def test_an_answer_that_may_be_old_is_kept_though_its_table_changes_and_made_anew_after_its_time() -> (  # noqa: E501
+    None
+):
     now, made = [100.0], iter(range(10))
     memo = Memo(["phases"], {}, clock=lambda: now[0])
 
@@ -172,7 +180,9 @@ def test_an_answer_that_may_be_old_is_kept_though_its_table_changes_and_made_ane
     assert ask() == 1, "nothing has changed"
 
 
-def test_whoever_asks_for_what_is_true_now_gets_it_also_beside_one_who_does_not(store: Store) -> None:
+def test_whoever_asks_for_what_is_true_now_gets_it_also_beside_one_who_does_not(
+    store: Store,
+) -> None:
     assert store.lately(seconds_of_phases, "one") == 1.0
     with store.transaction() as writer:
         writer.append("phases", [("one", 1, "trace", 2.0)])

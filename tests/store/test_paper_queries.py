@@ -31,7 +31,9 @@ def measured(new_run: NewRun) -> Callable[..., RunDir]:
     ) -> RunDir:
         run = new_run(run_id, seconds=float(run_id[-4:]), **options)
         done = [
-            journal.EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=images, images_per_s=rate)
+            journal.EpochDone(
+                epoch=epoch, step=epoch, seconds=1.0, images=images, images_per_s=rate
+            )
             for epoch, rate in enumerate(rates, 1)
         ]
         journal.append(
@@ -50,7 +52,10 @@ def measured(new_run: NewRun) -> Callable[..., RunDir]:
 def test_the_middle_half_of_a_loss_in_each_epoch(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
-    """1, 2, 3, 4, 5: quartiles 2 and 4. 0, 1, 2, 3 and a NaN: quartiles 0.75 and 2.25. Another metric, another run: not asked."""
+    """1, 2, 3, 4, 5: quartiles 2 and 4.
+
+    0, 1, 2, 3 and a NaN: quartiles 0.75 and 2.25. Another metric, another run: not asked.
+    """
     first, second = new_run("a-0001"), new_run("a-0002", seconds=1.0)
     for run, epochs in (
         (first, [[1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 1.0, 2.0, 3.0, math.nan]]),
@@ -73,14 +78,21 @@ def test_the_middle_half_of_a_loss_in_each_epoch(
         "width": [2.0, 1.5, 0.0],
     }
     one = queries.loss_quartiles(store, ["a-0002"], "loss_generator")
-    assert one.to_dict("list") == {"run_id": ["a-0002"], "epoch": [1], "mean": [9.0], "width": [0.0]}
+    assert one.to_dict("list") == {
+        "run_id": ["a-0002"],
+        "epoch": [1],
+        "mean": [9.0],
+        "width": [0.0],
+    }
     assert queries.loss_quartiles(store, [], "loss_generator").empty
 
 
 def test_the_rates_of_a_workload_by_device(
     store: Store, measured: Callable[..., RunDir], take_in: Callable[[], None]
 ) -> None:
-    """The first epoch holds the compiling: 1 and 2 images/s do not count. Three runs with 1 replica: 100, 110 and 300."""
+    """The first epoch holds the compiling: 1 and 2 images/s do not count. Three runs with 1
+    replica: 100, 110 and 300.
+    """
     measured("a-0001", [1.0, 90.0, 110.0], seed=1)
     measured("a-0002", [2.0, 110.0], seed=2)
     measured("a-0003", [1.0, 300.0], seed=3, name="third", epochs=7)
@@ -102,7 +114,9 @@ def test_the_rates_of_a_workload_by_device(
         "cpu_model",
     ]
     same = ("mixed_bfloat16", 256, "digits", 1_797, "auto", "off", "Xeon", False)
-    assert list(rates[[*shown, "imported", "runs", "images_per_s"]].itertuples(index=False, name=None)) == [
+    assert list(
+        rates[[*shown, "imported", "runs", "images_per_s"]].itertuples(index=False, name=None)
+    ) == [
         ("cpu", 1, *same, 3, 110.0),
         ("cpu", 4, *same, 1, 500.0),
     ]
@@ -126,7 +140,10 @@ def test_the_rates_of_a_workload_by_device(
     ids=str,
 )
 def test_runs_that_differ_in_what_makes_their_speed_are_not_put_together(
-    store: Store, measured: Callable[..., RunDir], take_in: Callable[[], None], other: dict[str, object]
+    store: Store,
+    measured: Callable[..., RunDir],
+    take_in: Callable[[], None],
+    other: dict[str, object],
 ) -> None:
     measured("a-0001", [1.0, 100.0])
     measured("a-0002", [1.0, 300.0], **other)

@@ -53,7 +53,9 @@ def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
 ) -> None:
     run = new_run("quick-0001", **SHOWERS)
     done = [
-        journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=seconds, images=64, images_per_s=1.0)
+        journal.EpochDone(
+            epoch=epoch, step=10 * epoch, seconds=seconds, images=64, images_per_s=1.0
+        )
         for epoch, seconds in ((1, 8.0), (2, 3.0))
     ]
     steps = journal.Scalars(epoch=1, first_step=1, wall_s=[0.8], values={"bce_real": [0.7]})
@@ -63,9 +65,15 @@ def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
     assert FPD in queries.recorded(store, ["quick-0001"])
     fpd = next(score for score in measurement(1, 0.4).scores if score.name == "fpd")
     frame = queries.curves(store, ["quick-0001"], (FPD,), "wall_s")
-    assert frame["x"].tolist() == [0.0, 8.0, 11.0], "training seconds at the end of each measured epoch"
+    assert frame["x"].tolist() == [
+        0.0,
+        8.0,
+        11.0,
+    ], "training seconds at the end of each measured epoch"
     assert frame["mean"].tolist() == pytest.approx([fpd.value, fpd.value, fpd.value / 2])
-    assert (frame["high"] - frame["low"]).tolist() == pytest.approx([2 * fpd.error, 2 * fpd.error, fpd.error])
+    assert (frame["high"] - frame["low"]).tolist() == pytest.approx(
+        [2 * fpd.error, 2 * fpd.error, fpd.error]
+    )
     [found] = queries.results(store, ["quick-0001"]).to_dict("records")
     assert (found[f"{FPD}_best_epoch"], found[f"{FPD}_last"]) == (2.0, pytest.approx(fpd.value / 2))
     metric = queries.metric_table(store, ["quick-0001"])[FPD]
@@ -106,7 +114,8 @@ def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run
     store = ingest.store_of(home)
     energy, angle = (
         store.rows(
-            f"SELECT DISTINCT {bin}_low, {bin}_high FROM physics_curves WHERE {bin}_low IS NOT NULL ORDER BY 1"
+            f"SELECT DISTINCT {bin}_low, {bin}_high FROM physics_curves WHERE {bin}_low IS NOT NULL"
+            " ORDER BY 1"
         )
         for bin in ("energy", "angle")
     )
@@ -115,7 +124,9 @@ def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run
     whole = curves(store, "energy_low IS NULL AND angle_low IS NULL")
     assert set(whole["curve"]) == {curve.name for curve in CURVES}
     depth = whole[whole["curve"] == "along_z"]
-    assert depth["real"].to_numpy() == pytest.approx(showers(0).features.along_z.mean(axis=0), rel=1e-4)
+    assert depth["real"].to_numpy() == pytest.approx(
+        showers(0).features.along_z.mean(axis=0), rel=1e-4
+    )
     last = curves(store, f"energy_low = {energy[4][0]} AND angle_low IS NULL")
     assert last[last["curve"] == "along_z"]["real"].sum() > depth["real"].sum()
     one = curves(store, f"energy_low = {energy[0][0]} AND angle_low = {angle[2][0]}")
@@ -133,7 +144,8 @@ def curves(store: Store, condition: str) -> pd.DataFrame:
 def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
     rows = ingest.store_of(home).rows(
-        "SELECT side, energy_gev, angle, grid, cells, mev, share FROM physics_showers ORDER BY pair, side = 'generated'"
+        "SELECT side, energy_gev, angle, grid, cells, mev, share FROM physics_showers ORDER BY"
+        " pair, side = 'generated'"
     )
     assert [side for side, *_ in rows] == ["real", "generated"] * (len(rows) // 2)
     assert 10 <= len(rows) // 2 <= 15

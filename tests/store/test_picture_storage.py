@@ -15,10 +15,15 @@ def test_pictures_are_stored_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "results.duckdb"
     store = Store(path)
     with store.transaction() as writer:
-        rows = [("quick-0001", 1, step, step, "samples", b"x" * SIZE, "{}") for step in range(PICTURES)]
+        rows = [
+            ("quick-0001", 1, step, step, "samples", b"x" * SIZE, "{}") for step in range(PICTURES)
+        ]
         writer.append("samples", rows)
     store.close()
     with duckdb.connect(str(path), read_only=True) as file:
-        kept = "SELECT DISTINCT compression FROM pragma_storage_info('ingest.samples') WHERE column_name = 'png' AND segment_type = 'BLOB'"
+        kept = (
+            "SELECT DISTINCT compression FROM pragma_storage_info('ingest.samples') WHERE"
+            " column_name = 'png' AND segment_type = 'BLOB'"
+        )
         assert file.execute(kept).fetchall() == [("Uncompressed",)]
     assert path.stat().st_size > PICTURES * SIZE

@@ -1,7 +1,8 @@
 """What the pages ask of the store, answered from a journal written by hand.
 
-The run "quick-0001": 8 images in batches of 2, so 4 steps an epoch; the first step takes 10 s (it compiles), every other 1 s;
-loss of G at step n: n/10, of D: n/100. It is at step 6, in its second epoch of two.
+The run "quick-0001": 8 images in batches of 2, so 4 steps an epoch; the first step takes 10 s (it
+compiles), every other 1 s; loss of G at step n: n/10, of D: n/100. It is at step 6, in its second
+epoch of two.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ NewRun = Callable[..., RunDir]
 LOSSES = ("loss_generator", "loss_discriminator")
 
 
-def calls(first_step: int, last_step: int, epoch: int, written: datetime | None = None) -> journal.Scalars:
+def calls(
+    first_step: int, last_step: int, epoch: int, written: datetime | None = None
+) -> journal.Scalars:
     """Steps of one epoch of "quick-0001"."""
     numbers = range(first_step, last_step + 1)
     values = {
@@ -38,13 +41,19 @@ def calls(first_step: int, last_step: int, epoch: int, written: datetime | None 
     }
     wall_s = [9.0 + number for number in numbers]
     return journal.Scalars(
-        at=written or journal.now(), epoch=epoch, first_step=first_step, wall_s=wall_s, values=values
+        at=written or journal.now(),
+        epoch=epoch,
+        first_step=first_step,
+        wall_s=wall_s,
+        values=values,
     )
 
 
 def without(values: dict[str, Any], *options: str) -> dict[str, Any]:
     """The options of a run from before some of them existed."""
-    return {name: value for name, value in RunSpec.parse(values).flat().items() if name not in options}
+    return {
+        name: value for name, value in RunSpec.parse(values).flat().items() if name not in options
+    }
 
 
 @pytest.fixture
@@ -72,10 +81,22 @@ def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
         calls(2, 4, epoch=1, written=at(17)),
         journal.EpochDone(at=at(17), epoch=1, step=4, seconds=13.0, images=8, images_per_s=0.625),
         journal.Histogram(
-            at=at(18), epoch=1, step=4, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]
+            at=at(18),
+            epoch=1,
+            step=4,
+            name="score/real",
+            bin_left=[0.0, 0.5],
+            bin_right=1.0,
+            count=[1, 3],
         ),
         journal.Histogram(
-            at=at(18), epoch=1, step=4, name="score/fake", bin_left=[0.0, 0.5], bin_right=1.0, count=[4, 0]
+            at=at(18),
+            epoch=1,
+            step=4,
+            name="score/fake",
+            bin_left=[0.0, 0.5],
+            bin_right=1.0,
+            count=[4, 0],
         ),
         journal.Sample(
             at=at(18),
@@ -96,7 +117,7 @@ def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
     return list(frame.itertuples(index=False, name=None))
 
 
-# ---- runs -------------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("quick")
@@ -108,7 +129,12 @@ def test_a_run_tells_what_it_is(store: Store, at: At) -> None:
         "training towards step 8",
         1,
     )
-    assert (row.workload, row.dataset, row.accelerator, row.replicas) == ("dcgan_mnist", "digits", "cpu", 1)
+    assert (row.workload, row.dataset, row.accelerator, row.replicas) == (
+        "dcgan_mnist",
+        "digits",
+        "cpu",
+        1,
+    )
     assert (row.precision, row.batch_size_global, row.epochs, row.color) == ("float32", 2, 2, 0)
     assert (row.created_at, row.started_at, row.finished_at) == (at(0), at(1), None)
     assert row.host == '{"cores": 8}'
@@ -118,7 +144,9 @@ def test_a_run_tells_what_it_is(store: Store, at: At) -> None:
 def test_runs_come_newest_first_and_by_status(
     quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
-    journal.append(quick.supervisor_journal, 1, journal.StatusChange(at=at(30), status="lost", reason="gone"))
+    journal.append(
+        quick.supervisor_journal, 1, journal.StatusChange(at=at(30), status="lost", reason="gone")
+    )
     new_run("paper-0002", seconds=50)
     take_in()
     assert [row.run_id for row in queries.runs(store)] == ["paper-0002", "quick-0001"]
@@ -131,7 +159,9 @@ def test_runs_come_newest_first_and_by_status(
 def test_a_later_attempt_hides_the_end_of_the_one_before(
     quick: RunDir, store: Store, take_in: Callable[[], None], at: At
 ) -> None:
-    journal.append(quick.supervisor_journal, 1, journal.StatusChange(at=at(30), status="lost", reason="gone"))
+    journal.append(
+        quick.supervisor_journal, 1, journal.StatusChange(at=at(30), status="lost", reason="gone")
+    )
     journal.append(
         quick.supervisor_journal,
         2,
@@ -168,7 +198,9 @@ def test_the_queue_comes_in_its_order(
     journal.append(
         first.supervisor_journal,
         1,
-        journal.StatusChange(at=at(9), status="queued", reason="moved in the queue", queue_rank=3.0),
+        journal.StatusChange(
+            at=at(9), status="queued", reason="moved in the queue", queue_rank=3.0
+        ),
     )
     take_in()
     assert [row.run_id for row in queries.queue(store)] == ["quick-0002", "quick-0001"]
@@ -239,18 +271,31 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
         math.isnan(first[column])
         for column in ("images_per_s", "loss_generator", "loss_discriminator", "seconds")
     )
-    assert (second["run_id"], second["epochs_done"], second["images_per_s"]) == ("quick-0001", 2, 1.3125)
-    assert (second["loss_generator"], second["loss_discriminator"], second["seconds"]) == (0.6, 0.06, 15.0)
+    assert (second["run_id"], second["epochs_done"], second["images_per_s"]) == (
+        "quick-0001",
+        2,
+        1.3125,
+    )
+    assert (second["loss_generator"], second["loss_discriminator"], second["seconds"]) == (
+        0.6,
+        0.06,
+        15.0,
+    )
     assert second["created_at"] == at(0)
 
 
-# ---- progress ---------------------------------------------------------------------------------------------------------------
+# ---- progress ------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("quick")
 def test_progress_tells_how_far_and_how_fast_without_the_compiling(store: Store, at: At) -> None:
     progress = queries.progress(store, "quick-0001")
-    assert (progress.step, progress.epoch, progress.last_step, progress.steps_per_epoch) == (6, 2, 8, 4)
+    assert (progress.step, progress.epoch, progress.last_step, progress.steps_per_epoch) == (
+        6,
+        2,
+        8,
+        4,
+    )
     assert (progress.seconds_per_step, progress.images_per_s) == (1.0, 2.0)
     assert progress.seconds_left == 2 * 1.0 + 0.5 * 0.5
     assert progress.written_at == at(20)
@@ -264,9 +309,12 @@ def test_progress_before_the_first_numbers_is_zero_and_unknown(
     take_in()
     progress = queries.progress(store, "quick-0001")
     assert (progress.step, progress.epoch, progress.last_step, progress.newest) == (0, 0, 0, {})
-    assert (progress.seconds_per_step, progress.images_per_s, progress.seconds_left, progress.written_at) == (
-        None,
-    ) * 4
+    assert (
+        progress.seconds_per_step,
+        progress.images_per_s,
+        progress.seconds_left,
+        progress.written_at,
+    ) == (None,) * 4
 
 
 def test_progress_after_one_step_knows_no_rate_yet(
@@ -274,7 +322,10 @@ def test_progress_after_one_step_knows_no_rate_yet(
 ) -> None:
     run = new_run("quick-0001", batch_size_global=2, epochs=2)
     journal.append(
-        run.trainer_journal(), 1, journal.Plan(images=8, steps_per_epoch=4, epochs=2), calls(1, 1, epoch=1)
+        run.trainer_journal(),
+        1,
+        journal.Plan(images=8, steps_per_epoch=4, epochs=2),
+        calls(1, 1, epoch=1),
     )
     take_in()
     progress = queries.progress(store, "quick-0001")
@@ -293,13 +344,15 @@ def test_the_rate_is_that_of_the_last_fifty_steps(
         run.trainer_journal(),
         1,
         journal.Plan(images=800, steps_per_epoch=400, epochs=1),
-        journal.Scalars(epoch=1, first_step=1, wall_s=slow + fast, values={"loss_generator": [1.0] * 200}),
+        journal.Scalars(
+            epoch=1, first_step=1, wall_s=slow + fast, values={"loss_generator": [1.0] * 200}
+        ),
     )
     take_in()
     assert queries.progress(store, "quick-0001").seconds_per_step == 0.5
 
 
-# ---- curves -----------------------------------------------------------------------------------------------------------------
+# ---- curves --------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("quick")
@@ -325,8 +378,14 @@ def test_a_short_curve_is_every_step(store: Store) -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_part_of_a_curve_has_all_of_its_points(store: Store) -> None:
     part = queries.curves(store, ["quick-0001"], ("d_real",), max_points=3, window=(2.5, 5.0))
-    assert list(part["step"]) == [3, 4, 5], "the whole curve in three points would be steps 1, 3 and 5"
-    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch", window=(1.1, 9.0))["step"]) == [
+    assert list(part["step"]) == [
+        3,
+        4,
+        5,
+    ], "the whole curve in three points would be steps 1, 3 and 5"
+    assert list(
+        queries.curves(store, ["quick-0001"], ("d_real",), x="epoch", window=(1.1, 9.0))["step"]
+    ) == [
         5,
         6,
     ]
@@ -367,8 +426,16 @@ def test_a_curve_may_run_over_images_seen_or_device_seconds(
     journal.append(run.trainer_journal(), 1, calls(1, 3, epoch=1))
     take_in()
     # 12 images a batch, five batches a step; two replicas in each of three workers.
-    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="images")["x"]) == [60.0, 120.0, 180.0]
-    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="device_s")["x"]) == [60.0, 66.0, 72.0]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="images")["x"]) == [
+        60.0,
+        120.0,
+        180.0,
+    ]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="device_s")["x"]) == [
+        60.0,
+        66.0,
+        72.0,
+    ]
 
 
 def test_images_and_devices_of_a_run_from_before_their_options_count_once(
@@ -387,7 +454,10 @@ def test_images_and_devices_of_a_run_from_before_their_options_count_once(
     journal.append(run.trainer_journal(), 1, calls(1, 2, epoch=1))
     take_in()
     assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="images")["x"]) == [2.0, 4.0]
-    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="device_s")["x"]) == [20.0, 22.0]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="device_s")["x"]) == [
+        20.0,
+        22.0,
+    ]
 
 
 def test_many_curves_in_a_chart_have_fewer_points_each() -> None:
@@ -397,7 +467,11 @@ def test_many_curves_in_a_chart_have_fewer_points_each() -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_thinned_curve_is_the_envelope_of_its_buckets(store: Store) -> None:
     frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=3)
-    assert records(frame[["x", "low", "high"]]) == [(1.5, 0.1, 0.2), (3.5, 0.3, 0.4), (5.5, 0.5, 0.6)]
+    assert records(frame[["x", "low", "high"]]) == [
+        (1.5, 0.1, 0.2),
+        (3.5, 0.3, 0.4),
+        (5.5, 0.5, 0.6),
+    ]
     assert list(frame["mean"]) == pytest.approx([0.15, 0.35, 0.55])
 
 
@@ -418,7 +492,9 @@ def test_a_curve_never_has_more_points_than_asked_for(
     assert (frame["low"].min(), frame["high"].max()) == (0.0, steps - 1)
 
 
-def test_a_spike_survives_thinning(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+def test_a_spike_survives_thinning(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
     run = new_run("quick-0001")
     losses = [0.7] * 5_000
     losses[3_210], losses[4_321] = 99.0, -5.0
@@ -443,10 +519,15 @@ def test_nan_and_infinity_are_left_out_of_curves_and_told_apart(
     journal.append(
         run.trainer_journal(),
         1,
-        journal.Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": losses}),
+        journal.Scalars(
+            epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": losses}
+        ),
     )
     take_in()
-    assert records(queries.curves(store, ["quick-0001"], LOSSES)[["step", "mean"]]) == [(1, 0.5), (4, 0.25)]
+    assert records(queries.curves(store, ["quick-0001"], LOSSES)[["step", "mean"]]) == [
+        (1, 0.5),
+        (4, 0.25),
+    ]
     assert records(queries.not_finite(store, "quick-0001")) == [
         (2, "loss_generator", "nan"),
         (3, "loss_generator", "inf"),
@@ -464,7 +545,7 @@ def test_curves_of_several_runs_come_together_and_only_those(
     assert frame.groupby("run_id").size().to_dict() == {"quick-0001": 1, "quick-0003": 3}
 
 
-# ---- what is measured once an epoch -----------------------------------------------------------------------------------------
+# ---- what is measured once an epoch --------------------------------------------------------------
 
 
 def scores(epoch: int, spread: float, norm: float = 2.0) -> journal.EpochScores:
@@ -492,7 +573,9 @@ def test_epoch_scores_come_by_metric_and_epoch(
 def test_epoch_scores_of_a_long_run_are_means_of_a_few_epochs(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
-    journal.append(quick.trainer_journal(), 1, *(scores(epoch, float(epoch)) for epoch in range(1, 8)))
+    journal.append(
+        quick.trainer_journal(), 1, *(scores(epoch, float(epoch)) for epoch in range(1, 8))
+    )
     take_in()
     frame = queries.epoch_scores(store, "quick-0001", ("spread_real",), max_points=3)
     # Seven epochs in at most three buckets: three epochs each.
@@ -522,7 +605,11 @@ def test_only_what_has_changed_is_a_changing_curve(store: Store) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_the_recorded_metrics_of_some_runs_are_told(store: Store) -> None:
-    assert queries.recorded(store, ["quick-0001"]) == ["d_real", "loss_discriminator", "loss_generator"]
+    assert queries.recorded(store, ["quick-0001"]) == [
+        "d_real",
+        "loss_discriminator",
+        "loss_generator",
+    ]
     assert queries.recorded(store, ["quick-0099"]) == []
 
 
@@ -548,7 +635,7 @@ def test_curves_of_a_run_without_numbers_are_empty_with_their_columns(store: Sto
     assert list(frame.columns) == ["run_id", "metric", "x", "step", "epoch", "low", "mean", "high"]
 
 
-# ---- epochs, histograms, samples, phases, events ----------------------------------------------------------------------------
+# ---- epochs, histograms, samples, phases, events -------------------------------------------------
 
 
 @pytest.mark.usefixtures("quick")
@@ -576,15 +663,21 @@ def test_a_histogram_has_edges_counts_and_shares(store: Store) -> None:
 def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
     assert queries.sample_epochs(store, ["quick-0001"]) == [1]
     assert queries.sample(store, "quick-0001", 0) is None
-    assert queries.sample(store, "quick-0001", 1) == SampleGrid("quick-0001", 1, 4, png(), "samples")
-    assert queries.sample(store, "quick-0001", 99) == SampleGrid("quick-0001", 1, 4, png(), "samples")
+    assert queries.sample(store, "quick-0001", 1) == SampleGrid(
+        "quick-0001", 1, 4, png(), "samples"
+    )
+    assert queries.sample(store, "quick-0001", 99) == SampleGrid(
+        "quick-0001", 1, 4, png(), "samples"
+    )
     assert queries.sample_epochs(store, ["none"]) == []
 
 
 def test_each_kind_of_picture_has_its_epochs_and_the_first_one_is_that_of_the_catalog(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
-    """The old name of the only kind is the name that it has today: the run was resumed by a newer version."""
+    """The old name of the only kind is the name that it has today: the run was resumed by a
+    newer version.
+    """
     for epoch, kind in ((2, "by_class"), (2, "samples"), (3, "by_class")):
         quick.sample_file(kind, epoch).write_bytes(png(epoch, len(kind)))
         file = f"samples/{kind}-{epoch:05d}.png"
@@ -603,7 +696,8 @@ def test_each_kind_of_picture_has_its_epochs_and_the_first_one_is_that_of_the_ca
     assert queries.sample_kinds(store, ["quick-0001"]) == ["samples", "by_class"]
     assert queries.sample_kinds(store, ["none"]) == []
     epochs = {
-        kind: queries.sample_epochs(store, ["quick-0001"], kind) for kind in ("", "samples", "by_class")
+        kind: queries.sample_epochs(store, ["quick-0001"], kind)
+        for kind in ("", "samples", "by_class")
     }
     assert epochs == {"": [1, 2, 3], "samples": [1, 2], "by_class": [2, 3]}
 
@@ -683,12 +777,21 @@ def test_a_profile_is_that_of_the_newest_attempt_that_has_one(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
     assert queries.profile(store, "quick-0001").empty
-    first = profile(5, ("generator", "forward", 0.25), ("generator", "backward", 0.5), ("", "idle", 0.25))
+    first = profile(
+        5, ("generator", "forward", 0.25), ("generator", "backward", 0.5), ("", "idle", 0.25)
+    )
     journal.append(quick.trainer_journal(), 1, first)
     journal.append(quick.trainer_journal(), 2, journal.Phase(phase="trace", seconds=1.0))
     take_in()
     frame = queries.profile(store, "quick-0001")
-    assert list(frame.columns) == ["phase", "network", "category", "seconds_per_step", "share", "steps"]
+    assert list(frame.columns) == [
+        "phase",
+        "network",
+        "category",
+        "seconds_per_step",
+        "share",
+        "steps",
+    ]
     assert records(frame) == [
         ("both", "generator", "backward", 0.25, 0.5, 4),
         ("", "", "idle", 0.125, 0.25, 4),
@@ -729,10 +832,14 @@ def test_the_peak_of_memory_is_that_of_the_newest_attempt(
     journal.append(quick.trainer_journal(), 1, memory(1, 900), memory(2, 950))
     take_in()
     assert queries.peak_memory(store, "quick-0001") == PeakMemory(950, None)
-    journal.append(quick.supervisor_journal, 2, journal.StatusChange(status="starting", reason="again"))
+    journal.append(
+        quick.supervisor_journal, 2, journal.StatusChange(status="starting", reason="again")
+    )
     take_in()
     assert queries.peak_memory(store, "quick-0001") is None
-    journal.append(quick.trainer_journal(), 2, journal.AttemptStart(resume_step=4), memory(2, 700, device=80))
+    journal.append(
+        quick.trainer_journal(), 2, journal.AttemptStart(resume_step=4), memory(2, 700, device=80)
+    )
     take_in()
     assert queries.peak_memory(store, "quick-0001") == PeakMemory(700, 80)
 
@@ -753,7 +860,9 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     take_in()
 
     def rate(accelerator: str = "cpu", **options: object) -> float | None:
-        return queries.typical_images_per_s(store, RunSpec.parse(options), accelerator, "this processor")
+        return queries.typical_images_per_s(
+            store, RunSpec.parse(options), accelerator, "this processor"
+        )
 
     assert rate(batch_size_global=64) == 110.0
     assert (
@@ -771,7 +880,9 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
 def test_the_typical_rate_is_never_one_of_another_host(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
-    """Imported runs do not tell their host's name; a run that was copied from another machine has another processor."""
+    """Imported runs do not tell their host's name; a run that was copied from another machine
+    has another processor.
+    """
     machines = (
         ({"cpu_model": "this processor", "hostname": "here"}, 100.0),
         ({"cpu_model": "this processor"}, 9_000.0),
@@ -823,11 +934,15 @@ def test_the_workers_of_a_run_come_from_its_options_and_older_runs_have_one(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     new_run("pair-0002", seconds=50, workers=2)
-    old = {name: value for name, value in RunSpec.parse({}).model_dump().items() if name != "workers"}
+    old = {
+        name: value for name, value in RunSpec.parse({}).model_dump().items() if name != "workers"
+    }
     run = new_run("old-0003", seconds=60)
     run.supervisor_journal.unlink()
     queued = journal.StatusChange(status="queued", reason="waiting", queue_rank=1.0)
-    journal.append(run.supervisor_journal, 1, journal.Created(spec=old, accelerator="cpu", color=0), queued)
+    journal.append(
+        run.supervisor_journal, 1, journal.Created(spec=old, accelerator="cpu", color=0), queued
+    )
     take_in()
     assert {row.run_id: row.workers for row in queries.runs(store)} == {
         "quick-0001": 1,

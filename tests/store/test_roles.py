@@ -1,4 +1,6 @@
-"""What queries know of the numbers of a run: by role, from the workload's declaration, and without any where it is not known."""
+"""What queries know of the numbers of a run: by role, from the workload's declaration, and
+without any where it is not known.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 
 NewRun = Callable[..., RunDir]
-SCORES = {"probe_score_real": 0.75, "probe_score_fake": 0.25, "spread_real": 0.5, "spread_fake": 0.25}
+SCORES = {
+    "probe_score_real": 0.75,
+    "probe_score_fake": 0.25,
+    "spread_real": 0.5,
+    "spread_fake": 0.25,
+}
 
 
 @pytest.fixture
@@ -39,7 +46,10 @@ def measured(new_run: NewRun) -> Callable[[str, str], None]:
                 1,
                 journal.Scalars(epoch=epoch, first_step=2 * epoch - 1, wall_s=steps, values=values),
                 journal.EpochScores(
-                    epoch=epoch, step=2 * epoch, wall_s=2.0 * epoch, values=SCORES | {"mode_count": 9.0}
+                    epoch=epoch,
+                    step=2 * epoch,
+                    wall_s=2.0 * epoch,
+                    values=SCORES | {"mode_count": 9.0},
                 ),
             )
 
@@ -47,7 +57,9 @@ def measured(new_run: NewRun) -> Callable[[str, str], None]:
 
 
 @pytest.fixture
-def stored(measured: Callable[[str, str], None], take_in: Callable[[], None], store: Store) -> Store:
+def stored(
+    measured: Callable[[str, str], None], take_in: Callable[[], None], store: Store
+) -> Store:
     """A run of a known workload and one of a workload that this version does not have."""
     measured("known-0001", "dcgan_mnist")
     measured("other-0001", "removed_gan")
@@ -57,9 +69,15 @@ def stored(measured: Callable[[str, str], None], take_in: Callable[[], None], st
 
 def test_results_follow_the_roles_of_the_workload(stored: Store) -> None:
     known, other = queries.results(stored, ["known-0001", "other-0001"]).to_dict("records")
-    assert (known["score_gap_last"], known["spread_ratio_last"], known["loss_generator"]) == (0.5, 0.5, 4.0)
+    assert (known["score_gap_last"], known["spread_ratio_last"], known["loss_generator"]) == (
+        0.5,
+        0.5,
+        4.0,
+    )
     assert (other["seconds"], known["seconds"]) == (4.0, 4.0)
-    assert [name for name in ("score_gap_last", "spread_ratio_last") if other[name] == other[name]] == []
+    assert [
+        name for name in ("score_gap_last", "spread_ratio_last") if other[name] == other[name]
+    ] == []
 
 
 def test_runs_of_unknown_workloads_have_no_columns_for_losses(stored: Store) -> None:
@@ -88,14 +106,17 @@ def test_the_first_step_of_a_run_shows_no_number_to_be_one_of_an_epoch(
     assert queries.once_an_epoch(store, ["known-0001"], ["cell_energy"]) == set()
 
 
-def test_the_speed_of_a_run_is_that_of_its_steps_whatever_its_numbers_are_called(stored: Store) -> None:
+def test_the_speed_of_a_run_is_that_of_its_steps_whatever_its_numbers_are_called(
+    stored: Store,
+) -> None:
     progress = queries.progress(stored, "other-0001")
     assert (progress.step, progress.seconds_per_step) == (4, 1.0)
 
 
 def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> None:
     rows = stored.rows(
-        "SELECT workload, metric, axis, network FROM metrics WHERE role = 'loss' AND axis = 'Loss (nats)' ORDER BY workload, place"
+        "SELECT workload, metric, axis, network FROM metrics WHERE role = 'loss' AND axis = 'Loss"
+        " (nats)' ORDER BY workload, place"
     )
     assert rows == [
         (workload, f"loss_{network}", "Loss (nats)", network)
@@ -107,9 +128,9 @@ def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> 
         ("pix2pix", "tile_error", "lower"),
         ("shower_3dgan", "sampling_fraction_error", "lower"),
     ]
-    assert stored.rows("SELECT DISTINCT per_epoch FROM metrics WHERE metric = 'gradient_norm_generator'") == [
-        (True,)
-    ]
+    assert stored.rows(
+        "SELECT DISTINCT per_epoch FROM metrics WHERE metric = 'gradient_norm_generator'"
+    ) == [(True,)]
 
 
 def test_a_number_with_a_better_way_has_a_best_epoch(
@@ -117,7 +138,9 @@ def test_a_number_with_a_better_way_has_a_best_epoch(
 ) -> None:
     entry = catalog.WORKLOADS["dcgan_mnist"]
     modes = Metric("mode_count", "Modes", "Modes found", per_epoch=True, better="higher")
-    monkeypatch.setitem(catalog.WORKLOADS, "dcgan_mnist", replace(entry, metrics=(*entry.metrics, modes)))
+    monkeypatch.setitem(
+        catalog.WORKLOADS, "dcgan_mnist", replace(entry, metrics=(*entry.metrics, modes))
+    )
     counted = {1: 7.0, 2: 9.0, 3: 9.0, 4: float("nan"), 5: 8.0}
     journal.append(
         new_run("known-0001").trainer_journal(),
@@ -129,7 +152,11 @@ def test_a_number_with_a_better_way_has_a_best_epoch(
     )
     take_in()
     [found] = queries.results(store, ["known-0001"]).to_dict("records")
-    assert [found[f"mode_count_{part}"] for part in ("best", "best_epoch", "last")] == [9.0, 2.0, 8.0]
+    assert [found[f"mode_count_{part}"] for part in ("best", "best_epoch", "last")] == [
+        9.0,
+        2.0,
+        8.0,
+    ]
     known = queries.declared_of(store, ["known-0001"])
     assert results.results(known)["mode_count_best"].best == "highest"
     assert [metric.name for metric in known.compared] == [

@@ -1,7 +1,9 @@
-"""Runs of version 0.2, whose options stand beside each other, open unchanged: queries, words, resume, bundles.
+"""Runs of version 0.2, whose options stand beside each other, open unchanged: queries, words,
+resume, bundles.
 
-tests/support/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of D in each step. It
-was given away as a bundle, which leaves out hosts and folders; its histograms and pictures are left out too.
+tests/support/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of
+D in each step. It was given away as a bundle, which leaves out hosts and folders; its histograms
+and pictures are left out too.
 """
 
 from __future__ import annotations
@@ -63,14 +65,18 @@ def test_its_options_are_what_they_were(old: RunDir) -> None:
 
 def test_its_numbers_count_the_images_of_both_updates(home: Home, old: RunDir) -> None:
     store = stored(home)
-    assert store.rows("SELECT images_per_step, spec->>'discriminator_steps' FROM runs") == [(512, "2")]
+    assert store.rows("SELECT images_per_step, spec->>'discriminator_steps' FROM runs") == [
+        (512, "2")
+    ]
     [row] = queries.runs(store)
     assert (row.status, row.workload, row.name) == ("finished", "mlp_gan", "before-nesting")
     results = queries.results(store, [old.run_id])
     assert results["images"].tolist() == [6 * 512]
 
 
-def test_the_store_holds_options_of_today_in_the_same_form(home: Home, old: RunDir, new_run: NewRun) -> None:
+def test_the_store_holds_options_of_today_in_the_same_form(
+    home: Home, old: RunDir, new_run: NewRun
+) -> None:
     given = old.spec().flat()
     new_run("run-0002", seconds=1.0, **given)
     specs = [json.loads(row.spec) for row in queries.runs(stored(home))]
@@ -103,7 +109,9 @@ def test_its_reasons_have_the_codes_of_today_and_their_own_words(home: Home, old
         ("running", "training towards step 6", "training"),
         ("finished", "all 2 epochs done", "epochs_done"),
     ]
-    assert store.rows("SELECT note, reason_code FROM runs") == [("all 2 epochs done", "epochs_done")]
+    assert store.rows("SELECT note, reason_code FROM runs") == [
+        ("all 2 epochs done", "epochs_done")
+    ]
 
 
 def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
@@ -112,12 +120,20 @@ def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
     old.checkpoints.mkdir()
     (old.checkpoints / "step-00000006.safetensors").touch()
     ask_of(old).resume(old.run_id, {"learning_rate_generator": "1e-5"})
-    assert json.loads(old.spec_path.read_text(encoding="utf-8"))["mlp_gan"]["learning_rate_generator"] == 1e-5
-    assert old.spec().flat() == {**RunSpec.read(STORED / "spec.json").flat(), "learning_rate_generator": 1e-5}
+    assert (
+        json.loads(old.spec_path.read_text(encoding="utf-8"))["mlp_gan"]["learning_rate_generator"]
+        == 1e-5
+    )
+    assert old.spec().flat() == {
+        **RunSpec.read(STORED / "spec.json").flat(),
+        "learning_rate_generator": 1e-5,
+    }
 
 
 @pytest.mark.parametrize("bundle", bundles.examples(), ids=lambda bundle: bundle.stem)
-def test_the_example_bundles_open_with_every_option_that_their_files_give(home: Home, bundle: Path) -> None:
+def test_the_example_bundles_open_with_every_option_that_their_files_give(
+    home: Home, bundle: Path
+) -> None:
     runs = bundles.unpack(bundle, home)
     store = stored(home)
     images = dict(store.rows("SELECT run_id, images_per_step FROM runs"))

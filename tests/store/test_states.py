@@ -1,4 +1,6 @@
-"""Which state of a run is the newest: told by the journals alone, whatever the clocks of their writers say."""
+"""Which state of a run is the newest: told by the journals alone, whatever the clocks of
+their writers say.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,12 @@ At = Callable[[float], datetime]
 
 # As a program of before wrote it, byte for byte; its trainer's clock went an hour ahead.
 OLD_SUPERVISOR = (
-    '{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"created","spec":{"name":"","workload":"mlp_gan","dataset":"digits",'
-    '"replicas":2,"precision":"float32","batch_size_global":64,"epochs":3,"seed":1},"accelerator":"cpu","color":2,"preset":"quick"}\n'
-    '{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"status","status":"queued","reason":"waiting for the accelerator","queue_rank":1.0}\n'
-    '{"attempt":1,"at":"2026-01-01T12:00:01Z","kind":"status","status":"starting","reason":"starting a trainer on cpu","queue_rank":null}\n'
-    '{"attempt":1,"at":"2026-01-01T12:05:00Z","kind":"status","status":"lost","reason":"the trainer process is gone","queue_rank":null}\n'
+    '{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"created","spec":{"name":"","workload":"mlp_gan","dataset":"digits","replicas":2,"precision":"float32","batch_size_global":64,"epochs":3,"seed":1},"accelerator":"cpu","color":2,"preset":"quick"}\n{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"status","status":"queued","reason":"waiting'
+    " for the"
+    ' accelerator","queue_rank":1.0}\n{"attempt":1,"at":"2026-01-01T12:00:01Z","kind":"status","status":"starting","reason":"starting'  # noqa: E501
+    " a trainer on"
+    ' cpu","queue_rank":null}\n{"attempt":1,"at":"2026-01-01T12:05:00Z","kind":"status","status":"lost","reason":"the'  # noqa: E501
+    ' trainer process is gone","queue_rank":null}\n'
 )
 OLD_TRAINER = (
     '{"attempt":1,"at":"2026-01-01T13:00:03Z","kind":"status","status":"compiling","reason":"building","queue_rank":null}\n'
@@ -33,7 +36,9 @@ OLD_TRAINER = (
 
 
 def write(run: RunDir, name: str, attempt: int, status: Status, at: datetime) -> None:
-    change = StatusChange(at=at, status=status, reason=f"{name} says {status}", queue_rank=at.timestamp())
+    change = StatusChange(
+        at=at, status=status, reason=f"{name} says {status}", queue_rank=at.timestamp()
+    )
     journal.append(run.path / f"journal-{name}.jsonl", attempt, change)
 
 
@@ -48,7 +53,10 @@ def write(run: RunDir, name: str, attempt: int, status: Status, at: datetime) ->
         ([("0", 1, "failed", 60), ("1", 1, "failed", 0)], "0 says failed"),
         ([("2", 1, "failed", 60), ("1", 1, "failed", 0)], "1 says failed"),
         ([("0", 1, "failed", 60), ("launcher", 1, "lost", 0)], "launcher says lost"),
-        ([("supervisor", 1, "starting", 0), ("supervisor", 1, "queued", 60)], "supervisor says starting"),
+        (
+            [("supervisor", 1, "starting", 0), ("supervisor", 1, "queued", 60)],
+            "supervisor says starting",
+        ),
     ],
 )
 def test_the_newest_state_is_the_last_stage_of_the_last_attempt(

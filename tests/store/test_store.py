@@ -19,14 +19,23 @@ import duckdb
 import pandas as pd
 import pytest
 
-from gan_runtime.base.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
+from gan_runtime.base.errors import (
+    HomeError,
+    QueryError,
+    StoreDamagedError,
+    StoreError,
+    StoreLockedError,
+)
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.store import database_file, user_sql
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.store.store import Store
 from gan_runtime.store.user_sql import Limits
 
-HOLD = "import sys; from pathlib import Path; from gan_runtime.store.store import Store; s = Store(Path(sys.argv[1])); print('held', flush=True); input()"
+HOLD = (
+    "import sys; from pathlib import Path; from gan_runtime.store.store import Store; s ="
+    " Store(Path(sys.argv[1])); print('held', flush=True); input()"
+)
 
 
 @pytest.fixture
@@ -65,7 +74,11 @@ def test_a_view_that_was_changed_by_hand_is_made_anew(path: Path, statement: str
     with duckdb.connect(str(path)) as by_hand:
         by_hand.execute(statement)
     again = Store(path)
-    assert again.frame("SELECT * FROM scalars").columns.tolist()[:3] == ["run_id", "attempt", "step"]
+    assert again.frame("SELECT * FROM scalars").columns.tolist()[:3] == [
+        "run_id",
+        "attempt",
+        "step",
+    ]
     again.close()
 
 
@@ -95,7 +108,9 @@ def test_a_store_held_by_another_process_names_it(path: Path) -> None:
             Store(path)
         holder.communicate("\n")
     assert str(refused.value).startswith(f"{path} is held by process {holder.pid} (")
-    assert str(refused.value).endswith("): end that process, or choose another folder with --home DIR.")
+    assert str(refused.value).endswith(
+        "): end that process, or choose another folder with --home DIR."
+    )
     Store(path).close()
 
 
@@ -103,7 +118,8 @@ def test_a_file_that_is_no_database_is_refused_and_kept(path: Path) -> None:
     content = b"not a database" * 1_000
     path.write_bytes(content)
     with pytest.raises(
-        StoreDamagedError, match=r"results\.duckdb is not a usable DuckDB database \(.+\): .*rebuild"
+        StoreDamagedError,
+        match=r"results\.duckdb is not a usable DuckDB database \(.+\): .*rebuild",
     ):
         Store(path)
     assert path.read_bytes() == content
@@ -112,7 +128,9 @@ def test_a_file_that_is_no_database_is_refused_and_kept(path: Path) -> None:
 def test_a_database_cut_short_is_refused(path: Path) -> None:
     store = Store(path)
     with store.transaction() as writer:
-        writer.append("phases", [("quick-0001", 1, "probe", float(number)) for number in range(50_000)])
+        writer.append(
+            "phases", [("quick-0001", 1, "probe", float(number)) for number in range(50_000)]
+        )
     store.close()
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
     with pytest.raises(StoreError):
@@ -128,7 +146,10 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
     store.close()
     with pytest.raises(
         StoreError,
-        match=rf"has schema version 1, this program writes {SCHEMA_VERSION}: .*python -m gan_runtime rebuild`",
+        match=(
+            rf"has schema version 1, this program writes {SCHEMA_VERSION}: .*python -m gan_runtime"
+            r" rebuild`"
+        ),
     ):
         Store(path)
 
@@ -136,7 +157,10 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
-        ("UPDATE ingest.version SET schema_version = NULL", "it does not say of which version it is"),
+        (
+            "UPDATE ingest.version SET schema_version = NULL",
+            "it does not say of which version it is",
+        ),
         ("DELETE FROM ingest.version", "it does not say of which version it is"),
         ("DROP TABLE ingest.version", "it does not say of which version it is"),
         ("DROP TABLE ingest.offsets", "the table ingest.offsets is missing or has other columns"),
@@ -161,7 +185,9 @@ def test_a_store_whose_tables_were_changed_by_hand_says_how_to_go_on(
     with pytest.raises(StoreDamagedError) as refused:
         Store(path)
     assert f"{path} was changed by another program ({what}): run `" in str(refused.value)
-    assert "rebuild`, which keeps it aside and makes a new one from the journals." in str(refused.value)
+    assert "rebuild`, which keeps it aside and makes a new one from the journals." in str(
+        refused.value
+    )
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -215,7 +241,7 @@ def test_times_come_in_utc() -> None:
     )
 
 
-# ---- what a person types ----------------------------------------------------------------------------------------------------
+# ---- what a person types -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -259,7 +285,8 @@ def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
     with store.transaction() as writer:
         writer.append("phases", [("quick-0001", 1, "build", 1.5)])
     with pytest.raises(
-        QueryError, match='sql takes one statement that reads, such as "SELECT name, status FROM runs"'
+        QueryError,
+        match='sql takes one statement that reads, such as "SELECT name, status FROM runs"',
     ):
         store.person_answer(sql.replace("FILE", str(tmp_path / "file")))
     assert store.rows(
@@ -274,7 +301,8 @@ def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
 @pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonsense FROM runs", "SELECT * FROM none"])
 def test_sql_that_does_not_run_is_explained(sql: str) -> None:
     with pytest.raises(
-        QueryError, match=r"^the statement does not run: (?s:.+) The views are listed in docs/schema\.md\.$"
+        QueryError,
+        match=r"^the statement does not run: (?s:.+) The views are listed in docs/schema\.md\.$",
     ):
         Store().person_answer(sql)
 
@@ -284,7 +312,9 @@ def test_sql_that_does_not_run_is_explained(sql: str) -> None:
 )
 def test_a_person_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(QueryError, match=r"the statement does not run: (Permission|Catalog|Binder) Error"):
+    with pytest.raises(
+        QueryError, match=r"the statement does not run: (Permission|Catalog|Binder) Error"
+    ):
         Store().person_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
 
 
@@ -309,8 +339,14 @@ def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
     ("sql", "sentence"),
     [
         ("UPDATE EXTENSIONS", "sql takes one statement that reads"),
-        ("SELECT repeat('A', 100_000_000) FROM range(100)", "needs more than 0 GB of memory: ask for fewer"),
-        ("SELECT list(i) FROM range(100_000_000) t(i)", "needs more than 0 GB of memory: ask for fewer"),
+        (
+            "SELECT repeat('A', 100_000_000) FROM range(100)",
+            "needs more than 0 GB of memory: ask for fewer",
+        ),
+        (
+            "SELECT list(i) FROM range(100_000_000) t(i)",
+            "needs more than 0 GB of memory: ask for fewer",
+        ),
         (f"SELECT {', '.join('1' * 1_001)}", "gives 1,001 columns, but at most 1,000 are given"),
     ],
 )
@@ -330,14 +366,17 @@ RUNAWAY = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELEC
 
 def test_a_statement_ends_when_its_time_is_over() -> None:
     with pytest.raises(
-        QueryError, match=r"^the statement has no answer after 0\.2 s: ask for less, or give --seconds\.$"
+        QueryError,
+        match=r"^the statement has no answer after 0\.2 s: ask for less, or give --seconds\.$",
     ):
         Store().person_answer(RUNAWAY, Limits(seconds=0.2))
 
 
 @pytest.fixture
 def hears_ctrl_c() -> Iterator[None]:
-    """As at a terminal: a process that a shell has started in the background ignores Ctrl-C, and so would the test."""
+    """As at a terminal: a process that a shell has started in the background ignores Ctrl-C,
+    and so would the test.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -363,7 +402,7 @@ def test_columns_of_equal_name_are_all_kept() -> None:
     assert answer.records() == [{"a": 1, "a_3": 2, "a_2": 3, "a_4": 4}]
 
 
-# ---- export -----------------------------------------------------------------------------------------------------------------
+# ---- export --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
@@ -380,7 +419,10 @@ def test_the_rows_of_some_runs_are_exported(tmp_path: Path, ending: str) -> None
     target = tmp_path / f"it's{ending}"
     store.copy_view("scalars", ["a", "c"], target)
     quoted = str(target).replace("'", "''")
-    assert store.rows(f"SELECT run_id, value FROM '{quoted}' ORDER BY run_id") == [("a", 0.1), ("c", 0.3)]
+    assert store.rows(f"SELECT run_id, value FROM '{quoted}' ORDER BY run_id") == [
+        ("a", 0.1),
+        ("c", 0.3),
+    ]
 
 
 def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
@@ -391,7 +433,16 @@ def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
     for ending in ("csv", "parquet"):
         store.copy_view("phases", ["a"], tmp_path / f"phases.{ending}")
     made = pd.read_csv(tmp_path / "phases.csv", keep_default_na=False)
-    assert list(made["phase"]) == ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", "'\tx", "'＝1", "plain = 1", ""]
+    assert list(made["phase"]) == [
+        "'=HYPERLINK(1)",
+        "'+1",
+        "'-1",
+        "'@x",
+        "'\tx",
+        "'＝1",
+        "plain = 1",
+        "",
+    ]
     assert set(made["seconds"]) == {-1.5}
     assert list(pd.read_parquet(tmp_path / "phases.parquet")["phase"]) == texts
 
@@ -423,15 +474,21 @@ def test_an_answer_is_given_when_nothing_of_the_statement_works_any_more() -> No
     assert (found.rows, cursor.closed) == ([(7,)], True)
 
 
-GROUPS_OF_PICTURES = "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('ingest.samples')"
+GROUPS_OF_PICTURES = (
+    "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('ingest.samples')"
+)
 PICTURES = "SELECT step, md5(png) FROM samples ORDER BY step"
 
 
-def test_a_checkpoint_leaves_stored_pictures_as_they_are_and_closing_merges_them(path: Path) -> None:
+def test_a_checkpoint_leaves_stored_pictures_as_they_are_and_closing_merges_them(
+    path: Path,
+) -> None:
     store = Store(path)
     for step in range(40):  # 1 MB each: DuckDB makes a checkpoint of every 16 MB
         with store.transaction() as writer:
-            writer.append("samples", [("quick-0001", 1, step, 1, "samples", os.urandom(1_000_000), None)])
+            writer.append(
+                "samples", [("quick-0001", 1, step, 1, "samples", os.urandom(1_000_000), None)]
+            )
     stored = store.rows(PICTURES)
     assert len(stored) == 40
     assert store.rows(GROUPS_OF_PICTURES)[0][0] >= 3, "two checkpoints, and what came after"
@@ -444,7 +501,10 @@ def test_a_checkpoint_leaves_stored_pictures_as_they_are_and_closing_merges_them
 
 
 HELD = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag = 'BASE_TABLE'"
-NUMBERS = "INSERT INTO ingest.scalars SELECT 'quick-0001', 1, i, 1, 'loss', random(), random() FROM range(4_000_000) numbers(i)"
+NUMBERS = (
+    "INSERT INTO ingest.scalars SELECT 'quick-0001', 1, i, 1, 'loss', random(), random() FROM"
+    " range(4_000_000) numbers(i)"
+)
 HIGHEST = "SELECT max(value), max(wall_s) FROM scalars"
 
 

@@ -1,4 +1,6 @@
-"""Runs that differ in one option only, and what each value of it costs; journals written by hand."""
+"""Runs that differ in one option only, and what each value of it costs; journals written by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,26 @@ def stored(home: Home) -> Stored:
 
 @pytest.fixture
 def measured(new_run: NewRun) -> NewRun:
-    """A run whose first attempt has phases: `measured("quick-0001", steady=0.1, compile=2.0, xla="jit")`."""
+    """A run whose first attempt has phases: `measured("quick-0001", steady=0.1, compile=2.0,
+    xla="jit")`.
+    """
     runs: list[RunDir] = []
 
     def make(
-        run_id: str, steady: float = 0.1, compile: float = 1.0, cpu: str = "a processor", **options: object
+        run_id: str,
+        steady: float = 0.1,
+        compile: float = 1.0,
+        cpu: str = "a processor",
+        **options: object,
     ) -> RunDir:
         run = new_run(run_id, seconds=len(runs), **{**OPTIONS, **options})
         runs.append(run)
-        times = {"trace": 0.5, "first_call": compile + steady, "compile": compile, "steady_step": steady}
+        times = {
+            "trace": 0.5,
+            "first_call": compile + steady,
+            "compile": compile,
+            "steady_step": steady,
+        }
         journal.append(
             run.trainer_journal(),
             1,
@@ -58,7 +71,7 @@ def sets(store: Store, option: str) -> list[dict[str, list[str]]]:
     return [one.variants for one in queries.comparable_sets(store, option)]
 
 
-# ---- comparable sets ------------------------------------------------------------------------------------------------------
+# ---- comparable sets -----------------------------------------------------------------------------
 
 
 def test_runs_that_differ_in_the_option_and_the_seed_only_make_a_set(
@@ -73,7 +86,9 @@ def test_runs_that_differ_in_the_option_and_the_seed_only_make_a_set(
 
 
 def test_the_set_with_the_newest_run_comes_first(measured: NewRun, stored: Stored) -> None:
-    for number, (batch, xla) in enumerate([(32, "off"), (64, "off"), (64, "jit"), (32, "jit")], start=1):
+    for number, (batch, xla) in enumerate(
+        [(32, "off"), (64, "off"), (64, "jit"), (32, "jit")], start=1
+    ):
         measured(f"quick-000{number}", xla=xla, batch_size_global=batch)
     assert sets(stored(), "xla") == [
         {"off": ["quick-0001"], "jit": ["quick-0004"]},
@@ -101,13 +116,15 @@ def test_curves_are_compared_between_runs_of_one_seed(measured: NewRun, stored: 
     }
 
 
-def test_runs_of_different_seeds_have_no_curves_to_compare(measured: NewRun, stored: Stored) -> None:
+def test_runs_of_different_seeds_have_no_curves_to_compare(
+    measured: NewRun, stored: Stored
+) -> None:
     measured("quick-0001", precision="float32", seed=1)
     measured("quick-0002", precision="mixed_bfloat16", seed=2)
     assert queries.comparable_sets(stored(), "precision")[0].of_one_seed() == {}
 
 
-# ---- medians --------------------------------------------------------------------------------------------------------------
+# ---- medians -------------------------------------------------------------------------------------
 
 
 def test_medians_of_each_variant_in_the_given_order(measured: NewRun, stored: Stored) -> None:
@@ -116,16 +133,23 @@ def test_medians_of_each_variant_in_the_given_order(measured: NewRun, stored: St
     plain = measured("quick-0004", steady=1.0, discriminator_steps=2, updates="in_turn")
     sizes = {"process_bytes": 1, "device_bytes": None, "device_peak_bytes": None}
     peaks = [
-        journal.Memory(epoch=epoch, step=epoch, process_peak_bytes=900 * epoch, **sizes) for epoch in (1, 2)
+        journal.Memory(epoch=epoch, step=epoch, process_peak_bytes=900 * epoch, **sizes)
+        for epoch in (1, 2)
     ]  # type: ignore[arg-type]
     journal.append(plain.trainer_journal(), 1, *peaks)
-    variants = {"two": ["quick-0004"], "one": ["quick-0001", "quick-0002", "quick-0003"], "none": []}
+    variants = {
+        "two": ["quick-0004"],
+        "one": ["quick-0001", "quick-0002", "quick-0003"],
+        "none": [],
+    }
     frame = queries.variant_medians(stored(), variants)
     assert list(frame.columns) == [
         *("variant", "runs", "trace", "first_call", "compile", "steady_step", "images_per_s"),
         *("process_peak_bytes", "device_peak_bytes"),
     ]
-    assert frame[["variant", "runs", "compile", "steady_step", "images_per_s"]].to_numpy().tolist() == [
+    assert frame[
+        ["variant", "runs", "compile", "steady_step", "images_per_s"]
+    ].to_numpy().tolist() == [
         ["two", 1, 1.0, 1.0, 64.0],
         ["one", 3, 2.0, 0.25, 128.0],
     ]
@@ -152,7 +176,9 @@ def test_without_runs_there_are_no_medians(stored: Stored) -> None:
     assert queries.variant_medians(stored(), {}).empty
 
 
-def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(measured: NewRun, stored: Stored) -> None:
+def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(
+    measured: NewRun, stored: Stored
+) -> None:
     for number, operations in ((1, 900), (2, 1_000)):
         run = measured(f"quick-000{number}", seed=number)
         counts = {"kernels_before": 100 * number, "kernels_after": 40, "fusions": 30}
@@ -167,13 +193,19 @@ def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(measured: New
         "none": ["quick-0004"],
     }
     frame = queries.variant_kernels(stored(), variants)
-    assert list(frame.columns) == ["variant", "operations", "kernels_before", "kernels_after", "fusions"]
+    assert list(frame.columns) == [
+        "variant",
+        "operations",
+        "kernels_before",
+        "kernels_after",
+        "fusions",
+    ]
     assert frame["variant"].tolist() == ["off", "jit"]
     assert frame.iloc[1].tolist() == ["jit", 950.0, 150.0, 40.0, 30.0]
     assert frame["kernels_after"].isna().tolist() == [True, False]
 
 
-# ---- profiles and parity ----------------------------------------------------------------------------------------------------
+# ---- profiles and parity -------------------------------------------------------------------------
 
 
 def profile(*shares: tuple[str, str, float]) -> journal.Profile:
@@ -184,7 +216,9 @@ def profile(*shares: tuple[str, str, float]) -> journal.Profile:
     return journal.Profile(step=5, steps=2, seconds=1.0, shares=found)
 
 
-def test_the_profile_of_a_variant_is_the_mean_of_its_profiled_runs(measured: NewRun, stored: Stored) -> None:
+def test_the_profile_of_a_variant_is_the_mean_of_its_profiled_runs(
+    measured: NewRun, stored: Stored
+) -> None:
     first, second = measured("quick-0001"), measured("quick-0002", seed=2)
     measured("quick-0003", seed=3)
     journal.append(
@@ -197,10 +231,15 @@ def test_the_profile_of_a_variant_is_the_mean_of_its_profiled_runs(measured: New
         stored(), {"plain": ["quick-0001", "quick-0002", "quick-0003"], "other": []}
     )
     assert list(frame.columns) == ["variant", "category", "share", "runs"]
-    assert frame.to_numpy().tolist() == [["plain", "backward", 0.25, 2], ["plain", "forward", 0.75, 2]]
+    assert frame.to_numpy().tolist() == [
+        ["plain", "backward", 0.25, 2],
+        ["plain", "forward", 0.75, 2],
+    ]
 
 
-def test_parity_is_the_difference_of_the_steps_that_both_have(measured: NewRun, stored: Stored) -> None:
+def test_parity_is_the_difference_of_the_steps_that_both_have(
+    measured: NewRun, stored: Stored
+) -> None:
     for run_id, values in (
         ("quick-0001", [1.0, 1.0, 1.0, math.nan, 9.0]),
         ("quick-0002", [1.0, 1.5, 0.75, 2.0]),
@@ -210,8 +249,12 @@ def test_parity_is_the_difference_of_the_steps_that_both_have(measured: NewRun, 
         journal.append(
             run.trainer_journal(),
             1,
-            journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": values}),
+            journal.Scalars(
+                epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": values}
+            ),
         )
     store = stored()
-    assert queries.parity(store, "quick-0001", "quick-0002", "loss_generator") == Parity(3, 0.25, 0.5, 2)
+    assert queries.parity(store, "quick-0001", "quick-0002", "loss_generator") == Parity(
+        3, 0.25, 0.5, 2
+    )
     assert queries.parity(store, "quick-0001", "quick-0002", "loss_discriminator") is None

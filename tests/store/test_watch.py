@@ -1,4 +1,6 @@
-"""What an owner looks at four times a second: ended runs cost nothing, and no change of theirs is missed for long."""
+"""What an owner looks at four times a second: ended runs cost nothing, and no change of
+theirs is missed for long.
+"""
 
 from __future__ import annotations
 
@@ -93,10 +95,14 @@ def test_a_live_run_is_looked_at_each_time_and_for_a_while_after_its_end(
     run = new_run("quick-0099")
     assert ingestor.catch_up_news() == 2
     clock.now += 10 * ROUND_SECONDS
-    journal.append(run.trainer_journal(), 1, StatusChange(status="failed", reason="worker 0 said so first"))
+    journal.append(
+        run.trainer_journal(), 1, StatusChange(status="failed", reason="worker 0 said so first")
+    )
     assert ingestor.catch_up_news() == 1
     clock.now += RESTLESS_SECONDS / 2
-    journal.append(run.launcher_journal, 1, StatusChange(status="failed", reason="worker 1 was killed"))
+    journal.append(
+        run.launcher_journal, 1, StatusChange(status="failed", reason="worker 1 was killed")
+    )
     assert ingestor.catch_up_news() == 1
     clock.now += 2 * RESTLESS_SECONDS
     ingestor.catch_up_news()
@@ -160,9 +166,15 @@ def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(
 
 
 def test_what_could_not_be_stored_is_looked_at_again(
-    ingestor: Ingestor, store: Store, ended: list[RunDir], monkeypatch: pytest.MonkeyPatch, clock: Clock
+    ingestor: Ingestor,
+    store: Store,
+    ended: list[RunDir],
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
 ) -> None:
-    """Such as on a full disk: the change was announced once, and the failed look must not be the last one."""
+    """Such as on a full disk: the change was announced once, and the failed look must not be
+    the last one.
+    """
     journal.append(ended[0].trainer_journal(), 1, Phase(phase="build", seconds=1.0))
     ended[0].announce()
 

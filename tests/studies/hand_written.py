@@ -17,9 +17,15 @@ def from_now() -> At:
     return lambda seconds: begin + timedelta(seconds=seconds)
 
 
-def train(run: RunDir, at: At, begin: float, epoch_s: float, epochs: int = 3, end: str = "finished") -> None:
-    """What a trainer writes that makes 10 steps an epoch, all of which last equally long; the first epoch takes 10 s."""
-    begun = journal.StatusChange(at=at(begin), status="starting", reason="starting a trainer on cpu")
+def train(
+    run: RunDir, at: At, begin: float, epoch_s: float, epochs: int = 3, end: str = "finished"
+) -> None:
+    """What a trainer writes that makes 10 steps an epoch, all of which last equally long; the
+    first epoch takes 10 s.
+    """
+    begun = journal.StatusChange(
+        at=at(begin), status="starting", reason="starting a trainer on cpu"
+    )
     journal.append(run.supervisor_journal, 1, begun)
     records: list[journal.Record] = [
         journal.AttemptStart(at=at(begin), resume_step=0),
@@ -37,7 +43,11 @@ def train(run: RunDir, at: At, begin: float, epoch_s: float, epochs: int = 3, en
                 at=at(begin + times[-1]), epoch=epoch, first_step=first, wall_s=times, values=losses
             ),
             journal.EpochDone(
-                epoch=epoch, step=10 * epoch, seconds=seconds, images=640, images_per_s=640 / seconds
+                epoch=epoch,
+                step=10 * epoch,
+                seconds=seconds,
+                images=640,
+                images_per_s=640 / seconds,
             ),
             journal.EpochScores(
                 epoch=epoch,

@@ -18,7 +18,8 @@ SMALL = {"workload": "mlp_gan", "epochs": 2, "seed": 5}
 def test_the_runs_are_interleaved_and_each_repeat_has_a_seed_of_its_own() -> None:
     design = StudyDesign.parse("batch_size", SMALL, ["64", "128"], repeats=2)
     assert [
-        (run.variant, run.index, run.repeat, run.spec.batch_size_global, run.spec.seed) for run in design.runs
+        (run.variant, run.index, run.repeat, run.spec.batch_size_global, run.spec.seed)
+        for run in design.runs
     ] == [
         ("batch 64", 0, 1, 64, 5),
         ("batch 128", 1, 1, 128, 5),
@@ -37,7 +38,8 @@ def test_the_runs_are_interleaved_and_each_repeat_has_a_seed_of_its_own() -> Non
 def test_the_learning_rate_of_both_networks_is_varied_together() -> None:
     design = StudyDesign.parse("learning_rate", SMALL, ["0.0001", "3e-4"])
     rates = [
-        (run.spec.learning_rate("generator"), run.spec.learning_rate("discriminator")) for run in design.runs
+        (run.spec.learning_rate("generator"), run.spec.learning_rate("discriminator"))
+        for run in design.runs
     ]
     assert rates == [(1e-4, 1e-4), (3e-4, 3e-4)]
     assert [run.variant for run in design.runs] == ["rate 0.0001", "rate 0.0003"]
@@ -71,7 +73,10 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             ["1", "2"],
             1,
             "question",
-            "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers, loop, learning_rate, schedule, devices, seed: pick one of them.",
+            (
+                "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers,"
+                " loop, learning_rate, schedule, devices, seed: pick one of them."
+            ),
         ),
         (
             "batch_size",
@@ -80,15 +85,30 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             "values",
             "values has 1 value(s), but a study compares at least 2: try 64,128,256,512.",
         ),
-        ("batch_size", ["64", "064"], 1, "values", "values has batch 64 twice: give each value once."),
+        (
+            "batch_size",
+            ["64", "064"],
+            1,
+            "values",
+            "values has batch 64 twice: give each value once.",
+        ),
         (
             "batch_size",
             ["64", "128"],
             0,
             "repeats",
-            "repeats is 0, but allowed is 1 to 20: 2 give an interval, and more make it narrower; the report says how many a difference needs.",
+            (
+                "repeats is 0, but allowed is 1 to 20: 2 give an interval, and more make it"
+                " narrower; the report says how many a difference needs."
+            ),
         ),
-        ("seed", ["1", "2"], 2, "repeats", "repeats is 2, but each seed is a repeat already: use repeats=1."),
+        (
+            "seed",
+            ["1", "2"],
+            2,
+            "repeats",
+            "repeats is 2, but each seed is a repeat already: use repeats=1.",
+        ),
         (
             "batch_size",
             [str(number) for number in range(1, 102)],
@@ -101,14 +121,20 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             ["64", "many"],
             1,
             "values",
-            "Global batch (batch_size_global) is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers.",
+            (
+                "Global batch (batch_size_global) is 'many', but allowed is a whole number from 1"
+                " to 65536: use a multiple of replicas × workers."
+            ),
         ),
         (
             "replicas",
             ["1", "3"],
             1,
             "batch_size_global",
-            "Global batch (batch_size_global) is 256, but 3 replicas need a multiple of 3: use 255 or 258.",
+            (
+                "Global batch (batch_size_global) is 256, but 3 replicas need a multiple of 3: use"
+                " 255 or 258."
+            ),
         ),
     ],
 )
@@ -126,7 +152,9 @@ def test_keras_loop_against_ours_is_a_question_for_tensorflow() -> None:
         ("keras loop", "keras"),
         ("custom loop", "custom"),
     ] * 2
-    with pytest.raises(SpecError, match="is keras, but engine=jax runs its steps as one program of its own"):
+    with pytest.raises(
+        SpecError, match="is keras, but engine=jax runs its steps as one program of its own"
+    ):
         StudyDesign.parse("loop", {**SMALL, "engine": "jax"})
 
 

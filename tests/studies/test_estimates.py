@@ -1,4 +1,6 @@
-"""Estimated epochs are read from stored results and stand beside what was measured of the same machine."""
+"""Estimated epochs are read from stored results and stand beside what was measured of the
+same machine.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from gan_runtime.studies import estimates
 
 
 def record(side: str, topology: str, epoch_s: float) -> dict[str, Any]:
-    return {"row": "cycles", "kind": "epoch", "side": side, "topology": topology, "epoch_s": epoch_s}
+    return {
+        "row": "cycles",
+        "kind": "epoch",
+        "side": side,
+        "topology": topology,
+        "epoch_s": epoch_s,
+    }
 
 
 def test_only_the_authors_own_program_has_an_error(tmp_path: Path) -> None:
@@ -43,7 +51,12 @@ def test_without_results_there_are_none(tmp_path: Path) -> None:
 def test_a_machine_has_the_authors_way_and_ours_as_far_as_they_are_known() -> None:
     found = estimates.estimated([record("ours", "v2:2x2", 200.0), record("keras", "v3:2x2", 416.3)])
     old, new = estimates.by_machine(found)
-    assert (old.machine, old.measured_s, old.plain_s, old.own_s) == ("TPU v2-8", 1058.9, None, 200.0)
+    assert (old.machine, old.measured_s, old.plain_s, old.own_s) == (
+        "TPU v2-8",
+        1058.9,
+        None,
+        200.0,
+    )
     assert (old.error, old.times_as_fast) == (None, None)
     assert (new.machine, new.error, new.own_s) == ("TPU v3-8", 0.0, None)
     both = [record("keras", "v3:2x2", 416.0), record("ours", "v3:2x2", 104.0)]

@@ -1,4 +1,6 @@
-"""What reproducing the paper queues on a host, and everything in which that differs from the paper, before it starts."""
+"""What reproducing the paper queues on a host, and everything in which that differs from the
+paper, before it starts.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_a_cpu_tells_all_that_it_reduces(host: Host) -> None:
         Deviation("Epochs", "4", "30", ("Paper - batch size", "Paper - rate schedule")),
         Deviation("Epochs", "3", "30", ("Paper - precision", "Paper - XLA", "Paper - devices")),
     ]
-    assert plan.notes == ("Fig. 13 (CPU, GPU, TPU): this host has no GPU and no TPU, so it compares less.",)
+    assert plan.notes == (
+        "Fig. 13 (CPU, GPU, TPU): this host has no GPU and no TPU, so it compares less.",
+    )
 
 
 def test_the_full_size_on_a_cpu_has_simulated_replicas_and_says_so(host: Host) -> None:
@@ -69,7 +73,9 @@ def test_a_single_gpu_tells_that_it_is_one(host: Host) -> None:
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
-def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(host: Host, engine: str) -> None:
+def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(
+    host: Host, engine: str
+) -> None:
     tpu = Device(available=True, count=8, name="TPU", engines=(engine,))
     plan = paper.plan(with_devices(host, tpu=tpu), "mnist", 60_000, "full")
     spec = plan.studies[0].runs[0].spec

@@ -1,4 +1,6 @@
-"""Studies of Pix2Pix are planned and queued as those of any other workload: its own options stay."""
+"""Studies of Pix2Pix are planned and queued as those of any other workload: its own options
+stay.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from tests.support import drawn_pairs
 from tests.support.asking import ask
 
 BASE = {
-    **{"workload": "pix2pix", "dataset": drawn_pairs.NAME, "tile": 16, "dropout": 0.0, "flip": "horizontal"},
+    **{
+        "workload": "pix2pix",
+        "dataset": drawn_pairs.NAME,
+        "tile": 16,
+        "dropout": 0.0,
+        "flip": "horizontal",
+    },
     **{"batch_size_global": 4, "epochs": 3, "seed": 5},
 }
 
@@ -30,7 +38,13 @@ BASE = {
     ],
 )
 def test_two_runs_of_pix2pix_are_queued_that_differ_in_one_option_only(
-    home: Home, host: Host, tmp_path: Path, question: str, option: str, values: list[str], variants: list[str]
+    home: Home,
+    host: Host,
+    tmp_path: Path,
+    question: str,
+    option: str,
+    values: list[str],
+    variants: list[str],
 ) -> None:
     drawn_pairs.prepare(home, tmp_path / "drawn")
     design = StudyDesign.parse(question, BASE, values)

@@ -1,7 +1,9 @@
-"""Intervals that hold what they say, when a difference may be noise, and how many repeats would tell.
+"""Intervals that hold what they say, when a difference may be noise, and how many repeats would
+tell.
 
-Coverage is simulated with seeded noise; the tolerance is four standard errors of a binomial share, so a right interval
-fails once in some 16,000 seeds and the range of the numbers, which is what a bootstrap of three comes to, always fails.
+Coverage is simulated with seeded noise; the tolerance is four standard errors of a binomial share,
+so a right interval fails once in some 16,000 seeds and the range of the numbers, which is what a
+bootstrap of three comes to, always fails.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def test_an_interval_holds_the_truth_as_often_as_it_says(repeats: int, level: fl
 
 
 @pytest.mark.parametrize("repeats", [2, 3, 5, 10])
-def test_skewed_noise_cancels_in_a_ratio_and_narrows_the_interval_of_one_variant(repeats: int) -> None:
+def test_skewed_noise_cancels_in_a_ratio_and_narrows_the_interval_of_one_variant(
+    repeats: int,
+) -> None:
     noise = np.random.default_rng(repeats).exponential(1.0, (2, STUDIES, repeats))
     _, low, high = student_interval(noise[0] - noise[1])
     assert 0.95 - TOLERANCE <= share_that_holds(low, high) <= 0.975
@@ -52,13 +56,19 @@ def test_skewed_noise_cancels_in_a_ratio_and_narrows_the_interval_of_one_variant
 
 
 def test_the_range_of_three_repeats_is_no_interval_of_95_percent() -> None:
-    """The percentile bootstrap of a median of three numbers is their range: it holds the truth three times in four."""
+    """The percentile bootstrap of a median of three numbers is their range: it holds the
+    truth three times in four.
+    """
     ratios = log_ratios(3)
-    assert share_that_holds(ratios.min(axis=-1), ratios.max(axis=-1)) == pytest.approx(0.75, abs=0.01)
+    assert share_that_holds(ratios.min(axis=-1), ratios.max(axis=-1)) == pytest.approx(
+        0.75, abs=0.01
+    )
 
 
 def test_three_comparisons_read_together_are_all_right_in_95_of_100_studies() -> None:
-    """They share their reference, so they go wrong together now and then: Bonferroni's level is a bound."""
+    """They share their reference, so they go wrong together now and then: Bonferroni's level
+    is a bound.
+    """
     random = np.random.default_rng(7)
     reference = random.normal(0.0, 0.1, (STUDIES, 1, 4))
     variants = random.normal(0.0, 0.1, (STUDIES, 3, 4))
@@ -66,7 +76,9 @@ def test_three_comparisons_read_together_are_all_right_in_95_of_100_studies() ->
     all_right = np.mean(((low <= 0.0) & (high >= 0.0)).all(axis=1))
     assert 0.95 - TOLERANCE <= all_right <= 0.965
     _, low, high = student_interval(variants - reference, 0.95)
-    assert np.mean(((low <= 0.0) & (high >= 0.0)).all(axis=1)) < 0.90  # what they would be uncorrected
+    assert (
+        np.mean(((low <= 0.0) & (high >= 0.0)).all(axis=1)) < 0.90
+    )  # what they would be uncorrected
 
 
 def test_looking_after_each_repeat_finds_more_than_the_level_says() -> None:
@@ -96,7 +108,9 @@ def test_the_suggested_repeats_find_the_difference_in_eight_of_ten_studies(
 
 
 def test_repeats_needed_in_numbers() -> None:
-    """By hand: t(0.975, 3) + t(0.8, 3) = 3.182 + 0.978, and (4.160 · 0.02 / 0.04879)² = 2.9 ≤ 4; at n = 3 it is 4.8 > 3."""
+    """By hand: t(0.975, 3) + t(0.8, 3) = 3.182 + 0.978, and (4.160 · 0.02 / 0.04879)² = 2.9 ≤
+    4; at n = 3 it is 4.8 > 3.
+    """
     assert repeats_needed(0.02, 0.05) == 4
     assert repeats_needed(0.05, 0.05) == 11
     assert repeats_needed(0.05, 0.05, comparisons=3) == 14
@@ -136,7 +150,9 @@ def test_equal_numbers_have_an_interval_without_width() -> None:
 
 
 def test_a_difference_is_taken_repeat_by_repeat() -> None:
-    """The machine was twice as slow in the second repeat; within each repeat the variant takes half the time."""
+    """The machine was twice as slow in the second repeat; within each repeat the variant
+    takes half the time.
+    """
     found = difference({1: 5.0, 2: 10.1, 3: 5.02}, {1: 10.0, 2: 20.0, 3: 10.0, 4: 7.0})
     assert found is not None
     assert found.ratio.count == 3
@@ -167,7 +183,10 @@ def test_a_difference_that_may_be_noise_says_so(variant: dict[int, float], suren
 
 def test_a_difference_among_several_needs_more_to_be_clear() -> None:
     variant, reference = {1: 9.0, 2: 9.1, 3: 9.4}, dict.fromkeys((1, 2, 3), 10.0)
-    alone, among_three = difference(variant, reference), difference(variant, reference, comparisons=3)
+    alone, among_three = (
+        difference(variant, reference),
+        difference(variant, reference, comparisons=3),
+    )
     assert alone is not None
     assert among_three is not None
     assert (alone.sureness, among_three.sureness) == ("clear", "may be noise")

@@ -28,6 +28,8 @@ def test_quantiles_as_printed_in_tables() -> None:
 
 
 @pytest.mark.parametrize(("share", "freedom"), [(0.4, 3), (1.0, 3), (math.nan, 3), (0.9, 0)])
-def test_a_share_or_a_number_of_degrees_that_has_no_quantile_is_refused(share: float, freedom: int) -> None:
+def test_a_share_or_a_number_of_degrees_that_has_no_quantile_is_refused(
+    share: float, freedom: int
+) -> None:
     with pytest.raises(ValueError, match=f"not {share} with {freedom}"):
         quantile(share, freedom)

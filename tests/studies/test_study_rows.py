@@ -1,6 +1,8 @@
-"""A study in the queue and in the store: two batch sizes, twice each; journals of the trainers are written by hand.
+"""A study in the queue and in the store: two batch sizes, twice each; journals of the trainers are
+written by hand.
 
-A finished run of batch 64 takes 10 s and then 4 s an epoch, of batch 128 it takes 3 s; both have 3 epochs.
+A finished run of batch 64 takes 10 s and then 4 s an epoch, of batch 128 it takes 3 s; both have 3
+epochs.
 """
 
 from __future__ import annotations
@@ -117,10 +119,16 @@ def test_a_whole_study_moves_in_the_queue(
     single = ask(home, host).submit(RunSpec.parse(BASE))
     ask_of(single).move_in_queue(single.run_id, "up", ids([study, [single]]))
     take_in()
-    assert [row.run_id for row in queries.queue(store)] == [single.run_id, *(run.run_id for run in study)]
+    assert [row.run_id for row in queries.queue(store)] == [
+        single.run_id,
+        *(run.run_id for run in study),
+    ]
     ask_of(study[1]).move_in_queue(study[1].run_id, "up", ids([[single], study]))
     take_in()
-    assert [row.run_id for row in queries.queue(store)] == [*(run.run_id for run in study), single.run_id]
+    assert [row.run_id for row in queries.queue(store)] == [
+        *(run.run_id for run in study),
+        single.run_id,
+    ]
 
 
 def test_results_tell_each_run_apart_by_variant_and_repeat(
@@ -133,7 +141,11 @@ def test_results_tell_each_run_apart_by_variant_and_repeat(
     assert list(results["variant"]) == ["batch 64", "batch 64", "batch 128", "batch 128"]
     assert list(results["repeat"]) == [1, 2, 1, 2]
     first, unborn, second, _ = results.to_dict("records")
-    assert (first["run_id"], first["status"], unborn["status"]) == ("batch-size-0002", "finished", "queued")
+    assert (first["run_id"], first["status"], unborn["status"]) == (
+        "batch-size-0002",
+        "finished",
+        "queued",
+    )
     assert (first["seconds"], first["epoch_seconds"], first["images_per_s"]) == pytest.approx(
         (18.0, 4.0, 160.0)
     )
@@ -159,7 +171,8 @@ def test_progress_and_time_left_follow_from_the_runs_that_are_done(
     train(study[0], at, 0, 4.0)  # 20 s from start to end
     take_in()
     now = queries.study_progress(store, "study-0001")
-    # Batch 128 is thought to take as long per epoch as batch 64 did: 20 s; the second run of batch 64 20 s.
+    # Batch 128 is thought to take as long per epoch as batch 64 did: 20 s; the second run of batch
+    # 64 20 s.
     assert now.share == 0.25
     assert now.seconds_left == pytest.approx(60.0)
     train(study[1], at, 100, 3.0, epochs=2, end="")  # trains: 10 steps are left
@@ -186,4 +199,6 @@ def test_a_study_whose_runs_have_ended_is_finished_only_if_all_of_them_are(
 def test_a_store_made_anew_knows_the_studies(study: list[RunDir], home: Home) -> None:
     fresh = Store()
     Ingestor(home, fresh).catch_up()
-    assert [row.run_id for row in queries.study_runs(fresh, "study-0001")] == [run.run_id for run in study]
+    assert [row.run_id for row in queries.study_runs(fresh, "study-0001")] == [
+        run.run_id for run in study
+    ]

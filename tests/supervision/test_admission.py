@@ -1,4 +1,6 @@
-"""Whether this host can train a run: every reason at once, what it waits for, and what it will need."""
+"""Whether this host can train a run: every reason at once, what it waits for, and what it
+will need.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ DIGITS = {"workload": "mlp_gan", "dataset": "digits"}
 
 
 def test_every_reason_is_told_at_once_with_its_option(home: Home, host: Host) -> None:
-    spec = RunSpec.parse({**DIGITS, "dataset": "photos", "accelerator": "gpu", "start_from": "quick-0009"})
+    spec = RunSpec.parse(
+        {**DIGITS, "dataset": "photos", "accelerator": "gpu", "start_from": "quick-0009"}
+    )
     with pytest.raises(SpecError) as refused:
         admit(spec, host, home)
     assert list(refused.value.by_field()) == ["accelerator", "dataset", "start_from"]

@@ -1,4 +1,6 @@
-"""States do not depend on clocks of files and records, and what a power loss leaves in process.json ends nobody else."""
+"""States do not depend on clocks of files and records, and what a power loss leaves in
+process.json ends nobody else.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The trainer wrote at noon; the owner's clock was then set back, so all that it writes seems older."""
+    """The trainer wrote at noon; the owner's clock was then set back, so all that it writes
+    seems older.
+    """
     run = new_run("quick-0001", seconds=3_000)
     journal.append(
         run.trainer_journal(),
@@ -40,11 +44,15 @@ def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
     assert (owner.status(run), latest_status(run).status) == ("lost", "lost")
 
 
-def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(home: Home, new_run: NewRun) -> None:
+def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     later = journal.now() + timedelta(hours=1)  # as written by a clock that goes an hour ahead
     journal.append(
-        run.supervisor_journal, 1, StatusChange(at=later, status="starting", reason="starting a trainer")
+        run.supervisor_journal,
+        1,
+        StatusChange(at=later, status="starting", reason="starting a trainer"),
     )
     owner = Owner(home)
     owner.tick()
@@ -77,12 +85,23 @@ def test_a_run_on_a_cluster_is_lost_when_its_journals_stand_still_by_the_owners_
     assert owner.status(run) == "lost"
 
 
-# ---- what a power loss or a hand leaves in process.json ----------------------------------------------------------------------
+# ---- what a power loss or a hand leaves in process.json ------------------------------------------
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", '{"pid": 1', "[]", "[1, 2]", "null", "7", "{}", '{"pid": 1, "started": 1.0}', "\0" * 80]
+    [
+        "",
+        "{",
+        '{"pid": 1',
+        "[]",
+        "[1, 2]",
+        "null",
+        "7",
+        "{}",
+        '{"pid": 1, "started": 1.0}',
+        "\0" * 80,
+    ]
     + [
         f'{{"pid": {pid}, "started": 1.0, "attempt": 1}}'
         for pid in ('"x"', "-1", "0", "1e400", str(2**40), "true", "null")

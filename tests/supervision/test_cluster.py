@@ -1,4 +1,6 @@
-"""Which worker a process is, and what it gets: TF_CONFIG, Slurm's variables, cores and GPUs, its own journal."""
+"""Which worker a process is, and what it gets: TF_CONFIG, Slurm's variables, cores and GPUs,
+its own journal.
+"""
 
 from __future__ import annotations
 
@@ -76,12 +78,17 @@ class JaxRuntimeError(Exception):
         (
             1,
             InternalError(
-                "Multiple [/job:worker/replica:0/task:1/device:CPU:0,/job:localhost/replica:0/task:0/device:CPU:0]"
+                "Multiple"
+                " [/job:worker/replica:0/task:1/device:CPU:0,/job:localhost/replica:0/task:0/device:CPU:0]"  # noqa: E501
             ),
             None,
         ),
         (0, ValueError("of /job:worker/replica:0/task:1"), None),
-        (0, JaxRuntimeError("UNKNOWN: Gloo all-reduce failed: Connection reset by peer"), "another worker"),
+        (
+            0,
+            JaxRuntimeError("UNKNOWN: Gloo all-reduce failed: Connection reset by peer"),
+            "another worker",
+        ),
         (0, JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory"), None),
     ],
 )
@@ -94,7 +101,9 @@ def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(
 
 def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
     place = Place(rank=0, workers=3, chiefs=1)
-    assert place.lost_in(UnavailableError("/job:worker/replica:0/task:1 is gone")) == "worker 2 of 3"
+    assert (
+        place.lost_in(UnavailableError("/job:worker/replica:0/task:1 is gone")) == "worker 2 of 3"
+    )
     assert (
         Place(rank=2, workers=3, chiefs=1).lost_in(UnavailableError("/job:chief/replica:0/task:0"))
         == "worker 0 of 3"
@@ -123,7 +132,9 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: st
         "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
     }
     named = (
-        {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]} if engine == "tf" else None
+        {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}
+        if engine == "tf"
+        else None
     )
     found = (of_tensorflow if engine == "tf" else of_jax)(
         [
@@ -160,12 +171,15 @@ def test_workers_are_exempt_from_every_list_of_proxies_that_grpc_reads(
     assert environment["no_grpc_proxy"] == "lab,n1,fe80::2"
 
 
-def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     addresses = ["127.0.0.1:1", "127.0.0.1:2"]
     spec = RunSpec.parse({"workers": 2, "replicas": 2, "accelerator": "gpu"})
     on_gpus = [
-        launcher.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"] for rank in (0, 1)
+        launcher.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"]
+        for rank in (0, 1)
     ]
     assert on_gpus == ["0,1", "2,3"]
     assert (
@@ -180,12 +194,18 @@ def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(monkeypatch: 
 
 
 def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> None:
-    times = journal.WorkerTimes(rank=1, epoch=1, first_step=2, steps=2, step_s=0.3, compute_s=0.1, wait_s=0.2)
+    times = journal.WorkerTimes(
+        rank=1, epoch=1, first_step=2, steps=2, step_s=0.3, compute_s=0.1, wait_s=0.2
+    )
     with journal.SideJournalWriter(tmp_path / "journal-1.jsonl", 3) as writer:
-        writer.write(journal.AttemptStart(resume_step=4), journal.Plan(images=1, steps_per_epoch=1, epochs=1))
+        writer.write(
+            journal.AttemptStart(resume_step=4), journal.Plan(images=1, steps_per_epoch=1, epochs=1)
+        )
         writer.write(journal.StatusChange(status="running", reason="training"), times)
         writer.write(journal.StatusChange(status="failed", reason="worker 1 of 2: no data"))
-    kinds = [(record.kind, record.attempt) for record in journal.read_all(tmp_path / "journal-1.jsonl")]
+    kinds = [
+        (record.kind, record.attempt) for record in journal.read_all(tmp_path / "journal-1.jsonl")
+    ]
     assert kinds == [("attempt", 3), ("worker_times", 3), ("status", 3)]
 
 
@@ -196,7 +216,9 @@ def test_a_place_names_itself() -> None:
 
 def test_a_broken_exchange_tells_that_the_other_one_may_only_have_stood_still() -> None:
     gone = UnavailableError("/job:worker/replica:0/task:1 is gone")
-    assert worker.crash(gone, Place(workers=2)).sentence == (
-        "worker 0 of 2: the exchange with worker 1 of 2 broke off (UnavailableError): it has ended, cannot be reached, or stood still for longer "
-        "than the about 10 s after which a silent worker is given up; resume goes on from the last checkpoint"
+    assert (
+        worker.crash(gone, Place(workers=2)).sentence
+        == "worker 0 of 2: the exchange with worker 1 of 2 broke off (UnavailableError): it has"
+        " ended, cannot be reached, or stood still for longer than the about 10 s after which a"
+        " silent worker is given up; resume goes on from the last checkpoint"
     )

@@ -38,7 +38,10 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
     run = new_run("quick-0001")
     run.request_stop("a test")
     old = 2 * recovery.IDLE_SECONDS
-    gone = [folder(home.runs / name, old) for name in (".new-abcd1234", ".import-x", ".deleted-quick-0009")]
+    gone = [
+        folder(home.runs / name, old)
+        for name in (".new-abcd1234", ".import-x", ".deleted-quick-0009")
+    ]
     gone += [
         folder(home.runs / ".deleted-quick-0010"),
         home.path / "results.duckdb.new-4711",
@@ -56,7 +59,8 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
     dead.wait()
     gone.append(folder(home.path / "tmp" / f"gan-worker-{dead.pid}-abc"))
     kept += [
-        folder(home.path / "tmp" / name) for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")
+        folder(home.path / "tmp" / name)
+        for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")
     ]
     Runtime.open(home).close()
     assert [path for path in gone if path.exists()] == []
@@ -72,7 +76,9 @@ def test_the_temporary_folder_of_a_trainer_that_nobody_has_waited_for_yet_goes_t
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     ended = subprocess.Popen([sys.executable, "-c", ""])
     try:
-        wait_until(lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE, "it has ended")
+        wait_until(
+            lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE, "it has ended"
+        )
         left = folder(tmp_path / "tmp" / f"gan-worker-{ended.pid}-abc")
         recovery.clean_run(new_run("quick-0001"))
         assert not left.exists()
@@ -80,7 +86,9 @@ def test_the_temporary_folder_of_a_trainer_that_nobody_has_waited_for_yet_goes_t
         ended.wait()
 
 
-def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callable[..., RunDir]) -> None:
+def test_half_written_files_of_a_run_go_while_it_has_no_trainer(
+    new_run: Callable[..., RunDir],
+) -> None:
     run = new_run("quick-0001")
     for place in (run.samples, run.checkpoints, run.snapshots):
         place.mkdir()
@@ -90,7 +98,12 @@ def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callabl
     (run.path / ".worker.lock").touch()
     recovery.clean_run(run)
     names = sorted(path.name for path in run.path.rglob("*") if path.is_file())
-    assert names == [".worker.lock", *["epoch-00001.png"] * 3, "journal-supervisor.jsonl", "spec.json"]
+    assert names == [
+        ".worker.lock",
+        *["epoch-00001.png"] * 3,
+        "journal-supervisor.jsonl",
+        "spec.json",
+    ]
 
 
 def films(run: RunDir, home_clock: float) -> list[Path]:
@@ -102,7 +115,9 @@ def films(run: RunDir, home_clock: float) -> list[Path]:
         os.utime(run.films / name, (home_clock - seconds_ago, home_clock - seconds_ago))
     record = measured_flows.iteration(way="naive")
     journal.append(
-        run.earlier_journal("flow"), 1, record.model_copy(update={"frames": "flow/iterate-0001-naive.npz"})
+        run.earlier_journal("flow"),
+        1,
+        record.model_copy(update={"frames": "flow/iterate-0001-naive.npz"}),
     )
     return sorted(run.films.iterdir())
 
@@ -119,7 +134,9 @@ def test_an_owner_removes_films_that_no_record_names_of_ended_runs_too(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     ended, busy = new_run("quick-0001"), new_run("quick-0002")
-    journal.append(ended.supervisor_journal, 1, StatusChange(status="finished", reason="all epochs"))
+    journal.append(
+        ended.supervisor_journal, 1, StatusChange(status="finished", reason="all epochs")
+    )
     clock = home.runs.stat().st_mtime
     films(ended, clock)
     there = films(busy, clock)

@@ -1,4 +1,6 @@
-"""When this ends, start that: whatever becomes of the run before it, across restarts, and said at each moment."""
+"""When this ends, start that: whatever becomes of the run before it, across restarts, and
+said at each moment.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def pair(new_run: NewRun) -> tuple[RunDir, RunDir]:
 
 def ended(run: RunDir, status: str) -> None:
     """As its trainer or owner says it."""
-    journal.append(run.supervisor_journal, 1, StatusChange(status="starting", reason="starting a trainer"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="starting", reason="starting a trainer")
+    )
     journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="by hand"))  # type: ignore[arg-type]
 
 
@@ -101,8 +105,10 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
         assert reasons[-2:] == ["waiting for the accelerator", "starting a trainer on cpu"]
     else:
         mended = "restore it" if end == "deleted" else "resume it"
-        assert owner.note(behind) == (
-            f"starts when run quick-0001 has finished, but that one is {end}: {mended}, or let this one start without it"
+        assert (
+            owner.note(behind)
+            == f"starts when run quick-0001 has finished, but that one is {end}: {mended}, or let"
+            " this one start without it"
         )
         ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], None)
         owner.after(1.0)
@@ -130,19 +136,27 @@ def test_a_lost_run_that_goes_on_by_itself_has_not_ended(home: Home, new_run: Ne
 
 
 def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
-    first, second, third = (new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in (1, 2, 3))
+    first, second, third = (
+        new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in (1, 2, 3)
+    )
     ask_of(second, actor=SOMEBODY).start_after([second.run_id], After(first.run_id))
     ask_of(third, actor=SOMEBODY).start_after([third.run_id], After(second.run_id))
     with pytest.raises(RunStateError, match=r"run quick-0001 cannot wait for itself\."):
         ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(first.run_id))
-    with pytest.raises(RunStateError, match=r"run quick-0003 waits for run quick-0001 already: neither"):
+    with pytest.raises(
+        RunStateError, match=r"run quick-0003 waits for run quick-0001 already: neither"
+    ):
         ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(third.run_id))
     with pytest.raises(UnknownRunError, match="quick-0009"):
         ask_of(first, actor=SOMEBODY).start_after([first.run_id], After("quick-0009"))
     ended(first, "failed")
-    with pytest.raises(RunStateError, match="run quick-0001 is failed and does not finish as it is"):
+    with pytest.raises(
+        RunStateError, match="run quick-0001 is failed and does not finish as it is"
+    ):
         ask_of(third, actor=SOMEBODY).start_after([third.run_id], After(first.run_id, "finished"))
-    with pytest.raises(RunStateError, match="run quick-0001 is failed: only a waiting run can be told"):
+    with pytest.raises(
+        RunStateError, match="run quick-0001 is failed: only a waiting run can be told"
+    ):
         ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(third.run_id))
     assert [latest_status(run).after for run in (first, second, third)] == [
         "",
@@ -161,9 +175,13 @@ def test_a_move_keeps_what_a_run_waits_for(home: Home, pair: tuple[RunDir, RunDi
     assert home.runs == behind.path.parent
 
 
-def test_a_run_is_submitted_to_start_after_another_one(home: Home, host: Host, new_run: NewRun) -> None:
+def test_a_run_is_submitted_to_start_after_another_one(
+    home: Home, host: Host, new_run: NewRun
+) -> None:
     before = new_run("quick-0001", **TOY)
-    run = ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), after=After(before.run_id, "finished"))
+    run = ask(home, host, actor=SOMEBODY).submit(
+        RunSpec.parse(TOY), after=After(before.run_id, "finished")
+    )
     state = latest_status(run)
     assert (state.after, state.after_if, state.reason) == (
         "quick-0001",
@@ -190,7 +208,15 @@ def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
     assert "starts when run quick-0001 has finished" in told
     press("queue", "after", behind.run_id)
     assert latest_status(behind).after == ""
-    words = ["--set", "workload=mlp_gan", "--set", "batch_size_global=8", "--after", "quick-0001", "--detach"]
+    words = [
+        "--set",
+        "workload=mlp_gan",
+        "--set",
+        "batch_size_global=8",
+        "--after",
+        "quick-0001",
+        "--detach",
+    ]
     press("train", *words)
     newest = home.run_dirs()[-1]
     assert (newest.run_id, latest_status(newest).after) == ("run-0003", "quick-0001")
@@ -228,8 +254,10 @@ def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
     owner.after(1.0)
     owner.after(1.0)
     assert (trainers.run_ids(), owner.status(behind)) == ([], "queued")
-    assert owner.note(behind) == (
-        "starts when run quick-0001 ends, but that one cannot be read: mend it, or let this one start without it"
+    assert (
+        owner.note(behind)
+        == "starts when run quick-0001 ends, but that one cannot be read: mend it, or let this one"
+        " start without it"
     )
     before.supervisor_journal.write_bytes(whole)
     before.announce()

@@ -1,4 +1,6 @@
-"""The Kubernetes manifest of docs/cluster.md: valid for the API, and each pod learns its place from it."""
+"""The Kubernetes manifest of docs/cluster.md: valid for the API, and each pod learns its
+place from it.
+"""
 
 from __future__ import annotations
 

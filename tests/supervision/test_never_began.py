@@ -36,12 +36,16 @@ def is_said_to_start(run: RunDir, attempt: int = 1) -> None:
     """As whoever was ended right after that word leaves it."""
     number = processes.take_start_lock(run, attempt, processes.boot())
     assert number is not None
-    journal.append(run.supervisor_journal, attempt, StatusChange(status="starting", reason="a test"))
+    journal.append(
+        run.supervisor_journal, attempt, StatusChange(status="starting", reason="a test")
+    )
     os.close(number)
 
 
 def states(run: RunDir) -> list[tuple[int, str]]:
-    return [(change.attempt, change.status) for _, change in journal.statuses(run.supervisor_journal)]
+    return [
+        (change.attempt, change.status) for _, change in journal.statuses(run.supervisor_journal)
+    ]
 
 
 def test_a_run_that_was_only_said_to_start_waits_again_in_its_old_place_and_starts_at_once(
@@ -52,7 +56,9 @@ def test_a_run_that_was_only_said_to_start_waits_again_in_its_old_place_and_star
     owner = owner_of_idle()
     owner.at(0.0)
     assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
-    assert cause(Reason.REQUEUED).sentence in list(queries.events(owner.store, run.run_id)["message"])
+    assert cause(Reason.REQUEUED).sentence in list(
+        queries.events(owner.store, run.run_id)["message"]
+    )
     assert states(later) == [(1, "queued")], "its place is before that of a later run"
 
 
@@ -70,7 +76,9 @@ def _introduces_itself_by_half(run: RunDir) -> None:
 
 def _of_another_machine(run: RunDir) -> None:
     here = processes.boot()
-    run.start_lock.write_text(run.start_lock.read_text("utf-8").replace(here, "another-boot"), "utf-8")
+    run.start_lock.write_text(
+        run.start_lock.read_text("utf-8").replace(here, "another-boot"), "utf-8"
+    )
 
 
 def _of_an_earlier_attempt(run: RunDir) -> None:
@@ -119,33 +127,46 @@ def test_a_resumed_run_whose_trainer_never_began_keeps_what_it_had_and_waits_aga
     _prints(run)
     journal.append(run.trainer_journal(), 1, StatusChange(status="failed", reason="a test"))
     run.write_process({"pid": os.getpid(), "started": 1.0, "attempt": 1})
-    journal.append(run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=7.0))
+    journal.append(
+        run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=7.0)
+    )
     is_said_to_start(run, 2)
     owner_of_idle().at(0.0)
-    waits = [change for _, change in journal.statuses(run.supervisor_journal) if change.attempt == 3]
+    waits = [
+        change for _, change in journal.statuses(run.supervisor_journal) if change.attempt == 3
+    ]
     assert [(change.status, change.queue_rank) for change in waits[:1]] == [("queued", 7.0)]
 
 
-def test_a_run_that_was_to_stop_before_its_trainer_began_is_stopped(home: Home, new_run: NewRun) -> None:
+def test_a_run_that_was_to_stop_before_its_trainer_began_is_stopped(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     is_said_to_start(run)
     run.request_stop("a test")
     owner = Owner(home)
     owner.at(0.0)
-    assert (owner.status(run), owner.note(run)) == ("stopped", "taken from the queue before it started")
+    assert (owner.status(run), owner.note(run)) == (
+        "stopped",
+        "taken from the queue before it started",
+    )
 
 
 def test_a_start_that_ends_each_owner_is_lost_after_the_third_time_in_a_row(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
-    resumed = StatusChange(status="queued", reason="resumed", queue_rank=1.0, asker=recovery.RESUMER.name)
+    resumed = StatusChange(
+        status="queued", reason="resumed", queue_rank=1.0, asker=recovery.RESUMER.name
+    )
     journal.append(run.supervisor_journal, 1, resumed)
     for attempt in range(1, queue.MOST_REQUEUES + 1):
         is_said_to_start(run, attempt)
         assert queue.requeue(run, attempt)
     is_said_to_start(run, queue.MOST_REQUEUES + 1)
-    assert recovery.times_resumed(run) == 1, "these count neither as automatic resumes nor as a person's"
+    assert recovery.times_resumed(run) == 1, (
+        "these count neither as automatic resumes nor as a person's"
+    )
     owner = Owner(home)
     owner.at(0.0)
     assert owner.status(run) == "lost"

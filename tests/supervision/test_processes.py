@@ -9,7 +9,8 @@ import psutil
 
 from gan_runtime.records import processes
 
-# The system takes a while to take so much memory back, and until then the process can still finish what it was writing.
+# The system takes a while to take so much memory back, and until then the process can still finish
+# what it was writing.
 LARGE = "held = b'x' * 400_000_000; print(len(held), flush=True); input()"
 
 

@@ -1,4 +1,6 @@
-"""The queue is a queue: two presses give two runs, its order is a person's, and neither a restart nor a second person loses a run."""
+"""The queue is a queue: two presses give two runs, its order is a person's, and neither a
+restart nor a second person loses a run.
+"""
 
 from __future__ import annotations
 
@@ -86,14 +88,18 @@ def test_runs_start_in_the_order_of_the_queue(home: Home, waiting: list[RunDir])
     assert [run_id[-1] for run_id in trainers.run_ids()] == ["3", "1", "2", "4"]
 
 
-def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(home: Home, host: Host) -> None:
+def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(
+    home: Home, host: Host
+) -> None:
     """In threads; in processes: tests/full/supervision/test_queue.py."""
 
     def submit(_: int) -> str:
         return ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), "quick").run_id
 
     with ThreadPoolExecutor(4) as people:
-        assert sorted(people.map(submit, range(4))) == [f"quick-000{number}" for number in range(1, 5)]
+        assert sorted(people.map(submit, range(4))) == [
+            f"quick-000{number}" for number in range(1, 5)
+        ]
         runs = home.run_dirs()
         moves = [(runs[turn % 4], ("up", "down", "next")[turn % 3]) for turn in range(12)]
         list(
@@ -108,7 +114,9 @@ def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(home: Home,
     assert len({latest_status(run).queue_rank for run in runs}) == 4
 
 
-def test_two_runs_with_one_place_are_parted_by_the_next_move(home: Home, waiting: list[RunDir]) -> None:
+def test_two_runs_with_one_place_are_parted_by_the_next_move(
+    home: Home, waiting: list[RunDir]
+) -> None:
     """As a kill leaves them in the middle of a move."""
     state = latest_status(waiting[1])
     journal.append(waiting[1].supervisor_journal, 1, state.model_copy(update={"queue_rank": 1.0}))
@@ -117,15 +125,21 @@ def test_two_runs_with_one_place_are_parted_by_the_next_move(home: Home, waiting
     assert order(home) == ["2", "1", "3", "4"]
 
 
-def test_what_has_started_or_is_gone_meanwhile_is_left_alone(home: Home, waiting: list[RunDir]) -> None:
+def test_what_has_started_or_is_gone_meanwhile_is_left_alone(
+    home: Home, waiting: list[RunDir]
+) -> None:
     items = [[run] for run in waiting]
     journal.append(
-        waiting[0].supervisor_journal, 1, StatusChange(status="starting", reason="starting a trainer")
+        waiting[0].supervisor_journal,
+        1,
+        StatusChange(status="starting", reason="starting a trainer"),
     )
     ask_of(waiting[2], actor=SOMEBODY).delete(waiting[2].run_id)
     ask_of(waiting[3]).move_in_queue(waiting[3].run_id, "up", ids(items))
     assert order(home) == ["4", "2"]
-    with pytest.raises(RunStateError, match="run quick-0001 is starting: only a waiting run can be moved"):
+    with pytest.raises(
+        RunStateError, match="run quick-0001 is starting: only a waiting run can be moved"
+    ):
         ask_of(waiting[0]).move_in_queue(waiting[0].run_id, "down", ids(items))
 
 

@@ -1,4 +1,6 @@
-"""A stop before the first step ends the process at once; from the first step on it is the loop's to save and end."""
+"""A stop before the first step ends the process at once; from the first step on it is the
+loop's to save and end.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def test_after_the_first_step_or_an_error_it_looks_no_more(path: Path) -> None:
         with StartupWatch(writer, stop_requested) as watch:
             assert looks.acquire(timeout=10)
             watch.first_step()
-            (thread,) = [thread for thread in threading.enumerate() if thread.name == "startup watch"]
+            (thread,) = [
+                thread for thread in threading.enumerate() if thread.name == "startup watch"
+            ]
         thread.join(10)
         assert not thread.is_alive()
     assert list(journal.read_all(path)) == []

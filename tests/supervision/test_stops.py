@@ -1,4 +1,6 @@
-"""Stop always stops, with a last checkpoint or a word of the kill; whoever outlives a run is ended. Trainers in memory, or idle processes.
+"""Stop always stops, with a last checkpoint or a word of the kill; whoever outlives a run is ended.
+
+Trainers in memory, or idle processes.
 
 With a launcher and workers: tests/full/supervision/test_stops.py.
 """
@@ -70,9 +72,10 @@ def test_a_frozen_trainer_is_killed_after_the_grace_of_a_stop_and_the_run_says_s
     owner.after(2.0)
     owner.after(0.0)
     assert owner.status(run) == "stopped"
-    assert owner.note(run) == (
-        "the trainer ended without saving (it did not end within 60 s and was killed, killed by signal 9); "
-        "resume goes on from its last checkpoint"
+    assert (
+        owner.note(run)
+        == "the trainer ended without saving (it did not end within 60 s and was killed, killed by"
+        " signal 9); resume goes on from its last checkpoint"
     )
 
 
@@ -112,7 +115,7 @@ def test_a_trainer_that_introduced_itself_gets_the_signal_of_a_stop_with_its_who
             process.kill()
 
 
-# ---- whoever outlives its run -------------------------------------------------------------------------------------------------
+# ---- whoever outlives its run --------------------------------------------------------------------
 
 
 def left_behind(owner: Owner, run: RunDir, trainers: FakeTrainers) -> None:
@@ -175,11 +178,15 @@ def test_what_outlived_its_run_and_the_owner_that_knew_of_it_is_ended_by_the_nex
     assert owner.status(waiting) == "starting"
 
 
-def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(home: Home, run: RunDir) -> None:
+def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(
+    home: Home, run: RunDir
+) -> None:
     trainers = FakeTrainers()
     left_behind(Owner(home, trainers.starter), run, trainers)
     left = trainers.of(run)
-    journal.append(run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=1.0))
+    journal.append(
+        run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=1.0)
+    )
     owner = Owner(home, trainers.starter)
     owner.at(0.0)
     owner.at(LEAVING_SECONDS + 1.0)
@@ -199,7 +206,9 @@ def test_what_the_table_of_processes_has_of_an_ended_run_is_ended_by_the_next_ow
     Owner(home, idle).after(0.0)
     [left] = wait_until(lambda: processes_of(idle_run), "it is there")
     left.send_signal(signal.SIGSTOP)
-    journal.append(idle_run.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    journal.append(
+        idle_run.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done")
+    )
     owner = Owner(home, idle)
     owner.at(0.0)
     owner.at(LEAVING_SECONDS - 1.0)
@@ -211,16 +220,22 @@ def test_what_the_table_of_processes_has_of_an_ended_run_is_ended_by_the_next_ow
 def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_left_alone(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
-    """Of another home whose name begins alike; with the pid that a trainer had; with a run's folder on its command line."""
+    """Of another home whose name begins alike; with the pid that a trainer had; with a run's
+    folder on its command line.
+    """
     ended, other = new_run("quick-0002"), Home(home.path.with_name(f"{home.path.name}-2")).prepare()
-    journal.append(ended.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    journal.append(
+        ended.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done")
+    )
     elsewhere = RunDir(Path(shutil.copytree(ended.path, other.runs / ended.run_id)))
     write_json(elsewhere.spec_path, RunSpec.parse(TOY).model_dump())
     trainer = [sys.executable, "-m", idle_trainer.MODULE, str(elsewhere.path), "1", "cpu"]
     reads = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     commands_of = (trainer, reads, [*reads, str(ended.path)], [*reads, str(ended.path), "1", "cpu"])
     environment = processes.environment(os.environ)
-    strangers = [subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) for words in commands_of]
+    strangers = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) for words in commands_of
+    ]
     ended.write_process({"pid": strangers[1].pid, "started": 1.0, "born": "boot:1", "attempt": 1})
     try:
         wait_until(lambda: processes_of(elsewhere), "it trains")

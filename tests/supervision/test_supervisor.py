@@ -1,4 +1,6 @@
-"""The supervisor with trainers in memory: start, queue, stop, resume, loss. One with a process is killed.
+"""The supervisor with trainers in memory: start, queue, stop, resume, loss.
+
+One with a process is killed.
 
 Many processes, and owners that are killed: tests/full/supervision.
 """
@@ -37,7 +39,8 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "precision": 
 
 def every_step_once(owner: Owner, run: RunDir, last_step: int) -> bool:
     counted = owner.store.rows(
-        "SELECT count(*), count(DISTINCT step), min(step), max(step) FROM scalars WHERE run_id = ? AND metric = 'loss_generator'",
+        "SELECT count(*), count(DISTINCT step), min(step), max(step) FROM scalars WHERE run_id = ?"
+        " AND metric = 'loss_generator'",
         [run.run_id],
     )
     return counted == [(last_step, last_step, 1, last_step)]
@@ -118,7 +121,9 @@ def test_a_killed_trainer_is_lost_and_a_resume_goes_on_from_its_last_checkpoint(
         identity = run.process()
         assert identity is not None
         os.killpg(identity["pid"], signal.SIGKILL)
-        wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed", 20)
+        wait_until(
+            lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed", 20
+        )
         assert "killed by signal 9" in owner.note(run)
         before = step()
         ask_of(run, actor=SOMEBODY).resume(run.run_id)
@@ -139,7 +144,9 @@ def test_a_killed_trainer_is_lost_and_a_resume_goes_on_from_its_last_checkpoint(
 def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(
     home: Home, new_run: NewRun
 ) -> None:
-    training, *waiting = [new_run(f"quick-000{number}", seconds=number, **TOY) for number in range(1, 5)]
+    training, *waiting = [
+        new_run(f"quick-000{number}", seconds=number, **TOY) for number in range(1, 5)
+    ]
     trainers = FakeTrainers()
     owner = Owner(home, trainers.starter)
 
@@ -158,7 +165,9 @@ def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(
     assert owner.status(training) == "starting"
 
 
-def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(home: Home, new_run: NewRun) -> None:
+def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="running", reason="training"))
     write_json(
@@ -170,8 +179,12 @@ def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(home: Ho
     assert owner.status(run) == "lost"
 
 
-def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(home: Home, new_run: NewRun) -> None:
-    """Its last event was taken in, but the tick failed at the journal of another run, such as one deleted meanwhile."""
+def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(
+    home: Home, new_run: NewRun
+) -> None:
+    """Its last event was taken in, but the tick failed at the journal of another run, such as
+    one deleted meanwhile.
+    """
     run, store = new_run("quick-0001"), Store()
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     write_json(
@@ -181,7 +194,9 @@ def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(home: Home,
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     supervisor = Supervisor(home, store, ingestor)
-    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all 3 epochs done"))
+    journal.append(
+        run.trainer_journal(), 1, StatusChange(status="finished", reason="all 3 epochs done")
+    )
     ingestor.catch_up()  # what the failed tick still did
     supervisor.tick()
     assert queries.run(store, run.run_id).status == "finished"
@@ -200,7 +215,9 @@ class FailsOnce(Ingestor):
         return news
 
 
-def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(home: Home, new_run: NewRun) -> None:
+def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(
+    home: Home, new_run: NewRun
+) -> None:
     store = Store()
     supervisor = Supervisor(home, store, FailsOnce(home, store))
     new_run("quick-0001").request_stop("a test")
@@ -210,7 +227,9 @@ def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(home: Home, n
     assert queries.run(store, "quick-0001").status == "stopped"
 
 
-def test_a_run_that_cannot_be_acted_on_does_not_stop_the_others(home: Home, new_run: NewRun) -> None:
+def test_a_run_that_cannot_be_acted_on_does_not_stop_the_others(
+    home: Home, new_run: NewRun
+) -> None:
     store = Store()
     ingestor = Ingestor(home, store)
     for run in (new_run("quick-0001"), new_run("quick-0002", seconds=1)):

@@ -1,4 +1,6 @@
-"""States are true: a run that lives and does not train is told of, and a lost one may go on by itself."""
+"""States are true: a run that lives and does not train is told of, and a lost one may go on
+by itself.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,20 @@ def begin(run: RunDir, call_s: float, at: Callable[[float], Any]) -> None:
     run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
     calls = [
         Scalars(
-            at=at(call_s * step), epoch=1, first_step=step, wall_s=[step], values={"loss_generator": [0.5]}
+            at=at(call_s * step),
+            epoch=1,
+            first_step=step,
+            wall_s=[step],
+            values={"loss_generator": [0.5]},
         )
         for step in range(1, 6)
     ]
-    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"), *calls)
+    journal.append(
+        run.trainer_journal(), 1, StatusChange(status="running", reason="training"), *calls
+    )
 
 
-# ---- a run that lives and does not train ------------------------------------------------------------------------------------
+# ---- a run that lives and does not train ---------------------------------------------------------
 
 
 def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_it_goes_on(
@@ -57,9 +65,11 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     for seconds in (201.0, 300.0):
         owner.at(seconds)
     [told] = owner.told(run, recovery.STALLED)
-    assert told == (
-        "It lives and does not train: nothing new for 201 s, where a call of the device takes 10 s. "
-        "Look at its log; stop it, or kill its process and resume it from its last checkpoint."
+    assert (
+        told
+        == "It lives and does not train: nothing new for 201 s, where a call of the device takes 10"
+        " s. Look at its log; stop it, or kill its process and resume it from its last"
+        " checkpoint."
     )
     assert queries.stands_still(owner.store, run.run_id) == told
     assert owner.status(run) == "running"
@@ -72,11 +82,15 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     )
     journal.append(run.trainer_journal(), 1, later)
     owner.at(301.0)
-    assert owner.told(run, recovery.GOES_ON) == ["It goes on: there is something new in its journal."]
+    assert owner.told(run, recovery.GOES_ON) == [
+        "It goes on: there is something new in its journal."
+    ]
     assert queries.stands_still(owner.store, run.run_id) == ""
 
 
-@pytest.mark.parametrize(("call_s", "probe_s", "quiet_until"), [(0.1, 0.0, 119.0), (1.0, 90.0, 269.0)])
+@pytest.mark.parametrize(
+    ("call_s", "probe_s", "quiet_until"), [(0.1, 0.0, 119.0), (1.0, 90.0, 269.0)]
+)
 def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
     home: Home,
     new_run: NewRun,
@@ -124,13 +138,15 @@ def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
         assert owner.status(run) == "running"
 
 
-# ---- lost runs ----------------------------------------------------------------------------------------------------------------
+# ---- lost runs -----------------------------------------------------------------------------------
 
 
 def lose(run: RunDir) -> None:
     """Its newest attempt began, and its process is gone."""
     attempt = latest_status(run).attempt
-    journal.append(run.supervisor_journal, attempt, StatusChange(status="lost", reason="gone without a word"))
+    journal.append(
+        run.supervisor_journal, attempt, StatusChange(status="lost", reason="gone without a word")
+    )
     run.announce()
 
 
@@ -188,10 +204,19 @@ def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) 
     assert told.startswith("It cannot go on by itself: run quick-0001 has no checkpoint")
     Owner(home).at(100.0)
     Owner(home).at(200.0)
-    assert len([record for record in journal.read_all(run.supervisor_journal) if record.kind == "event"]) == 1
+    assert (
+        len(
+            [
+                record
+                for record in journal.read_all(run.supervisor_journal)
+                if record.kind == "event"
+            ]
+        )
+        == 1
+    )
 
 
-# ---- nobody is forgotten ------------------------------------------------------------------------------------------------------
+# ---- nobody is forgotten -------------------------------------------------------------------------
 
 
 def test_after_a_reset_of_the_machine_every_active_state_is_lost_within_fifteen_seconds(
@@ -199,14 +224,20 @@ def test_after_a_reset_of_the_machine_every_active_state_is_lost_within_fifteen_
 ) -> None:
     runs = [new_run(f"quick-000{number}") for number in (1, 2, 3)]
     for run, status in zip(runs, ("starting", "compiling", "running"), strict=True):
-        journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="before the reset"))
+        journal.append(
+            run.supervisor_journal, 1, StatusChange(status=status, reason="before the reset")
+        )
     for run in runs[1:]:
-        run.write_process({"pid": os.getpid(), "started": 1.0, "born": "another-boot:1", "attempt": 1})
+        run.write_process(
+            {"pid": os.getpid(), "started": 1.0, "born": "another-boot:1", "attempt": 1}
+        )
     owner = Owner(home)
     owner.at(0.0)
-    assert [owner.status(run) for run in runs] == ["starting", "lost", "lost"], (
-        "who never said its pid may come yet"
-    )
+    assert [owner.status(run) for run in runs] == [
+        "starting",
+        "lost",
+        "lost",
+    ], "who never said its pid may come yet"
     assert INTRODUCTION_SECONDS <= 14.0
     owner.at(14.0)
     assert [owner.status(run) for run in runs] == ["lost"] * 3
@@ -228,14 +259,17 @@ def test_workers_whose_launcher_was_killed_before_it_could_name_them_are_ended(
             process.kill()
 
 
-def test_a_run_whose_trainer_cannot_be_started_says_why_at_once(home: Home, new_run: NewRun) -> None:
+def test_a_run_whose_trainer_cannot_be_started_says_why_at_once(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     run.log.mkdir()  # in the place of the file that the trainer prints to
     owner = Owner(home)
     owner.at(0.0)
     assert owner.status(run) == "lost"
     assert (
-        owner.note(run) == "its trainer could not be started (Is a directory): resume it once that is fixed"
+        owner.note(run)
+        == "its trainer could not be started (Is a directory): resume it once that is fixed"
     )
 
 

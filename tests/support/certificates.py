@@ -33,7 +33,9 @@ def made(folder: Path) -> tuple[Path, Path]:
     files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     files[1].write_bytes(
         key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
     )
     return files

@@ -17,7 +17,9 @@ from gan_runtime.cli.app import app
 
 @pytest.fixture(scope="session", autouse=True)
 def built_once() -> Iterator[None]:
-    """A process builds its commands once; Typer's runner builds them for each call, which takes longer than most of them."""
+    """A process builds its commands once; Typer's runner builds them for each call, which
+    takes longer than most of them.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
         yield

@@ -20,7 +20,9 @@ def starting(place: Path) -> Iterator[Start]:
 
     def begin(*words: str) -> subprocess.Popen[str]:
         line = [sys.executable, "-m", "gan_runtime", *words, "--home", str(place)]
-        started.append(subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        started.append(
+            subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        )
         return started[-1]
 
     yield begin

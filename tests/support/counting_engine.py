@@ -1,4 +1,6 @@
-"""An engine that counts its steps and learns nothing, the training loop around it, and what is then in the journal."""
+"""An engine that counts its steps and learns nothing, the training loop around it, and what
+is then in the journal.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,21 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.training import loop
 
 IMAGES = 40
-HEALTHY = {"probe_score_real": 0.6, "probe_score_fake": 0.4, "spread_real": 0.2, "spread_fake": 0.19}
+HEALTHY = {
+    "probe_score_real": 0.6,
+    "probe_score_fake": 0.4,
+    "spread_real": 0.2,
+    "spread_fake": 0.19,
+}
 COLLAPSED = HEALTHY | {"spread_fake": 0.002}
 SPEC = RunSpec.parse(
-    {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "steps_per_loop": 2, "precision": "float32"}
+    {
+        "workload": "mlp_gan",
+        "batch_size_global": 8,
+        "epochs": 3,
+        "steps_per_loop": 2,
+        "precision": "float32",
+    }
 )
 
 
@@ -39,7 +52,13 @@ class CountingEngine:
     """Fulfils `engines.contract.Engine`; its loss is the number of the step, NaN at `nan_at`."""
 
     def __init__(self, nan_at: int = 0, scores: tuple[dict[str, float], ...] = ()) -> None:
-        self.step, self.nan_at, self.calls, self.marks, self.slowed = 0, nan_at, list[int](), list[int](), 1.0
+        self.step, self.nan_at, self.calls, self.marks, self.slowed = (
+            0,
+            nan_at,
+            list[int](),
+            list[int](),
+            1.0,
+        )
         self.scores = list(scores)  # of the next epochs; healthy ones after these
         self.wishes: list[bool] = []
         self.profiled: list[tuple[int, int]] = []  # first step, steps
@@ -113,7 +132,11 @@ class CountingEngine:
 
 
 def train(
-    run: RunDir, engine: object, stop: Callable[[], bool] = lambda: False, attempt: int = 1, **options: object
+    run: RunDir,
+    engine: object,
+    stop: Callable[[], bool] = lambda: False,
+    attempt: int = 1,
+    **options: object,
 ) -> loop.Outcome:
     spec = RunSpec.parse({**SPEC.model_dump(), **options})
     with JournalWriter(run.trainer_journal(), attempt) as writer:
@@ -131,10 +154,16 @@ def events(run: RunDir) -> list[tuple[str, str]]:
 
 def steps_recorded(run: RunDir) -> list[int]:
     records = [
-        record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)
+        record
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.Scalars)
     ]
-    return [record.first_step + offset for record in records for offset in range(len(record.wall_s))]
+    return [
+        record.first_step + offset for record in records for offset in range(len(record.wall_s))
+    ]
 
 
 def recorded(run: RunDir, kind: type[Kind]) -> list[Kind]:
-    return [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, kind)]
+    return [
+        record for record in journal.read_all(run.trainer_journal()) if isinstance(record, kind)
+    ]

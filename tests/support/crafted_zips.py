@@ -8,10 +8,14 @@ from pathlib import Path
 MEMBER = b"PK\x01\x02" + bytes(42)  # one without a name
 
 
-def crowded(path: Path, members: int, told: int | None = None, list_bytes: int | None = None) -> Path:
-    """Lists `members` empty members; its end tells `told` of them, and a list of `list_bytes`: by default the truth.
+def crowded(
+    path: Path, members: int, told: int | None = None, list_bytes: int | None = None
+) -> Path:
+    """Lists `members` empty members; its end tells `told` of them, and a list of `list_bytes`: by
+    default the truth.
 
-    A list that is told to be longer than it is stands behind as many unwritten zeros, which take no room on the disk.
+    A list that is told to be longer than it is stands behind as many unwritten zeros, which take no
+    room on the disk.
     """
     size = len(MEMBER) * members if list_bytes is None else list_bytes
     count = members if told is None else told
@@ -22,7 +26,11 @@ def crowded(path: Path, members: int, told: int | None = None, list_bytes: int |
             file.write(MEMBER * min(10_000, members))
         file.truncate(size)
         file.seek(size)
-        file.write(struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, 0))
+        file.write(
+            struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, 0)
+        )
         file.write(struct.pack("<4sLQL", b"PK\x06\x07", 0, size, 1))
-        file.write(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 65_535, 65_535, 2**32 - 1, 2**32 - 1, 0))
+        file.write(
+            struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 65_535, 65_535, 2**32 - 1, 2**32 - 1, 0)
+        )
     return path

@@ -21,7 +21,10 @@ HEADERS = 3 * 4_096  # of a DuckDB file; blocks of 256 KiB follow
 
 
 def spoil(path: Path, begin: int, end: int) -> None:
-    """Random bytes into each page between two places. By another process: the locks of this one would go with the file that it closes."""
+    """Random bytes into each page between two places.
+
+    By another process: the locks of this one would go with the file that it closes.
+    """
     subprocess.run([sys.executable, "-c", WRITE, str(path), str(begin), str(end)], check=True)
 
 
@@ -70,7 +73,10 @@ def folder(path: Path) -> None:
 def log_of_another(path: Path) -> None:
     """A write-ahead log that does not belong to it."""
     other = path.with_name("other")
-    script = f"import duckdb, os; c = duckdb.connect({str(other)!r}); c.execute('CREATE TABLE x AS SELECT 1'); os._exit(9)"
+    script = (
+        f"import duckdb, os; c = duckdb.connect({str(other)!r}); c.execute('CREATE TABLE x AS"
+        " SELECT 1'); os._exit(9)"
+    )
     subprocess.run([sys.executable, "-c", script], check=False)
     shutil.move(f"{other}.wal", f"{path}.wal")
     other.unlink()

@@ -23,7 +23,8 @@ def drawn(number: int) -> tuple[Image.Image, Image.Image]:
     left, top, radius = np.random.default_rng(number).uniform([8, 8, 4], [24, 24, 9])
     inside = ((across - left) ** 2 + (down - top) ** 2 < radius**2)[..., np.newaxis]
     pictures = [
-        np.where(inside, *colors) for colors in (([200] * 3, [0] * 3), ([230, 30, 30], [20, 20, 220]))
+        np.where(inside, *colors)
+        for colors in (([200] * 3, [0] * 3), ([230, 30, 30], [20, 20, 220]))
     ]
     first, second = (Image.fromarray(picture.astype(np.uint8)) for picture in pictures)
     return first, second

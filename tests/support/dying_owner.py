@@ -2,8 +2,8 @@
 
     python -m tests.support.dying_owner HOME before|forked
 
-before: and has not started it. forked: and the trainer's process is there, but is no other program yet: it looks like its owner, and stays
-so until it is killed. Its pid is printed.
+before: and has not started it. forked: and the trainer's process is there, but is no other program
+yet: it looks like its owner, and stays so until it is killed. Its pid is printed.
 """
 
 from __future__ import annotations

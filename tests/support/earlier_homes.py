@@ -1,8 +1,11 @@
-"""Homes of earlier schema versions: a run that the program of that time trained, and the results.duckdb that it made of its journals.
+"""Homes of earlier schema versions: a run that the program of that time trained, and the
+results.duckdb that it made of its journals.
 
-tests/support/fixtures/schemas/N.tar.xz. A version that a release carries gets its own, with the program of that release:
+tests/support/fixtures/schemas/N.tar.xz. A version that a release carries gets its own, with the
+program of that release:
 
-    python -m gan_runtime train --home DIR --set workload=mlp_gan --set dataset=digits --set epochs=2 --set batch_size_global=256 \
+    python -m gan_runtime train --home DIR --set workload=mlp_gan --set dataset=digits --set
+    epochs=2 --set batch_size_global=256 \
         --set name=of-schema-N
     python -m tests.support.earlier_homes DIR
 """
@@ -44,7 +47,9 @@ def unpacked(version: int, home: Home, with_database: bool = True) -> RunDir:
 
 
 def store(run: RunDir) -> Path:
-    """Makes the fixture of this version from a run, without what tells of the machine and with small pictures."""
+    """Makes the fixture of this version from a run, without what tells of the machine and
+    with small pictures.
+    """
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).prepare()
         copy = home.runs / f"run-{SCHEMA_VERSION:04d}"

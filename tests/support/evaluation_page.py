@@ -1,4 +1,6 @@
-"""The evaluation of docs/adding-an-evaluation.md, taken out of the page and into a copy of the project."""
+"""The evaluation of docs/adding-an-evaluation.md, taken out of the page and into a copy of
+the project.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ BLOCKS: dict[str, str] = dict(
 
 
 def write_into(project: Path) -> list[str]:
-    """Adds the page's file, and its line in the table, to a copy of the project; the paths of both."""
+    """Adds the page's file, and its line in the table, to a copy of the project; the paths of
+    both.
+    """
     (project / FILE).write_text(BLOCKS[FILE], encoding="utf-8")
     table = project / TABLE
     begin, separator, end = table.read_text(encoding="utf-8").partition("\n)\n")

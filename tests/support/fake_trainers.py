@@ -1,4 +1,6 @@
-"""Trainers in memory: a host as the supervisor sees it, without processes. A test says what each of them does.
+"""Trainers in memory: a host as the supervisor sees it, without processes.
+
+A test says what each of them does.
 
 trainers = FakeTrainers()
 owner = Owner(home, trainers.starter)
@@ -48,7 +50,10 @@ class FakeTrainer:
         )
 
     def trains(self, to_step: int) -> None:
-        """Makes its steps up to this one; their loss is their number. Saves at the end of each epoch."""
+        """Makes its steps up to this one; their loss is their number.
+
+        Saves at the end of each epoch.
+        """
         if not self._is_running:
             self.begins()
             self.writes(StatusChange(status="running", reason="training"))
@@ -92,7 +97,10 @@ class FakeTrainer:
 
 
 class FakeTrainers:
-    """All that were ever started on a host, in the order of their starts. Its owners come and go."""
+    """All that were ever started on a host, in the order of their starts.
+
+    Its owners come and go.
+    """
 
     def __init__(self) -> None:
         self.started: list[FakeTrainer] = []
@@ -129,7 +137,9 @@ class FakeStarter:
     def claim(self, attempt: Attempt) -> Claim:
         """See Starter. A device has one trainer."""
         holders = [
-            Holder(home=str(trainer.attempt.run.path.parent.parent), run_id=trainer.attempt.run.run_id)
+            Holder(
+                home=str(trainer.attempt.run.path.parent.parent), run_id=trainer.attempt.run.run_id
+            )
             for trainer in self._trainers.living()
             if trainer.attempt.accelerator == attempt.accelerator
         ]
@@ -180,7 +190,9 @@ class FakeStarter:
     def present(self, runs: Path) -> list[Attempt]:
         """See Starter."""
         return [
-            trainer.attempt for trainer in self._trainers.living() if trainer.attempt.run.path.parent == runs
+            trainer.attempt
+            for trainer in self._trainers.living()
+            if trainer.attempt.run.path.parent == runs
         ]
 
     def held(self, _live: Iterable[str]) -> set[str]:

@@ -1,4 +1,6 @@
-"""The WGAN-GP of docs/adding-a-workload.md, taken out of the page: into a copy of the project, or into this process."""
+"""The WGAN-GP of docs/adding-a-workload.md, taken out of the page: into a copy of the
+project, or into this process.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,16 @@ NAME = "wgan_gp"
 _IMPORTS = re.compile(r"^from gan_runtime\.catalog import .+$", re.MULTILINE)
 _TABLE = re.compile(r"^WORKLOADS: .+?(?=^\}$)", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"```python\n# (\S+?)(?:, in WORKLOADS)?\n(.*?)```", re.DOTALL)
-# The code of each file by its path: the workload's entry, the workload, and the line for the catalog.
+# The code of each file by its path: the workload's entry, the workload, and the line for the
+# catalog.
 BLOCKS: dict[str, str] = dict(_BLOCK.findall(PAGE))
 FILES = tuple(path for path in BLOCKS if path != CATALOG)
 
 
 def write_into(project: Path, name: str = NAME) -> list[str]:
-    """Adds the page's two files, and its line in the catalog, to a copy of the project; the paths of all three. `name`: of the workload."""
+    """Adds the page's two files, and its line in the catalog, to a copy of the project; the
+    paths of all three. `name`: of the workload.
+    """
     paths = [path.replace(NAME, name) for path in FILES]
     for path, copied in zip(FILES, paths, strict=True):
         (project / copied).write_text(BLOCKS[path].replace(NAME, name), encoding="utf-8")
@@ -41,7 +46,9 @@ def copy_project(root: Path, *places: str) -> Path:
     root.mkdir()
     for place in places:
         if (REPOSITORY / place).is_dir():
-            shutil.copytree(REPOSITORY / place, root / place, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                REPOSITORY / place, root / place, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(REPOSITORY / place, root)
     return root
@@ -65,7 +72,9 @@ def ask(root: Path, *words: str) -> str:
 
 
 def take_in() -> None:
-    """Runs the page's two files as the modules that they are on the page, and adds their entry to the catalog. Loads Keras."""
+    """Runs the page's two files as the modules that they are on the page, and adds their
+    entry to the catalog. Loads Keras.
+    """
     for path in FILES:
         name = _module(path)
         module = sys.modules[name] = ModuleType(name)

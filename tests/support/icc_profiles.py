@@ -1,4 +1,6 @@
-"""ICC profiles of three primaries and a power law, or of a grey and a power law, as screens and cameras have them."""
+"""ICC profiles of three primaries and a power law, or of a grey and a power law, as screens
+and cameras have them.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,15 @@ import struct
 import numpy as np
 
 # Columns X, Y, Z of red, green and blue, adapted to D50.
-ADOBE_RGB = np.array([[0.60974, 0.31111, 0.01947], [0.20528, 0.62567, 0.06087], [0.14919, 0.06322, 0.74457]])
+ADOBE_RGB = np.array(
+    [[0.60974, 0.31111, 0.01947], [0.20528, 0.62567, 0.06087], [0.14919, 0.06322, 0.74457]]
+)
 DISPLAY_P3 = np.array(
     [[0.51512, 0.24120, -0.00105], [0.29198, 0.69225, 0.04189], [0.15710, 0.06657, 0.78407]]
 )
-SRGB = np.array([[0.43607, 0.22249, 0.01392], [0.38515, 0.71687, 0.09708], [0.14307, 0.06061, 0.71410]])
+SRGB = np.array(
+    [[0.43607, 0.22249, 0.01392], [0.38515, 0.71687, 0.09708], [0.14307, 0.06061, 0.71410]]
+)
 WHITE = (0.9642, 1.0, 0.8249)  # D50
 
 
@@ -50,7 +56,11 @@ def of_grey(gamma: float) -> bytes:
 
 
 def in_srgb(color: tuple[int, ...], primaries: np.ndarray, gamma: float) -> np.ndarray:
-    """The same color in sRGB, 0 to 255, from the definitions: power law, primaries, and sRGB's curve (IEC 61966-2-1)."""
+    """The same color in sRGB, 0 to 255, from the definitions: power law, primaries, and
+    sRGB's curve (IEC 61966-2-1).
+    """
     linear = (np.array(color) / 255.0) ** gamma @ primaries @ np.linalg.inv(SRGB)
     linear = linear.clip(0.0, 1.0)
-    return 255.0 * np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return 255.0 * np.where(
+        linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
+    )

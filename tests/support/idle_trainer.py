@@ -1,9 +1,10 @@
-"""Process entry of a trainer that does nothing until it is killed: for what only the system knows of processes. It loads nothing.
+"""Process entry of a trainer that does nothing until it is killed: for what only the system knows
+of processes. It loads nothing.
 
     python -m tests.support.idle_trainer RUN_DIR ATTEMPT ACCELERATOR [RANK]
 
-A run of several workers has a launcher and a process for each, which have the locks that it was handed. Nobody says who they are:
-a test does that with `introduce`, if it wants it.
+A run of several workers has a launcher and a process for each, which have the locks that it was
+handed. Nobody says who they are: a test does that with `introduce`, if it wants it.
 """
 
 from __future__ import annotations

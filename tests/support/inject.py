@@ -1,7 +1,9 @@
-"""A fault inside a process, at one exact moment: its N-th operation on a file of the home, its N-th sync to the disk, its N-th commit.
+"""A fault inside a process, at one exact moment: its N-th operation on a file of the home, its N-th
+sync to the disk, its N-th commit.
 
-The process is told by an environment variable and arms itself when it begins; the program that is tried knows nothing of it.
-Operations on files are seen by Python's audit hook (open for writing, rename, remove, mkdir, truncate), as they begin.
+The process is told by an environment variable and arms itself when it begins; the program that is
+tried knows nothing of it. Operations on files are seen by Python's audit hook (open for writing,
+rename, remove, mkdir, truncate), as they begin.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ TORN_BYTES = 7  # of a write that ends in its midst
 
 @dataclass(frozen=True)
 class Injection:
-    """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: only of this one, 0: of any. `do`: what happens at the
-    `number`-th `at` (from 1). "tear" and "cut_short", at a sync, let that file take a few bytes of its next write: in whose midst the
-    system then ends the process, or which fails, and no later one. `clock_s`: by how much the clock of its records is off.
+    """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: only of this one, 0: of any.
+    `do`: what happens at the `number`-th `at` (from 1). "tear" and "cut_short", at a sync, let that
+    file take a few bytes of its next write: in whose midst the system then ends the process, or
+    which fails, and no later one. `clock_s`: by how much the clock of its records is off.
     """
 
     who: str = ""
@@ -71,7 +74,9 @@ class Watcher:
         if not (event in _CHANGES or (event == "open" and _writes(arguments[2]))):
             return
         path = arguments[0]
-        if isinstance(path, (str, bytes, os.PathLike)) and os.fsdecode(path).startswith(self._below):
+        if isinstance(path, (str, bytes, os.PathLike)) and os.fsdecode(path).startswith(
+            self._below
+        ):
             self.operations += 1
             if self._is_now("file operation", self.operations):
                 _strike(self._injection.do)
@@ -118,7 +123,9 @@ def _strike(do: Do) -> None:
 
 
 def _limit_next_write(descriptor: int, ends: bool) -> None:
-    """The write that would make a file larger fails and sends a signal, which ends the process or gives the space back."""
+    """The write that would make a file larger fails and sends a signal, which ends the
+    process or gives the space back.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     if ends:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

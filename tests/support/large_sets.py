@@ -1,4 +1,6 @@
-"""Digits as a prepared data set that is too large for memory, so that trainers stream its rows; on the disk it is small."""
+"""Digits as a prepared data set that is too large for memory, so that trainers stream its
+rows; on the disk it is small.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ NAME = "many-digits"
 
 
 def prepare(home: Home) -> str:
-    """Its name. The rows to train on are those of `digits`, in two files; behind them is a hole of held-out ones, all zero."""
+    """Its name.
+
+    The rows to train on are those of `digits`, in two files; behind them is a hole of held-out
+    ones, all zero.
+    """
     digits = loading.load("digits")
     assert digits.resident is not None
     field, images = digits.fields[IMAGES], digits.resident[IMAGES]

@@ -17,7 +17,9 @@ def free_port() -> int:
 
 
 def answers(url: str, certificate: Path | None = None) -> bool:
-    """Whether the address gives a page within two seconds; with a certificate, whether it is the server's."""
+    """Whether the address gives a page within two seconds; with a certificate, whether it is
+    the server's.
+    """
     trusted = ssl.create_default_context(cafile=certificate) if certificate else None
     try:
         with urllib.request.urlopen(url, timeout=2, context=trusted) as answer:

@@ -20,8 +20,10 @@ def iteration(
     is_usual: bool = True,
     is_replayed: bool = True,
 ) -> Flow:
-    """Of a checkpoint after an epoch: an error that grows by `error` a step, where standing still is off by 0.3 from the first, and the replay
-    by 0.15. `is_replayed`: no, as version 0.2.0 wrote it."""
+    """Of a checkpoint after an epoch: an error that grows by `error` a step, where standing still
+    is off by 0.3 from the first, and the replay by 0.15. `is_replayed`: no, as version 0.2.0 wrote
+    it.
+    """
     replay = {"replay": 0.15} if is_replayed else {}
     replays = {"replay": [0.15] * steps} if is_replayed else {}
     horizons = {"horizon": min(steps, int(0.3 / error))}
@@ -64,7 +66,9 @@ def iteration(
         by_step=[
             FlowSeries(name="rmse", values=grown, persistence=[0.3] * steps, **replays),
             FlowSeries(
-                name="ssim", values=[1.0 - 0.01 * step for step in range(steps)], persistence=[0.8] * steps
+                name="ssim",
+                values=[1.0 - 0.01 * step for step in range(steps)],
+                persistence=[0.8] * steps,
             ),
             FlowSeries(name="enstrophy_ratio", values=[0.9] * steps, persistence=[1.1] * steps),
             FlowSeries(name="divergence", values=[0.02] * steps, truth=[0.01] * steps),
@@ -72,22 +76,30 @@ def iteration(
             FlowSeries(name="probe", first=0, values=[2.0 * value for value in truth], truth=truth),
         ],
         stages=[
-            FlowStage(name=name, seconds=0.1 * place, times=1, median_s=0.1 * place)
-            if name in ("trace", "compile")
-            else FlowStage(name=name, seconds=0.01 * place * steps, times=steps, median_s=0.01 * place)
+            (
+                FlowStage(name=name, seconds=0.1 * place, times=1, median_s=0.1 * place)
+                if name in ("trace", "compile")
+                else FlowStage(
+                    name=name, seconds=0.01 * place * steps, times=steps, median_s=0.01 * place
+                )
+            )
             for place, name in enumerate(STAGES)
         ],
     )
 
 
 def frames(steps: int = 20, height: int = 12, width: int = 40) -> Frames:
-    """A wave that runs to the right, and a prediction that lags behind; an obstacle of 2 × 2 pixels."""
+    """A wave that runs to the right, and a prediction that lags behind; an obstacle of 2 × 2
+    pixels.
+    """
     x, y = np.arange(width), np.arange(height)[:, np.newaxis]
     films = []
     for lag in (0.0, 0.02):
         phase = [2.0 * np.pi * (x / 10.0 - step / (8.0 + 8.0 * lag)) for step in range(steps + 1)]
         picture = [np.sin(wave) * np.cos(np.pi * y / height) for wave in phase]
-        films.append(np.stack([np.stack([values, -values, 0.5 * values], axis=-1) for values in picture]))
+        films.append(
+            np.stack([np.stack([values, -values, 0.5 * values], axis=-1) for values in picture])
+        )
     mask = np.zeros((height, width, 1))
     mask[5:7, 8:10] = 1.0
     truth, predicted = (film.astype(np.float16) for film in films)

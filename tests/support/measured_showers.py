@@ -22,7 +22,9 @@ STEPS_PER_EPOCH = 10
 
 @cache
 def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> ShowerSample:
-    """150 toy showers, measured, and what a judging network might read: it doubts those with a fault, and reads what is visible."""
+    """150 toy showers, measured, and what a judging network might read: it doubts those with
+    a fault, and reads what is visible.
+    """
     cells, energy, angle = toy_showers(150, seed, scale=scale, shift=shift)
     made = sample(cells, energy, angle, ())
     belief = np.random.RandomState(seed).beta(5.0 / scale, 5.0, len(made))
@@ -30,9 +32,13 @@ def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> ShowerSample:
 
 
 def measurement(epoch: int, fault: float = 0.3) -> Answer:
-    """As a job would write it after an epoch, every score ten times the fault in its own unit, its floor a tenth of that."""
+    """As a job would write it after an epoch, every score ten times the fault in its own
+    unit, its floor a tenth of that.
+    """
     real, made = showers(0), showers(1, 1.0 + fault, fault)
-    found = {score.name: Value(10.0 * fault * (place + 1), fault) for place, score in enumerate(SCORES)}
+    found = {
+        score.name: Value(10.0 * fault * (place + 1), fault) for place, score in enumerate(SCORES)
+    }
     floor = {
         name: Value(value.value / 10.0, math.nan)
         for name, value in found.items()
@@ -50,7 +56,9 @@ def measured(run: RunDir, *epochs: int, fault: float = 0.3) -> None:
 
 
 def earlier(answer: Answer) -> Physics:
-    """The same measurement as a record of its own kind, which journals hold from before there were answers."""
+    """The same measurement as a record of its own kind, which journals hold from before there
+    were answers.
+    """
     facts = {name: answer.facts[name] for name in ("showers", "grid", "periodic")}
     return Physics(
         epoch=answer.epoch,

@@ -42,12 +42,16 @@ def noise(count: int, side: int = 28) -> bytes:
 
 
 def zipped(each: int = 20, others: dict[str, bytes] | None = None) -> bytes:
-    """`each` disks and as many squares of 80 × 80 pixels in their folders, as PNG and JPEG; and `others`."""
+    """`each` disks and as many squares of 80 × 80 pixels in their folders, as PNG and JPEG;
+    and `others`.
+    """
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as bundle:
         for number in range(each):
             bundle.writestr(f"shapes/disks/{number}.png", encoded(picture(number, red=True), "PNG"))
-            bundle.writestr(f"shapes/squares/{number}.jpg", encoded(picture(number, red=False), "JPEG"))
+            bundle.writestr(
+                f"shapes/squares/{number}.jpg", encoded(picture(number, red=False), "JPEG")
+            )
         for name, content in (others or {}).items():
             bundle.writestr(name, content)
     return file.getvalue()

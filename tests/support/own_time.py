@@ -1,8 +1,10 @@
-"""How long each test takes by itself, and the rule that a test of `make test` is quick; a plugin of pytest.
+"""How long each test takes by itself, and the rule that a test of `make test` is quick; a plugin of
+pytest.
 
-A test's own time is the processor's time of its call, that of the processes that it started and waited for included; fixtures
-count for themselves. Of the processes that tests share and ask (JAX, the browser, a dashboard) what they compute meanwhile counts
-too. Even the processor's time is longer on a busy or a virtual machine, so what is over the limit is divided by how much longer a
+A test's own time is the processor's time of its call, that of the processes that it started and
+waited for included; fixtures count for themselves. Of the processes that tests share and ask (JAX,
+the browser, a dashboard) what they compute meanwhile counts too. Even the processor's time is
+longer on a busy or a virtual machine, so what is over the limit is divided by how much longer a
 fixed piece of work takes just then.
 """
 
@@ -23,7 +25,8 @@ from gan_runtime.base import processor
 from tests.support.slow_tests import REASONS
 
 OWN_SECONDS = "own_seconds"
-# Fixtures with a process that outlives a test. To look for such processes takes milliseconds, so other tests do not.
+# Fixtures with a process that outlives a test. To look for such processes takes milliseconds, so
+# other tests do not.
 WITH_PROCESSES = {"jax", "browser", "dashboard"}
 IDLE_SECONDS = 0.04  # of `_fixed_work` on the idle machine of docs/testing.md
 
@@ -57,7 +60,9 @@ class OwnTime:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Notes the seconds of the processor that the call takes, without those of processes that an earlier test has left."""
+        """Notes the seconds of the processor that the call takes, without those of processes
+        that an earlier test has left.
+        """
         subprocess._cleanup()  # type: ignore[attr-defined]
         asks = not WITH_PROCESSES.isdisjoint(getattr(item, "fixturenames", ()))
         before = _processor_seconds(asks)
@@ -65,15 +70,22 @@ class OwnTime:
             return (yield)
         finally:
             seconds = _processor_seconds(asks) - before
-            item.user_properties.append((OWN_SECONDS, seconds / pace() if seconds > self._limit else seconds))
+            item.user_properties.append(
+                (OWN_SECONDS, seconds / pace() if seconds > self._limit else seconds)
+            )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps what a call of a quick test took."""
         if report.when == "call" and "full" not in report.keywords:
-            self._own_seconds[report.nodeid] = float(dict(report.user_properties).get(OWN_SECONDS, 0.0))  # type: ignore[arg-type]
+            self._own_seconds[report.nodeid] = float(
+                dict(report.user_properties).get(OWN_SECONDS, 0.0)
+            )  # type: ignore[arg-type]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fails a session of quick tests for one that is too slow. Among the tests of `full` it would pay for what they leave in memory."""
+        """Fails a session of quick tests for one that is too slow.
+
+        Among the tests of `full` it would pay for what they leave in memory.
+        """
         self._judges = session.config.getoption("markexpr") == "not full"
         if self._slow() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -90,7 +102,10 @@ class OwnTime:
 
 
 def pace() -> float:
-    """How many times as long the processor takes just now as when it is idle; at least 1. The slowest of three tries."""
+    """How many times as long the processor takes just now as when it is idle; at least 1.
+
+    The slowest of three tries.
+    """
     return max(1.0, *(_fixed_work() / IDLE_SECONDS for _ in range(3)))
 
 
@@ -105,11 +120,15 @@ def _fixed_work() -> float:
 
 
 def _processor_seconds(with_living: bool) -> float:
-    """Of this process and the children it has waited for; `with_living`: and of those that are at work."""
+    """Of this process and the children it has waited for; `with_living`: and of those that
+    are at work.
+    """
     times = os.times()
     seconds = times.user + times.system + times.children_user + times.children_system
     return (
-        seconds + sum(map(_seconds_of, psutil.Process().children(recursive=True))) if with_living else seconds
+        seconds + sum(map(_seconds_of, psutil.Process().children(recursive=True)))
+        if with_living
+        else seconds
     )
 
 

@@ -1,4 +1,5 @@
-"""Process entry of an owner of a home without a web server: what the dashboard's process does for its runs.
+"""Process entry of an owner of a home without a web server: what the dashboard's process does for
+its runs.
 
     python -m tests.support.owner HOME GRACE_SECONDS TRAINER_MODULE
 
@@ -38,7 +39,9 @@ def _told_of_commits(watcher: Watcher) -> None:
 
 
 def main(home: Home, grace_seconds: float, module: str) -> int:
-    """Owns the home until it is told to end; returns the exit code, 1 when it never was the owner."""
+    """Owns the home until it is told to end; returns the exit code, 1 when it never was the
+    owner.
+    """
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     try:

@@ -1,4 +1,6 @@
-"""The rights of a plain user, also where tests run as root, who may read whatever a folder's permissions say."""
+"""The rights of a plain user, also where tests run as root, who may read whatever a folder's
+permissions say.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _READ_EVERYTHING = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 
 @contextmanager
 def without_rights(*paths: Path) -> Iterator[None]:
-    """Within it nobody may read or search the files and folders; nor may threads that begin within it."""
+    """Within it nobody may read or search the files and folders; nor may threads that begin
+    within it.
+    """
     modes = {path: path.stat().st_mode for path in paths}
     for path in paths:
         path.chmod(0)

@@ -1,4 +1,6 @@
-"""The code of docs/python.md, taken out of the page: its first program, and the package of a stranger."""
+"""The code of docs/python.md, taken out of the page: its first program, and the package of a
+stranger.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ FILES: dict[str, str] = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```"
 
 
 def install(folder: Path) -> Path:
-    """What `pip install` of the page's package leaves in a folder of modules: its files, and its entry points."""
+    """What `pip install` of the page's package leaves in a folder of modules: its files, and
+    its entry points.
+    """
     project = tomllib.loads(FILES["pyproject.toml"])["project"]
     for path, text in FILES.items():
         if path.endswith(".py"):

@@ -1,4 +1,5 @@
-"""The project's own source files, for tests that read them: their places, syntax trees, imports and pinned packages.
+"""The project's own source files, for tests that read them: their places, syntax trees, imports and
+pinned packages.
 
 Each file is read and parsed once in a session.
 """
@@ -16,13 +17,22 @@ from gan_runtime.records.home import REPOSITORY as ROOT
 
 
 def python_files(*places: str) -> list[Path]:
-    """Every Python file of the project, or those under some of its files and folders; hidden folders are no part of it."""
-    return [path for path in _files() if not places or any(path.is_relative_to(place) for place in places)]
+    """Every Python file of the project, or those under some of its files and folders; hidden
+    folders are no part of it.
+    """
+    return [
+        path
+        for path in _files()
+        if not places or any(path.is_relative_to(place) for place in places)
+    ]
 
 
 @functools.cache
 def _files() -> tuple[Path, ...]:
-    """In order. Hidden folders are not entered: the libraries in .venv are twenty times as many files."""
+    """In order.
+
+    Hidden folders are not entered: the libraries in .venv are twenty times as many files.
+    """
     found = []
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -50,7 +60,9 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
 
 @functools.cache
 def imported(path: Path) -> Set[str]:
-    """Dotted names of the modules that a file imports anywhere, in functions too: {"keras", "gan_runtime.store.queries"}."""
+    """Dotted names of the modules that a file imports anywhere, in functions too: {"keras",
+    "gan_runtime.store.queries"}.
+    """
     return frozenset(_imports(path, nodes(path)))
 
 
@@ -77,7 +89,9 @@ def _imports(path: Path, of_file: Iterable[ast.AST]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide who depends on whom; write the full name"
+            assert node.level == 0, (
+                f"{path}: relative imports hide who depends on whom; write the full name"
+            )
             assert node.module is not None
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -88,12 +102,19 @@ def file_of(module: str) -> Path | None:
     """The file of one of our own modules; None for libraries and for names inside a module."""
     stem = Path(*module.split("."))
     return next(
-        (path for path in (stem.with_suffix(".py"), stem / "__init__.py") if (ROOT / path).is_file()), None
+        (
+            path
+            for path in (stem.with_suffix(".py"), stem / "__init__.py")
+            if (ROOT / path).is_file()
+        ),
+        None,
     )
 
 
 def loaded_with(paths: list[Path]) -> dict[str, str]:
-    """Every package that loading `paths` loads through our own modules, and the file that imports it."""
+    """Every package that loading `paths` loads through our own modules, and the file that
+    imports it.
+    """
     found: dict[str, str] = {}
     waiting, seen = list(paths), set(paths)
     while waiting:
@@ -111,6 +132,8 @@ def pins(file: str) -> dict[str, str]:
     """Package and version of every line of a requirements file: {"keras": "3.15.1"}."""
     lines = text(Path(file)).splitlines()
     wanted = [line for line in lines if line and not line.startswith(("#", "-r"))]
-    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line) for line in wanted]
+    found = [
+        re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line) for line in wanted
+    ]
     assert all(found), f"{file}: every line must be name==version, but these are {wanted}"
     return {match[1]: match[2] for match in found if match}

@@ -14,7 +14,13 @@ from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.training import checkpoints
 
-SPEC = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "workers": 2, "epochs": 1}
+SPEC = {
+    "workload": "mlp_gan",
+    "batch_size_global": 128,
+    "precision": "float32",
+    "workers": 2,
+    "epochs": 1,
+}
 STEP = 14
 
 
@@ -32,13 +38,24 @@ def run_apart(home: Home, elsewhere: Path) -> list[RunDir]:
 def assert_both_end_with_a_sentence(
     apart: list[RunDir], module: str, seconds: float, says_rank: bool
 ) -> None:
-    """Instead of waiting for each other. `module`: what a worker is started as; `seconds`: until both have ended; `says_rank`: the rank is
-    an argument too, beside its place in TF_CONFIG."""
+    """Instead of waiting for each other.
+
+    `module`: what a worker is started as; `seconds`: until both have ended; `says_rank`: the rank
+    is an argument too, beside its place in TF_CONFIG.
+    """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDA_VISIBLE_DEVICES": "-1"}
     addresses = free_addresses(2)
     workers = [
         subprocess.Popen(
-            [sys.executable, "-m", module, str(run.path), "1", "cpu", *([str(rank)] if says_rank else [])],
+            [
+                sys.executable,
+                "-m",
+                module,
+                str(run.path),
+                "1",
+                "cpu",
+                *([str(rank)] if says_rank else []),
+            ],
             env={**environment, "TF_CONFIG": tf_config(addresses, rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -53,8 +70,9 @@ def assert_both_end_with_a_sentence(
             worker.kill()
             worker.wait()
     assert told == [
-        f"worker {rank} of 2: one worker would go on from step 0, another from step 14: they do not see the same {run.checkpoints}. "
-        "Give all workers the same home folder, such as one on a shared file system."
+        f"worker {rank} of 2: one worker would go on from step 0, another from step 14: they do not"
+        f" see the same {run.checkpoints}. Give all workers the same home folder, such as one on a"
+        " shared file system."
         for rank, run in enumerate(apart)
     ]
     assert [worker.returncode for worker in workers] == [1, 1]

@@ -11,7 +11,8 @@ from gan_runtime.records.run_folder import RunDir
 def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
     """float64 (steps,), and a check that each step is there exactly once."""
     rows = runtime.store.rows(
-        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step",
+        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY"
+        " step",
         [run.run_id],
     )
     assert [number for number, _ in rows] == list(range(1, len(rows) + 1))

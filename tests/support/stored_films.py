@@ -1,4 +1,6 @@
-"""A prepared set of two held-out flows: waves that run with the stream, so that the next frame is the last one, moved by a pixel."""
+"""A prepared set of two held-out flows: waves that run with the stream, so that the next
+frame is the last one, moved by a pixel.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,14 @@ TRAINED, HELD_OUT = {100.0: 3}, {120.0: 40, 200.0: 6}
 
 
 def frame(step: int, reynolds: float) -> np.ndarray:
-    """float16 (32, 48, 3): waves of 12 pixels across the stream, another height for each Reynolds number."""
+    """float16 (32, 48, 3): waves of 12 pixels across the stream, another height for each
+    Reynolds number.
+    """
     x, y = np.arange(WIDTH), np.arange(HEIGHT)[:, np.newaxis]
     wave = np.sin(2.0 * np.pi * (x - step) / PERIOD) * np.cos(np.pi * y / HEIGHT / 4)
-    return (np.stack([0.2 * wave, 0.5 * wave, 0.8 * wave], axis=-1) * reynolds / 200.0).astype(np.float16)
+    return (np.stack([0.2 * wave, 0.5 * wave, 0.8 * wave], axis=-1) * reynolds / 200.0).astype(
+        np.float16
+    )
 
 
 def obstacle() -> np.ndarray:
@@ -45,7 +51,9 @@ def flow_rows() -> dict[str, np.ndarray]:
         for step in range(count)
     ]
     return {
-        SOURCE: np.stack([np.concatenate([frame(step, re), obstacle()], axis=-1) for re, step in rows]),
+        SOURCE: np.stack(
+            [np.concatenate([frame(step, re), obstacle()], axis=-1) for re, step in rows]
+        ),
         TARGET: np.stack([frame(step + 1, re) for re, step in rows]),
         REYNOLDS: np.array([re for re, _ in rows], np.float32),
         LATTICE_STEP: np.array([4_000 + SOLVER_STEPS * step for _, step in rows], np.int32),
@@ -60,13 +68,19 @@ def stored_flows(home: Home, name: str = "street") -> None:
 
 
 def stored_pairs(home: Home, name: str = "edges", target_channels: int = 1, pairs: int = 6) -> None:
-    """Of a grey picture and one of so many equal channels, two pairs held out: the target is the source, turned over."""
+    """Of a grey picture and one of so many equal channels, two pairs held out: the target is
+    the source, turned over.
+    """
     source = np.random.default_rng(0).integers(0, 256, (pairs, 16, 16, 1), dtype=np.uint8)
     target = np.repeat(255 - source, target_channels, axis=-1)
-    _stored(home, name, pair_fields(16, 16, 1, target_channels), {SOURCE: source, TARGET: target}, 2)
+    _stored(
+        home, name, pair_fields(16, 16, 1, target_channels), {SOURCE: source, TARGET: target}, 2
+    )
 
 
-def _stored(home: Home, name: str, fields: Fields, rows: dict[str, np.ndarray], held_out: int) -> None:
+def _stored(
+    home: Home, name: str, fields: Fields, rows: dict[str, np.ndarray], held_out: int
+) -> None:
     folder, shards = prepared.folder(home, name), {}
     folder.mkdir(parents=True)
     for field, record in fields.items():

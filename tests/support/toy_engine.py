@@ -1,4 +1,6 @@
-"""An engine of 64 numbers: every step depends on all before it, so a state that lost or repeated one is another state."""
+"""An engine of 64 numbers: every step depends on all before it, so a state that lost or
+repeated one is another state.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ class Exchange:
             self._first = _connected((host, int(port)))
 
     def all(self, number: int) -> list[int]:
-        """The numbers of all workers, each of which must ask. Raises EOFError or OSError when one is gone."""
+        """The numbers of all workers, each of which must ask.
+
+        Raises EOFError or OSError when one is gone.
+        """
         if self._first is not None:
             self._first.send(number)
             answer: list[int] = self._first.recv()
@@ -101,11 +106,15 @@ class ToyEngine:
             "loss_discriminator": np.array(losses, np.float32) * 2,
         }
         seconds = WorkerSeconds(self._pace_s, 0.0, (self._pace_s,) * self._workers)
-        return StepNumbers(values, steps * 0.01, None if self._workers == 1 else WorkerNews(agreed, seconds))
+        return StepNumbers(
+            values, steps * 0.01, None if self._workers == 1 else WorkerNews(agreed, seconds)
+        )
 
     def _stepped(self) -> float:
         self._step += 1
-        self._weights = np.roll(self._weights, 1) * 0.999 + np.sin(self._step * self._weights) * 0.01
+        self._weights = (
+            np.roll(self._weights, 1) * 0.999 + np.sin(self._step * self._weights) * 0.01
+        )
         return float(np.abs(self._weights).mean())
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
@@ -122,7 +131,12 @@ class ToyEngine:
     def probe(self) -> ProbeResult:
         """One histogram, and the scores that a best checkpoint is chosen by."""
         counts, edges = np.histogram(self._weights, bins=8)
-        scores = {"probe_score_real": 0.6, "probe_score_fake": 0.4, "spread_real": 0.2, "spread_fake": 0.19}
+        scores = {
+            "probe_score_real": 0.6,
+            "probe_score_fake": 0.4,
+            "spread_real": 0.2,
+            "spread_fake": 0.19,
+        }
         return ProbeResult(
             [BinCounts("score/real", edges, counts.astype(np.int64))],
             scores | {"probe_score_fake": 0.4 + 0.01 * float(np.sin(self._step))},

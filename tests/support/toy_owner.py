@@ -1,4 +1,6 @@
-"""The owner of a home in the test's own process, on a clock of the test's; its trainers are toys or fakes."""
+"""The owner of a home in the test's own process, on a clock of the test's; its trainers are
+toys or fakes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Process entry of a trainer without a framework: the real worker, launcher, loop, journal and checkpoints around a toy engine.
+"""Process entry of a trainer without a framework: the real worker, launcher, loop, journal and
+checkpoints around a toy engine.
 
 python -m tests.support.toy_trainer RUN_DIR ATTEMPT ACCELERATOR [RANK]
 """
@@ -35,7 +36,9 @@ def train(
     spec = run.spec()
     writer.write(StatusChange(status="compiling", reason="building the toy"))
     engine = ToyEngine(place)
-    writer.write(journal.HostFacts(facts=engine.describe()), journal.Phase(phase="build", seconds=0.0))
+    writer.write(
+        journal.HostFacts(facts=engine.describe()), journal.Phase(phase="build", seconds=0.0)
+    )
     outcome = loop.train(
         spec,
         IMAGES,

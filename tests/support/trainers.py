@@ -1,5 +1,6 @@
-"""Trainers of the tests: such as load no framework, and the end of those that a test has left behind: they train on without dashboard and
-test, and slow down all tests after it."""
+"""Trainers of the tests: such as load no framework, and the end of those that a test has left
+behind: they train on without dashboard and test, and slow down all tests after it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ KINDS = (TRAINER, toy_trainer.MODULE, idle_trainer.MODULE)
 
 
 def toys(patience: Patience | None = None) -> LocalStarter:
-    """Starts trainers that are real but for their engine: no framework is loaded, which takes 5 s of the processor in each."""
+    """Starts trainers that are real but for their engine: no framework is loaded, which takes
+    5 s of the processor in each.
+    """
     return LocalStarter(patience or Patience(), toy_trainer.MODULE)
 
 
@@ -31,16 +34,21 @@ def end_trainers(home: Home) -> None:
     """Kills every trainer of the home, also one that has not introduced itself yet."""
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if any(kind in words for kind in KINDS) and any(word.startswith(str(home.runs)) for word in words):
+        if any(kind in words for kind in KINDS) and any(
+            word.startswith(str(home.runs)) for word in words
+        ):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
 
 def processes_of(run: RunDir) -> list[psutil.Process]:
-    """Every living process of a run, as the table of processes has it; the launcher of several workers comes first."""
+    """Every living process of a run, as the table of processes has it; the launcher of
+    several workers comes first.
+    """
     found = [
         process
         for process in psutil.process_iter(["cmdline", "status"])
-        if str(run.path) in (process.info["cmdline"] or []) and process.info["status"] != psutil.STATUS_ZOMBIE
+        if str(run.path) in (process.info["cmdline"] or [])
+        and process.info["status"] != psutil.STATUS_ZOMBIE
     ]
     return sorted(found, key=lambda process: len(process.info["cmdline"]))

@@ -1,10 +1,12 @@
-"""What must stay as it is while the program is built anew: losses bit for bit, and every row of the public views.
+"""What must stay as it is while the program is built anew: losses bit for bit, and every row of the
+public views.
 
     python -m tests.support.unchanged record FOLDER
     python -m tests.support.unchanged compare FOLDER
 
-All is asked through the command line, so that this file knows nothing of how the program is built. Losses are the same only on the
-same processor with the same versions of the frameworks; FOLDER says which these were. What is recorded stays outside the repository.
+All is asked through the command line, so that this file knows nothing of how the program is built.
+Losses are the same only on the same processor with the same versions of the frameworks; FOLDER says
+which these were. What is recorded stays outside the repository.
 """
 
 from __future__ import annotations
@@ -60,7 +62,10 @@ Ask = Callable[[str], list[dict[str, Any]]]  # an SQL statement → its rows
 
 
 def asked(home: Path, *words: str) -> str:
-    """What the command line prints, in a process of its own with its own device locks. Raises CalledProcessError."""
+    """What the command line prints, in a process of its own with its own device locks.
+
+    Raises CalledProcessError.
+    """
     command = [sys.executable, "-m", "gan_runtime", *words, "--home", str(home)]
     environment = {**os.environ, "GAN_RUNTIME_LOCKS": f"{home}.locks"}
     ended = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
@@ -120,23 +125,36 @@ def record_losses(folder: Path, matching: str) -> None:
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor() as pool:
         parts = pool.map(on_one, [Path(temporary) / engine for engine in ENGINES])
         found = {name: numbers for part in parts for name, numbers in part.items()}
-    packages = {name: importlib.metadata.version(name) for name in ("tensorflow", "jax", "keras", "numpy")}
-    processor = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))[:1]
+    packages = {
+        name: importlib.metadata.version(name) for name in ("tensorflow", "jax", "keras", "numpy")
+    }
+    processor = re.findall(
+        r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    )[:1]
     machine = {"processor": processor, "cores": os.cpu_count(), **packages}
-    (folder / "losses.json").write_text(json.dumps({"machine": machine, "runs": found}, indent=1), "utf-8")
+    (folder / "losses.json").write_text(
+        json.dumps({"machine": machine, "runs": found}, indent=1), "utf-8"
+    )
 
 
 def loss_differences(old: Path, new: Path, matching: str) -> Iterator[str]:
     """One line for each number, or run, that is not what it was."""
-    before, after = (json.loads((folder / "losses.json").read_text("utf-8")) for folder in (old, new))
+    before, after = (
+        json.loads((folder / "losses.json").read_text("utf-8")) for folder in (old, new)
+    )
     if before["machine"] != after["machine"]:
-        print(f"note: losses may differ, recorded on {before['machine']}, now on {after['machine']}")
+        print(
+            f"note: losses may differ, recorded on {before['machine']}, now on {after['machine']}"
+        )
     for name in (name for name in before["runs"] if matching in name):
         was, now = (dict(numbers_of(folder["runs"].get(name, {}))) for folder in (before, after))
         wrong = [place for place in was if was[place] != now.get(place)]
         for step, metric in wrong[:SHOWN]:
             value = now.get((step, metric), "missing")
-            yield f"{name.replace('.', ' ')} {metric} step {step}: was {was[step, metric]}, is {value}"
+            yield (
+                f"{name.replace('.', ' ')} {metric} step {step}: was {was[step, metric]}, is"
+                f" {value}"
+            )
         if wrong:
             yield f"{name.replace('.', ' ')}: {len(wrong)} of {len(was)} values differ"
         for metric in sorted({metric for _, metric in now.keys() - was.keys()}):
@@ -144,10 +162,14 @@ def loss_differences(old: Path, new: Path, matching: str) -> Iterator[str]:
 
 
 def numbers_of(run: dict[str, Any]) -> list[tuple[tuple[int, str], str]]:
-    """(step, metric) and the shortest exact decimal, in the order of steps; a refusal as the only one."""
+    """(step, metric) and the shortest exact decimal, in the order of steps; a refusal as the
+    only one.
+    """
     if "refused" in run:
         return [((0, "refused"), run["refused"])]
-    told = [(metric, step, value) for metric, values in run.items() for step, value in values.items()]
+    told = [
+        (metric, step, value) for metric, values in run.items() for step, value in values.items()
+    ]
     return sorted(((int(step), metric), repr(float.fromhex(value))) for metric, step, value in told)
 
 
@@ -161,7 +183,9 @@ def ask_file(home: Path, statement: str) -> list[dict[str, Any]]:
 
 
 def record_home(ask: Ask, folder: Path) -> None:
-    """Each view as a file: a line of its columns, then a line for each row, values as exact text and pictures as their hash."""
+    """Each view as a file: a line of its columns, then a line for each row, values as exact
+    text and pictures as their hash.
+    """
     folder.mkdir(parents=True)
     names, of_columns = "table_name, column_name, data_type", "information_schema.columns"
     views: dict[str, Columns] = {}
@@ -173,15 +197,21 @@ def record_home(ask: Ask, folder: Path) -> None:
         ways = {name: "sha256" if kind == "BLOB" else "" for name, kind in columns.items()}
         select = ", ".join(f'{way}("{name}")::VARCHAR AS "{name}"' for name, way in ways.items())
         rows = sorted(map(json.dumps, ask(f"SELECT {select} FROM {view}")))
-        with gzip.open(folder / f"{view}.jsonl.gz", "wt", encoding="utf-8", compresslevel=3) as file:
+        with gzip.open(
+            folder / f"{view}.jsonl.gz", "wt", encoding="utf-8", compresslevel=3
+        ) as file:
             file.write("\n".join([json.dumps(columns), *rows]) + "\n")
         print(f"{folder.name} {view}: {len(rows):,} rows", flush=True)
 
 
 def record_views(folder: Path) -> None:
-    """Of the example bundles as imported and as rebuilt, of a run of version 0.2.0, and of runs of all earlier schemas."""
+    """Of the example bundles as imported and as rebuilt, of a run of version 0.2.0, and of
+    runs of all earlier schemas.
+    """
     with tempfile.TemporaryDirectory() as temporary:
-        bundles, oldest, schemas = (Path(temporary) / name for name in ("bundles", "oldest", "schemas"))
+        bundles, oldest, schemas = (
+            Path(temporary) / name for name in ("bundles", "oldest", "schemas")
+        )
         for name in ("paper", "karman", "showers"):
             asked(bundles, "import", str(REPOSITORY / "examples" / f"{name}.zip"))
         record_home(functools.partial(answer, bundles), folder / "bundles_imported")
@@ -203,8 +233,12 @@ def stored(path: Path) -> tuple[Columns, list[dict[str, str | None]]]:
 
 
 def view_differences(old: Path, new: Path) -> Iterator[str]:
-    """One line for each view, column or row that is not what it was; what is new beside them is only told."""
-    views = [{str(path.relative_to(folder)) for path in folder.rglob("*.gz")} for folder in (old, new)]
+    """One line for each view, column or row that is not what it was; what is new beside them
+    is only told.
+    """
+    views = [
+        {str(path.relative_to(folder)) for path in folder.rglob("*.gz")} for folder in (old, new)
+    ]
     yield from (f"{view}: lost" for view in sorted(views[0] - views[1]))
     print(*(f"note: {view} is new\n" for view in sorted(views[1] - views[0])), sep="", end="")
     for view in sorted(views[0] & views[1]):
@@ -228,7 +262,9 @@ def main() -> None:
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", choices=("losses", "views"))
-    parser.add_argument("--matching", default="", help="runs to compare: mlp_gan, dcgan.jax.float32, …")
+    parser.add_argument(
+        "--matching", default="", help="runs to compare: mlp_gan, dcgan.jax.float32, …"
+    )
     given = parser.parse_args()
     differences: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -241,7 +277,10 @@ def main() -> None:
             shutil.rmtree(folder / "views", ignore_errors=True)
             record_views(folder / "views")
             differences += view_differences(given.folder / "views", folder / "views")
-    print("\n".join(differences) or ("recorded" if given.action == "record" else "nothing has changed"))
+    print(
+        "\n".join(differences)
+        or ("recorded" if given.action == "record" else "nothing has changed")
+    )
     sys.exit(bool(differences))
 
 

@@ -1,4 +1,6 @@
-"""A home with a results.duckdb of several blocks, and what of a store must be the same however it came about."""
+"""A home with a results.duckdb of several blocks, and what of a store must be the same
+however it came about.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,13 @@ def build(home: Home) -> None:
         values = [numbers.random() for _ in range(STEPS)]
         first = 1 + call * STEPS
         records.append(
-            journal.Scalars(epoch=1, first_step=first, wall_s=values, values={"loss_generator": values})
+            journal.Scalars(
+                epoch=1, first_step=first, wall_s=values, values={"loss_generator": values}
+            )
         )
-    journal.append(run.trainer_journal(), 1, *records, StatusChange(status="finished", reason="done"))
+    journal.append(
+        run.trainer_journal(), 1, *records, StatusChange(status="finished", reason="done")
+    )
     stopped = StatusChange(status="stopped", reason="taken from the queue")
     journal.append(_queued(home, "quick-0002").supervisor_journal, 1, stopped)
     rebuild(home)
@@ -42,14 +48,21 @@ def _queued(home: Home, run_id: str) -> RunDir:
     run.path.mkdir()
     write_json(run.spec_path, spec)
     created = Created(at=NOON, spec=spec, accelerator="cpu", color=0, preset="quick")
-    waits = StatusChange(at=NOON, status="queued", reason="waiting for the accelerator", queue_rank=1.0)
+    waits = StatusChange(
+        at=NOON, status="queued", reason="waiting for the accelerator", queue_rank=1.0
+    )
     journal.append(run.supervisor_journal, 1, created, waits)
     return run
 
 
 def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
-    """Of the views that journals fill: how many rows, and a number that is another one if any value is."""
-    return {view: store.rows(f"SELECT count(*), sum(hash(line)::HUGEINT) FROM {view} line") for view in VIEWS}
+    """Of the views that journals fill: how many rows, and a number that is another one if any
+    value is.
+    """
+    return {
+        view: store.rows(f"SELECT count(*), sum(hash(line)::HUGEINT) FROM {view} line")
+        for view in VIEWS
+    }
 
 
 def is_read(runtime: Runtime) -> bool:

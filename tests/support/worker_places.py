@@ -11,8 +11,12 @@ from gan_runtime.base.cluster import Place, without_cluster
 from gan_runtime.base.errors import AcceleratorError
 
 
-def answer(place: Callable[[int], Place], variables: dict[str, str], workers: int) -> list[object] | str:
-    """Rank, workers, chiefs, and the cluster that TF_CONFIG names afterward; or why there is no place. The environment stays as it was."""
+def answer(
+    place: Callable[[int], Place], variables: dict[str, str], workers: int
+) -> list[object] | str:
+    """Rank, workers, chiefs, and the cluster that TF_CONFIG names afterward; or why there is
+    no place. The environment stays as it was.
+    """
     with patch.dict(os.environ, {**without_cluster(dict(os.environ)), **variables}, clear=True):
         try:
             found = place(workers)

@@ -13,7 +13,12 @@ from gan_runtime.training import snapshots
 def surface(network: str, lowest: float) -> Surface:
     """Three places across, two up; the loss grows by one from place to place."""
     loss = [lowest + step for step in range(6)]
-    path = {"path_epoch": [0, 3], "path_x": [1.0, 0.0], "path_y": [0.5, 0.0], "path_loss": [2.5, 0.5]}
+    path = {
+        "path_epoch": [0, 3],
+        "path_x": [1.0, 0.0],
+        "path_y": [0.5, 0.0],
+        "path_loss": [2.5, 0.5],
+    }
     return Surface(
         network=network,
         x=[0.0, 1.0, 2.0],
@@ -29,7 +34,9 @@ def surface(network: str, lowest: float) -> Surface:
 def keep_three(run: RunDir) -> None:
     """As many snapshots as a surface needs."""
     for epoch in range(3):
-        snapshots.save(run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch)
+        snapshots.save(
+            run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch
+        )
 
 
 def ended(run: RunDir) -> RunDir:

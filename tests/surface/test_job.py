@@ -1,4 +1,6 @@
-"""The job of loss surfaces: when it is refused, and that it can be cancelled. tests/full/surface/test_job.py trains and computes."""
+"""The job of loss surfaces: when it is refused, and that it can be cancelled.
+tests/full/surface/test_job.py trains and computes.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,18 @@ from tests.support.asking import ask
 from tests.surface.hand_made import ended
 
 
-def test_a_run_without_snapshots_is_refused_in_words(home: Home, new_run: Callable[..., RunDir]) -> None:
+def test_a_run_without_snapshots_is_refused_in_words(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
     run = new_run("quick-0001")
-    with pytest.raises(RunStateError, match="is queued: its loss surface can be computed once it has ended"):
+    with pytest.raises(
+        RunStateError, match="is queued: its loss surface can be computed once it has ended"
+    ):
         ask(home).evaluate(run.run_id, "loss_surface")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
-    with pytest.raises(RunStateError, match="has kept 0 weight snapshots, but a loss surface needs 3"):
+    with pytest.raises(
+        RunStateError, match="has kept 0 weight snapshots, but a loss surface needs 3"
+    ):
         ask(home).evaluate(run.run_id, "loss_surface")
     assert not home.jobs.exists()
 

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its de
 
 
 def landscape(workload: Workload) -> Landscape:
-    return Landscape(RunSpec.parse({"precision": "float32"}), workload, picture_set("noise", IMAGES, "test"))
+    return Landscape(
+        RunSpec.parse({"precision": "float32"}), workload, picture_set("noise", IMAGES, "test")
+    )
 
 
 def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
@@ -45,7 +47,9 @@ def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
 def test_moving_one_network_leaves_the_other_where_it_was() -> None:
     land = landscape(mlp_gan.WORKLOAD)
     before = [variable.numpy() for variable in land.networks["discriminator"].variables]
-    land.place({f"generator/{one.path}": one.numpy() + 1.0 for one in land.networks["generator"].variables})
+    land.place(
+        {f"generator/{one.path}": one.numpy() + 1.0 for one in land.networks["generator"].variables}
+    )
     for variable, value in zip(land.networks["discriminator"].variables, before, strict=True):
         np.testing.assert_array_equal(variable.numpy(), value)
 
@@ -54,6 +58,8 @@ def test_a_moved_generator_is_what_d_judges_from_then_on() -> None:
     land = landscape(mlp_gan.WORKLOAD)
     before = land.loss("discriminator"), land.loss("generator")
     assert (land.loss("discriminator"), land.loss("generator")) == before
-    land.place({f"generator/{one.path}": one.numpy() + 0.5 for one in land.networks["generator"].variables})
+    land.place(
+        {f"generator/{one.path}": one.numpy() + 0.5 for one in land.networks["generator"].variables}
+    )
     assert land.loss("discriminator") != before[0]
     assert land.loss("generator") != before[1]

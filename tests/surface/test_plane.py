@@ -13,7 +13,9 @@ AXES = {"net/kernel": -1}
 
 
 def moved(first: float, second: float) -> dict[str, np.ndarray]:
-    """The end, with the first weight of each filter changed; and a bias, which no plane may touch."""
+    """The end, with the first weight of each filter changed; and a bias, which no plane may
+    touch.
+    """
     return {
         "net/kernel": END + np.array([[first, second], [0.0, 0.0]], np.float32),
         "net/bias": np.ones(2, np.float32),
@@ -21,7 +23,8 @@ def moved(first: float, second: float) -> dict[str, np.ndarray]:
 
 
 def test_a_path_is_told_in_norms_of_the_filters() -> None:
-    # Changes of 4 and 2 are 2 norms of the first filter and 2 of the second: equally far, though twice as large.
+    # Changes of 4 and 2 are 2 norms of the first filter and 2 of the second: equally far, though
+    # twice as large.
     found = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
     lengths = np.hypot(*found.path.T)
     np.testing.assert_allclose(lengths, [2 / np.sqrt(2), 1 / np.sqrt(2), 0.0], atol=1e-6)
@@ -39,7 +42,10 @@ def test_scaling_a_filter_changes_nothing_in_the_picture() -> None:
     scale = np.array([[10.0, 0.1]], np.float32)
     snapshots = [moved(4.0, 0.0), moved(1.0, 1.5), moved(0.0, 0.0)]
     scaled = [{**one, "net/kernel": one["net/kernel"] * scale} for one in snapshots]
-    plain, other = loss_surface.plane_through(snapshots, AXES), loss_surface.plane_through(scaled, AXES)
+    plain, other = (
+        loss_surface.plane_through(snapshots, AXES),
+        loss_surface.plane_through(scaled, AXES),
+    )
     np.testing.assert_allclose(np.abs(other.path), np.abs(plain.path), atol=1e-5)
     assert other.shares == pytest.approx(plain.shares)
 

@@ -26,7 +26,11 @@ def test_the_newest_surface_of_each_network_is_told_generator_first(
     np.testing.assert_array_equal(generator.loss, [[9.0, 10.0, 11.0], [12.0, 13.0, 14.0]])
     np.testing.assert_array_equal(discriminator.loss, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert (generator.x, generator.y, generator.path_epoch) == ([0.0, 1.0, 2.0], [0.0, 1.0], [0, 3])
-    assert (generator.path_x, generator.path_y, generator.path_loss) == ([1.0, 0.0], [0.5, 0.0], [2.5, 0.5])
+    assert (generator.path_x, generator.path_y, generator.path_loss) == (
+        [1.0, 0.0],
+        [0.5, 0.0],
+        [2.5, 0.5],
+    )
     assert (generator.share_x, generator.share_y, generator.images) == (0.75, 0.125, 256)
 
 
@@ -34,7 +38,8 @@ def test_runs_with_a_surface_come_before_those_that_could_have_one(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     drawn, keeping, training = (
-        new_run(f"quick-000{number}", seconds=number, weight_snapshots="yes") for number in (1, 2, 3)
+        new_run(f"quick-000{number}", seconds=number, weight_snapshots="yes")
+        for number in (1, 2, 3)
     )
     new_run("quick-0004", seconds=4)
     journal.append(drawn.earlier_journal("surface"), 1, surface("generator", 1.0))

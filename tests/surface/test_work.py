@@ -46,7 +46,10 @@ def keep(run: RunDir, landscape: Landscape, moves: list[tuple[float, float]]) ->
         {name: random.normal(0.0, 0.05, array.shape) for name, array in start.items()} for _ in "ab"
     )
     for epoch, (along, across) in enumerate(moves):
-        state = {name: array + along * first[name] + across * second[name] for name, array in start.items()}
+        state = {
+            name: array + along * first[name] + across * second[name]
+            for name, array in start.items()
+        }
         snapshots.save(run.snapshots, state, epoch)
 
 
@@ -71,7 +74,9 @@ def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_pa
     assert (generator.loss.shape, generator.images) == ((5, 5), 256)
     assert generator.path_epoch == [0, 1, 2]
     assert (generator.path_x[-1], generator.path_y[-1]) == (0.0, 0.0)
-    assert generator.share_x + generator.share_y == pytest.approx(1.0), "three snapshots span a plane"
+    assert generator.share_x + generator.share_y == pytest.approx(1.0), (
+        "three snapshots span a plane"
+    )
     landscape.place(snapshots.load(run.snapshots)[2])
     for found in (generator, discriminator):
         assert found.path_loss[-1] == pytest.approx(landscape.loss(found.network), rel=1e-5)

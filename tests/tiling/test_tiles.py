@@ -1,4 +1,6 @@
-"""Tiles of a picture: where they lie, how cores share them, and the picture that they become again."""
+"""Tiles of a picture: where they lie, how cores share them, and the picture that they become
+again.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_tiles_cover_every_pixel_and_nothing_else(sides: tuple[int, int], overla
         ((4, 4), -1, "overlap is -1"),
     ],
 )
-def test_a_division_that_makes_no_sense_is_refused(tile: tuple[int, int], overlap: int, message: str) -> None:
+def test_a_division_that_makes_no_sense_is_refused(
+    tile: tuple[int, int], overlap: int, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         Division((6, 9), tile, overlap)
 
@@ -87,7 +91,9 @@ def test_where_one_tile_lies_its_values_stay_to_the_last_bit() -> None:
 
 
 def test_tiles_that_disagree_are_blended_by_their_weights() -> None:
-    """Two tiles of 4 columns on 6: columns 2 and 3 are of both, where Hann's windows are 0.854, 0.146 and 0.146, 0.854."""
+    """Two tiles of 4 columns on 6: columns 2 and 3 are of both, where Hann's windows are
+    0.854, 0.146 and 0.146, 0.854.
+    """
     division = Division((4, 6), (4, 4), 2)
     tiles = np.stack([np.zeros((4, 4, 1)), np.ones((4, 4, 1))]).astype(np.float32)
     assert Merging(division)(tiles)[0, :, 0].tolist() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
@@ -101,7 +107,9 @@ def test_hanns_window_is_never_zero() -> None:
     assert window.shape == (4, 2)
 
 
-@pytest.mark.parametrize(("tiles", "cores", "each"), [(6, 1, 6), (6, 2, 3), (6, 4, 2), (6, 8, 1), (7, 2, 4)])
+@pytest.mark.parametrize(
+    ("tiles", "cores", "each"), [(6, 1, 6), (6, 2, 3), (6, 4, 2), (6, 8, 1), (7, 2, 4)]
+)
 def test_every_core_gets_equally_many_tiles(tiles: int, cores: int, each: int) -> None:
     numbers = np.arange(tiles * 2).reshape(tiles, 2)
     assert share(tiles, cores) == each
@@ -118,8 +126,9 @@ def test_borders_lie_where_tiles_begin_and_end() -> None:
 
 
 def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> None:
-    """A slope of 1 a column and 1 a row; then the right half is lifted by 3: a border of 8 pairs with 4 instead of 1, beside
-    8 pairs of the border between rows."""
+    """A slope of 1 a column and 1 a row; then the right half is lifted by 3: a border of 8 pairs
+    with 4 instead of 1, beside 8 pairs of the border between rows.
+    """
     rows, columns = np.mgrid[:8, :8]
     even = (rows + columns).astype(np.float32)[np.newaxis, ..., np.newaxis]
     lifted = even + 3.0 * (columns >= 4)[..., np.newaxis]

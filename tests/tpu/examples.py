@@ -14,7 +14,9 @@ V3 = Point("v3:2x2", 8, 512, "mixed_bfloat16")
 
 
 def estimate(point: Point = V3, **changed: object) -> StepEstimate:
-    """A step of 940,000 cycles: one millisecond on a v3 core, of which arithmetic would need a quarter."""
+    """A step of 940,000 cycles: one millisecond on a v3 core, of which arithmetic would need
+    a quarter.
+    """
     made = StepEstimate(
         point=point,
         refused="",
@@ -36,7 +38,9 @@ def estimate(point: Point = V3, **changed: object) -> StepEstimate:
 
 
 def keep_all(home: Home, plan: Plan) -> None:
-    """Writes an answer for every point of a plan, as the child would: smaller batches take as long for each step."""
+    """Writes an answer for every point of a plan, as the child would: smaller batches take as
+    long for each step.
+    """
     folder = home.path / check.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for point in plan.points:

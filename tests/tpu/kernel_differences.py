@@ -15,7 +15,8 @@ from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.jax.tpu_volumes import Block, folded
 from gan_runtime.workloads.step_context import Padding
 
-# (size, channels in, channels out, stride, taps) of a convolution of square images with a square kernel.
+# (size, channels in, channels out, stride, taps) of a convolution of square images with a square
+# kernel.
 CONVOLUTIONS = {
     "to_one_channel": (28, 1, 64, 2, 5),
     "with_stride": (14, 8, 16, 2, 5),
@@ -38,7 +39,9 @@ def arrays(*shapes: tuple[int, ...]) -> list[jax.Array]:
 
 
 def differences(ours: Function, plain: Function, inputs: list[jax.Array]) -> dict[str, float]:
-    """Of values, gradients, and gradients of the squared gradient by the first input, as the R1 penalty has them."""
+    """Of values, gradients, and gradients of the squared gradient by the first input, as the
+    R1 penalty has them.
+    """
     upstream = arrays(jax.eval_shape(plain, *inputs).shape)[0]
 
     def gradients(function: Function) -> tuple[Any, ...]:
@@ -53,7 +56,9 @@ def differences(ours: Function, plain: Function, inputs: list[jax.Array]) -> dic
         return jax.grad(slope, argnums=1)(*inputs)
 
     def all_of(function: Function) -> tuple[Any, ...]:
-        return jax.jit(lambda: (*gradients(function), second(function)), compiler_options=QUICK_TO_COMPILE)()
+        return jax.jit(
+            lambda: (*gradients(function), second(function)), compiler_options=QUICK_TO_COMPILE
+        )()
 
     names = ("values", "by_first", "by_second", "second_order")
     pairs = zip(names, all_of(ours), all_of(plain), strict=True)
@@ -69,11 +74,17 @@ def _called(kernel_of: Function, stride: int, images: jax.Array, kernel: jax.Arr
 
 
 def of_volumes() -> dict[str, dict[str, float]]:
-    """As the kernels choose their blocks, and with given ones, whose way back JAX derives; then bias and batch norm."""
+    """As the kernels choose their blocks, and with given ones, whose way back JAX derives;
+    then bias and batch norm.
+    """
     plain, tpu, found = JaxKernels(None), TpuKernels(None), {}
     for channels, name in ((2, "two channels"), (1, "one channel")):
         inputs = arrays((2, *VOLUME, channels), (*VOLUME_TAPS, channels, 3))
-        for kind, padding in {"same": "same", "valid": "valid", "zeros": ((1, 2), (2, 0), (0, 3))}.items():
+        for kind, padding in {
+            "same": "same",
+            "valid": "valid",
+            "zeros": ((1, 2), (2, 0), (0, 3)),
+        }.items():
             ours, others = (partial(_volumes, of.convolution, padding) for of in (tpu, plain))
             found[f"{name}, {kind}, chosen"] = differences(ours, others, inputs)
         zeros = tuple(jax.lax.padtype_to_pads(VOLUME, VOLUME_TAPS, (1, 1, 1), "SAME"))
@@ -81,19 +92,29 @@ def of_volumes() -> dict[str, dict[str, float]]:
         for kind, block in BLOCKS.items():
             ours = partial(folded, around=zeros, block=block)
             found[f"{name}, same, {kind}"] = differences(ours, plainly, inputs)
-    _, values, of_channels = arrays((1,), (3, *VOLUME, 2), (2,))  # others than the weights of the outcome
-    for name, function in (("bias", _biased), ("scale and offset", _scaled), ("batch norm", _normed)):
+    _, values, of_channels = arrays(
+        (1,), (3, *VOLUME, 2), (2,)
+    )  # others than the weights of the outcome
+    for name, function in (
+        ("bias", _biased),
+        ("scale and offset", _scaled),
+        ("batch norm", _normed),
+    ):
         ours, others = (partial(function, of) for of in (tpu, plain))
         found[name] = differences(ours, others, [values, of_channels])
     return found
 
 
-def _volumes(convolution: Function, padding: Padding, volumes: jax.Array, kernel: jax.Array) -> jax.Array:
+def _volumes(
+    convolution: Function, padding: Padding, volumes: jax.Array, kernel: jax.Array
+) -> jax.Array:
     return convolution(volumes, kernel, (1, 1, 1), padding)
 
 
 def _biased(kernels: JaxKernels, values: jax.Array, bias: jax.Array) -> jax.Array:
-    return jnp.square(kernels.elementwise(jnp.add, values, bias))  # so that there is a second derivative
+    return jnp.square(
+        kernels.elementwise(jnp.add, values, bias)
+    )  # so that there is a second derivative
 
 
 def _scaled(kernels: JaxKernels, values: jax.Array, scale: jax.Array) -> jax.Array:
@@ -109,7 +130,9 @@ def _normed(kernels: JaxKernels, values: jax.Array, gamma: jax.Array) -> jax.Arr
 
 
 def of_all() -> dict[str, dict[str, float]]:
-    """{case: {what: largest difference, as a share of the largest value}}: each case once as a convolution and once transposed, and volumes."""
+    """{case: {what: largest difference, as a share of the largest value}}: each case once as
+    a convolution and once transposed, and volumes.
+    """
     tpu, plain = TpuKernels(None), JaxKernels(None)
     found = of_volumes()
     for name, (size, channels, filters, stride, taps) in CONVOLUTIONS.items():

@@ -1,4 +1,6 @@
-"""A compile check before and after its job: cancelled, known already, refused, broken down. tests/full/tpu/test_check.py compiles."""
+"""A compile check before and after its job: cancelled, known already, refused, broken down.
+tests/full/tpu/test_check.py compiles.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,17 @@ SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
 
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
-def test_a_cancelled_check_is_killed_at_once_and_says_so(home: Home, wait_until: Callable[..., Any]) -> None:
+def test_a_cancelled_check_is_killed_at_once_and_says_so(
+    home: Home, wait_until: Callable[..., Any]
+) -> None:
     plan = planning.make(SMALL, "v3:2x2")
     job = ask(home).check_on_tpu(plan)
     assert job is not None
     assert checks.newest_progress(home, plan).running
     ask(home).cancel_job(job.job_id)
     wait_until(
-        lambda: not checks.newest_progress(home, plan).running, "the check ends, with no owner to see to it"
+        lambda: not checks.newest_progress(home, plan).running,
+        "the check ends, with no owner to see to it",
     )
     said = "cancelled on request; what was compiled by then is kept."
     assert checks.newest_progress(home, plan).trouble == said
@@ -40,10 +45,16 @@ def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     assert ask(home).check_on_tpu(plan) is None
     progress = checks.newest_progress(home, plan)
-    assert (len(progress.answers), progress.running, progress.trouble) == (len(plan.points), False, "")
+    assert (len(progress.answers), progress.running, progress.trouble) == (
+        len(plan.points),
+        False,
+        "",
+    )
 
 
-def test_without_the_compiler_a_new_check_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_compiler_a_new_check_is_refused(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     with pytest.raises(AcceleratorError, match="libtpu is not installed here"):
         ask(home).check_on_tpu(planning.make(SMALL, "v3:2x2"))

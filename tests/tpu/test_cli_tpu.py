@@ -60,7 +60,10 @@ def test_the_answer_is_told_in_tables(home: Home, plan: Plan) -> None:
     result = call(home, *PAPER_512, "--no-sweep")
     assert result.exit_code == 0, result.output
     for text in (
-        "TPU v3 (v3:2x2), batch 512 on 8 cores, mixed_bfloat16: the compiler's estimate, not a measurement",
+        (
+            "TPU v3 (v3:2x2), batch 512 on 8 cores, mixed_bfloat16: the compiler's estimate, not a"
+            " measurement"
+        ),
         "120, all on the device",
         "1.000 ms (940,000 cycles at 0.94 GHz)",
         "generator up_1, backward",
@@ -73,7 +76,8 @@ def test_the_answer_is_told_in_tables(home: Home, plan: Plan) -> None:
 def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan: Plan) -> None:
     keep_all(home, plan)
     refused = estimate(
-        plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm."
+        plan.point,
+        refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.",
     )
     checks.keep(home.path / checks.FOLDER, planning.key(plan, plan.point), refused)
     result = call(home, *PAPER_512, "--no-sweep")
@@ -89,13 +93,17 @@ def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan
         (["--set", "precision=mixed_float16"], "float16"),
     ],
 )
-def test_a_wrong_question_is_exit_code_2_with_one_sentence(home: Home, words: list[str], named: str) -> None:
+def test_a_wrong_question_is_exit_code_2_with_one_sentence(
+    home: Home, words: list[str], named: str
+) -> None:
     result = call(home, *words)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert named in result.stderr
 
 
-def test_where_the_compiler_is_missing_it_is_exit_code_2(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_compiler_is_missing_it_is_exit_code_2(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     result = call(home, *PAPER_512)
     assert (result.exit_code, result.stderr.strip()) == (2, "libtpu is not installed here.")

@@ -1,4 +1,7 @@
-"""The cost of a step from the text of a TPU program. The lines are cut from real ones (libtpu 0.0.42.1, TPU v3), shortened."""
+"""The cost of a step from the text of a TPU program.
+
+The lines are cut from real ones (libtpu 0.0.42.1, TPU v3), shortened.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import pytest
 from gan_runtime.tpu import hlo_cost
 
 PAIR = ("generator", "discriminator")
-# A program of four steps: a copy before the loop, and in the loop a convolution, the optimizer, random numbers, one exchange.
+# A program of four steps: a copy before the loop, and in the loop a convolution, the optimizer,
+# random numbers, one exchange.
 PROGRAM = """HloModule jit_on_replica, is_scheduled=true, entry_computation_layout={()->()}
 
 %fused_computation.1 (param_0: bf16[64,28,28,1]) -> bf16[64,14,14,64] {
@@ -41,7 +45,7 @@ ENTRY %main.58_spmd (param: bf16[64,28,28,1]) -> (s32[], bf16[64,28,28,1]) {
   %copy.172 = bf16[64,28,28,1]{0,2,3,1:T(8,128)(2,1)} copy(%param), backend_config={"window_config":{"estimated_cycles":"400"}}
   ROOT %while.132 = (s32[]{:T(256)}, bf16[64,28,28,1]{0,3,2,1:T(4,128)(2,1)}) while(%copy.172), condition=%condition.2, body=%body.2, metadata={op_name="jit(on_replica)/shard_map/while" stack_frame_id=121}
 }
-"""
+"""  # noqa: E501
 
 
 def test_a_step_is_one_round_of_the_loop_and_its_share_of_the_rest() -> None:
@@ -59,14 +63,17 @@ def test_a_loop_that_tells_its_rounds_counts_as_often() -> None:
 def test_a_loop_inside_the_loop_of_steps_goes_round_once_for_each_part_of_the_batch() -> None:
     inner = PROGRAM.replace(
         "  %custom-call.63",
-        "  %while.7 = (s32[]) while(%param.1), condition=%condition.2, body=%inner.1\n  %custom-call.63",
+        "  %while.7 = (s32[]) while(%param.1), condition=%condition.2, body=%inner.1\n "
+        " %custom-call.63",
     ).replace(
         "%condition.2 (param.2",
-        "%inner.1 (param.9: (s32[])) -> (s32[]) {\n"
-        '  %fusion.9 = f32[8]{0:T(256)} fusion(%param.9), kind=kLoop, calls=%x, backend_config={"estimated_cycles":"10"}\n'
-        "}\n\n%condition.2 (param.2",
+        "%inner.1 (param.9: (s32[])) -> (s32[]) {\n  %fusion.9 = f32[8]{0:T(256)} fusion(%param.9),"
+        ' kind=kLoop, calls=%x, backend_config={"estimated_cycles":"10"}\n}\n\n%condition.2'
+        " (param.2",
     )
-    assert hlo_cost.cost(inner, steps=4, parts=3).cycles - hlo_cost.cost(PROGRAM, steps=4).cycles == 30
+    assert (
+        hlo_cost.cost(inner, steps=4, parts=3).cycles - hlo_cost.cost(PROGRAM, steps=4).cycles == 30
+    )
 
 
 def test_the_dearest_operation_comes_first_with_its_layer() -> None:
@@ -105,14 +112,21 @@ def test_the_exchange_is_counted_in_bytes_of_all_its_arrays() -> None:
             4 * 100 * 12_544,
         ),
         (
-            "%r = (f32[1,8]{1,0}, f32[8,8]{1,0}) all-gather-start(f32[1,8]{1,0} %g), dimensions={0}",
+            (
+                "%r = (f32[1,8]{1,0}, f32[8,8]{1,0}) all-gather-start(f32[1,8]{1,0} %g),"
+                " dimensions={0}"
+            ),
             "all-gather",
             4 * 64,
         ),
     ],
 )
-def test_other_exchanges_are_counted_by_their_whole_array(line: str, kind: str, payload: int) -> None:
-    (found,) = hlo_cost.cost(f"ENTRY %main (p: f32[8]) -> f32[8] {{\n  {line}\n}}", steps=1).exchanges
+def test_other_exchanges_are_counted_by_their_whole_array(
+    line: str, kind: str, payload: int
+) -> None:
+    (found,) = hlo_cost.cost(
+        f"ENTRY %main (p: f32[8]) -> f32[8] {{\n  {line}\n}}", steps=1
+    ).exchanges
     assert (found.kind, found.payload_bytes) == (kind, payload)
 
 
@@ -136,7 +150,9 @@ def test_what_works_without_an_estimate_is_named_and_what_only_marks_is_not() ->
 )
 def test_what_leaves_the_device_is_named(line: str) -> None:
     text = PROGRAM.replace("  %custom-call.63", f"  {line}\n  %custom-call.63")
-    assert hlo_cost.cost(text, steps=4).host_transfers == (line.partition(" ")[0].removeprefix("%"),)
+    assert hlo_cost.cost(text, steps=4).host_transfers == (
+        line.partition(" ")[0].removeprefix("%"),
+    )
     assert hlo_cost.cost(PROGRAM, steps=4).host_transfers == ()
 
 
@@ -151,10 +167,16 @@ def test_what_leaves_the_device_is_named(line: str) -> None:
             "jit(call)/while/body/transpose(jvp(transpose(jvp(jvp(discriminator)))))/conv_2/mul",
             "discriminator conv_2, backward",
         ),
-        ("jit(call)/while/body/transpose(jvp(phase_0))/generator/up_1/transpose", "generator up_1, backward"),
+        (
+            "jit(call)/while/body/transpose(jvp(phase_0))/generator/up_1/transpose",
+            "generator up_1, backward",
+        ),
         ("jit(call)/while/body/jvp(phase_0)/generator/up_1/transpose", "generator up_1, forward"),
         ("jit(call)/while/body/jvp(generator)/dense/dot_general", "generator dense, forward"),
-        ("jit(call)/while/body/phase_1/jvp(generator)/dense/dot_general", "generator dense, forward"),
+        (
+            "jit(call)/while/body/phase_1/jvp(generator)/dense/dot_general",
+            "generator dense, forward",
+        ),
         ("jit(call)/while/body/all_reduce_gradients/psum", "exchange of gradients"),
         ("jit(call)/shard_map/convert.43", ""),
     ],

@@ -35,7 +35,9 @@ def test_without_a_sweep_only_the_run_itself_is_compiled() -> None:
     assert len(planning.make(PAPER, "v5e:2x4", sweep=False).points) == 1
 
 
-def test_a_frame_is_compiled_for_both_precisions_and_fewer_cores_and_has_an_answer_of_its_own() -> None:
+def test_a_frame_is_compiled_for_both_precisions_and_fewer_cores_and_has_an_answer_of_its_own() -> (
+    None
+):
     flow = {"workload": "pix2pix", "dataset": "karman"}
     frame, step = (planning.make(flow, "v3:2x2", program=program) for program in ("frame", "step"))
     batch = frame.point.batch_size_global
@@ -54,7 +56,9 @@ def test_a_frame_of_a_workload_that_has_none_is_refused() -> None:
 
 
 def test_an_unknown_topology_names_those_there_are() -> None:
-    with pytest.raises(AcceleratorError, match=r"topology is 'v9:1x1', but allowed is v2:2x2, v3:2x2"):
+    with pytest.raises(
+        AcceleratorError, match=r"topology is 'v9:1x1', but allowed is v2:2x2, v3:2x2"
+    ):
         planning.make(PAPER, "v9:1x1")
 
 
@@ -141,7 +145,9 @@ def test_a_set_of_the_same_name_with_other_fields_asks_anew(home: Home, other: F
 
 def test_the_code_behind_a_program_is_that_of_its_options_and_networks() -> None:
     modules = {
-        place for entry in catalog.WORKLOADS.values() for place in (entry.module, entry.options.__module__)
+        place
+        for entry in catalog.WORKLOADS.values()
+        for place in (entry.module, entry.options.__module__)
     }
     assert {module.split(".")[1] for module in modules} <= set(planning.CODE)
 
@@ -159,7 +165,13 @@ def name(**options: object) -> str:
 
 @pytest.mark.parametrize(
     "option",
-    [{"seed": 9}, {"name": "other"}, {"epochs": 2}, {"keep_checkpoints": 9}, {"alarm_action": "stop"}],
+    [
+        {"seed": 9},
+        {"name": "other"},
+        {"epochs": 2},
+        {"keep_checkpoints": 9},
+        {"alarm_action": "stop"},
+    ],
 )
 def test_an_option_that_changes_no_step_keeps_the_answer(option: dict[str, object]) -> None:
     assert name(**option) == name()
@@ -185,13 +197,17 @@ def test_another_version_of_the_compiler_asks_anew(monkeypatch: pytest.MonkeyPat
     assert name() != before
 
 
-def test_where_the_compiler_is_missing_it_is_said_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_compiler_is_missing_it_is_said_in_plain_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def version(name: str) -> str:
         if name in ("jax", "libtpu"):
             raise metadata.PackageNotFoundError(name)
         return "1.0"
 
     monkeypatch.setattr(metadata, "version", version)
-    assert planning.missing_library() == (
-        "jax and libtpu are not installed here: the TPU's compiler exists for Linux on x86-64 only. On such a machine run `make setup`."
+    assert (
+        planning.missing_library()
+        == "jax and libtpu are not installed here: the TPU's compiler exists for Linux on x86-64"
+        " only. On such a machine run `make setup`."
     )

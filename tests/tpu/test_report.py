@@ -74,5 +74,10 @@ def test_the_peak_rate_is_a_whole_number_of_matrix_units_by_the_clock(name: str)
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_every_number_of_a_chip_names_its_source(name: str) -> None:
-    assert set(TOPOLOGIES[name].chip.sources) == {"peak_flops", "memory", "clock_hz", "link_bytes_per_s"}
+    assert set(TOPOLOGIES[name].chip.sources) == {
+        "peak_flops",
+        "memory",
+        "clock_hz",
+        "link_bytes_per_s",
+    }
     assert all(TOPOLOGIES[name].chip.sources.values())

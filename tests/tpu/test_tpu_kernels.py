@@ -19,7 +19,9 @@ def differences(jax: JaxProcess) -> dict[str, dict[str, float]]:
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", ["to_one_channel", "with_stride", "plain", "odd_block", "in_blocks"])
+@pytest.mark.parametrize(
+    "case", ["to_one_channel", "with_stride", "plain", "odd_block", "in_blocks"]
+)
 def test_values_and_gradients_are_those_of_the_plain_kernels(
     differences: dict[str, dict[str, float]], case: str, kind: str
 ) -> None:
@@ -30,7 +32,14 @@ def test_values_and_gradients_are_those_of_the_plain_kernels(
 @pytest.mark.parametrize("channels", ["one channel", "two channels"])
 @pytest.mark.parametrize(
     "case",
-    ["same, chosen", "valid, chosen", "zeros, chosen", "same, single", "same, with_rests", "same, whole"],
+    [
+        "same, chosen",
+        "valid, chosen",
+        "zeros, chosen",
+        "same, single",
+        "same, with_rests",
+        "same, whole",
+    ],
 )
 def test_volumes_in_blocks_of_two_axes_are_those_of_the_plain_convolution(
     differences: dict[str, dict[str, float]], case: str, channels: str

@@ -12,7 +12,12 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.training import alarms
 
 SPEC = RunSpec()
-HEALTHY = {"probe_score_real": 0.6, "probe_score_fake": 0.4, "spread_real": 0.2, "spread_fake": 0.15}
+HEALTHY = {
+    "probe_score_real": 0.6,
+    "probe_score_fake": 0.4,
+    "spread_real": 0.2,
+    "spread_fake": 0.15,
+}
 
 
 def test_a_healthy_epoch_raises_nothing() -> None:
@@ -22,9 +27,10 @@ def test_a_healthy_epoch_raises_nothing() -> None:
 def test_images_that_hardly_differ_are_a_collapse() -> None:
     [alarm] = alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0178}, epoch=7)
     assert alarm.topic == "alarm_collapse"
-    assert alarm.message == (
-        "The generator has collapsed in epoch 7: spread of 0.018 in generated images, of 0.2 in real images "
-        "(share 8.9%, alarm below 10.0%)."
+    assert (
+        alarm.message
+        == "The generator has collapsed in epoch 7: spread of 0.018 in generated images, of 0.2 in"
+        " real images (share 8.9%, alarm below 10.0%)."
     )
     assert alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0201}, epoch=7) == []
 
@@ -33,21 +39,30 @@ def test_a_spread_that_still_rises_steeply_is_no_collapse() -> None:
     little = HEALTHY | {"spread_fake": 0.01}
     assert alarms.raised(SPEC, little, 2, HEALTHY | {"spread_fake": 0.0066}) == []
     for before in (HEALTHY | {"spread_fake": 0.0067}, HEALTHY, {}, None):
-        assert [alarm.topic for alarm in alarms.raised(SPEC, little, 2, before)] == ["alarm_collapse"]
-    nothing = alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0019}, 2, HEALTHY | {"spread_fake": 0.0})
-    assert [alarm.topic for alarm in nothing] == ["alarm_collapse"], "a hundredth of the real spread"
+        assert [alarm.topic for alarm in alarms.raised(SPEC, little, 2, before)] == [
+            "alarm_collapse"
+        ]
+    nothing = alarms.raised(
+        SPEC, HEALTHY | {"spread_fake": 0.0019}, 2, HEALTHY | {"spread_fake": 0.0}
+    )
+    assert [alarm.topic for alarm in nothing] == ["alarm_collapse"], (
+        "a hundredth of the real spread"
+    )
     won = little | {"probe_score_fake": 0.002, "probe_score_real": 0.995}
-    assert [alarm.topic for alarm in alarms.raised(SPEC, won, 2, HEALTHY | {"spread_fake": 0.001})] == [
-        "alarm_d_wins"
-    ]
+    assert [
+        alarm.topic for alarm in alarms.raised(SPEC, won, 2, HEALTHY | {"spread_fake": 0.001})
+    ] == ["alarm_d_wins"]
 
 
 def test_a_discriminator_that_is_always_right_has_won() -> None:
-    [alarm] = alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002, "probe_score_real": 0.995}, epoch=3)
+    [alarm] = alarms.raised(
+        SPEC, HEALTHY | {"probe_score_fake": 0.002, "probe_score_real": 0.995}, epoch=3
+    )
     assert alarm.topic == "alarm_d_wins"
-    assert alarm.message == (
-        "The discriminator has won in epoch 3: mean score of 0.002 for generated images, of 0.99 for real images "
-        "(alarm below 0.01 and above 0.99)."
+    assert (
+        alarm.message
+        == "The discriminator has won in epoch 3: mean score of 0.002 for generated images, of 0.99"
+        " for real images (alarm below 0.01 and above 0.99)."
     )
     assert (
         alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002}, epoch=3) == []
@@ -61,14 +76,24 @@ def test_the_first_epoch_is_spared() -> None:
 @pytest.mark.parametrize("option", ["collapse_share", "d_wins_score"])
 def test_an_alarm_can_be_turned_off(option: str) -> None:
     spec = RunSpec.parse({"collapse_share": 0.1, "d_wins_score": 0.01, option: 0})
-    scores = {"probe_score_real": 1.0, "probe_score_fake": 0.0, "spread_real": 0.2, "spread_fake": 0.0}
+    scores = {
+        "probe_score_real": 1.0,
+        "probe_score_fake": 0.0,
+        "spread_real": 0.2,
+        "spread_fake": 0.0,
+    }
     assert len(alarms.raised(spec, scores, epoch=2)) == 1
 
 
 def test_a_workload_that_gives_no_number_a_role_has_no_alarm_and_no_best_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hopeless = {"probe_score_real": 1.0, "probe_score_fake": 0.0, "spread_real": 0.2, "spread_fake": 0.0}
+    hopeless = {
+        "probe_score_real": 1.0,
+        "probe_score_fake": 0.0,
+        "spread_real": 0.2,
+        "spread_fake": 0.0,
+    }
     assert len(alarms.raised(SPEC, hopeless, epoch=2)) == 2
     assert alarms.shortfall(SPEC, hopeless) == 1.0
     silent = replace(catalog.WORKLOADS[SPEC.workload], metrics=())
@@ -98,10 +123,12 @@ def test_an_alarm_calls_networks_and_rows_what_the_workload_calls_them(
     scores = {"true_edge": 1.0, "made_edge": 0.001, "true_width": 0.5, "made_width": 0.01}
     collapse, won = alarms.raised(SPEC, scores, epoch=2)
     assert collapse.message.startswith(
-        "The referee has collapsed in epoch 2: spread of 0.01 in made showers, of 0.5 in simulated showers"
+        "The referee has collapsed in epoch 2: spread of 0.01 in made showers, of 0.5 in simulated"
+        " showers"
     )
     assert won.message.startswith(
-        "The referee has won in epoch 2: mean score of 0.001 for made showers, of 1 for simulated showers"
+        "The referee has won in epoch 2: mean score of 0.001 for made showers, of 1 for simulated"
+        " showers"
     )
 
 
@@ -120,9 +147,10 @@ def test_showers_far_too_faint_or_too_bright_are_an_alarm(response: float, said:
     assert alarms.raised(OF_SHOWERS, WELL, epoch=2) == []
     [alarm] = alarms.raised(OF_SHOWERS, WELL | {"energy_response": response}, epoch=2)
     assert alarm.topic == "alarm_response"
-    assert alarm.message == (
-        f"The generator is off by more than 50% in epoch 2: generated showers {said} what real ones do "
-        "(alarm below 0.5 and above 1.5)."
+    assert (
+        alarm.message
+        == f"The generator is off by more than 50% in epoch 2: generated showers {said} what real"
+        " ones do (alarm below 0.5 and above 1.5)."
     )
 
 
@@ -130,8 +158,10 @@ def test_many_empty_showers_are_an_alarm() -> None:
     assert alarms.raised(OF_SHOWERS, WELL | {"empty_showers": 0.1}, epoch=2) == []
     [alarm] = alarms.raised(OF_SHOWERS, WELL | {"empty_showers": 0.25}, epoch=2)
     assert alarm.topic == "alarm_empty"
-    assert alarm.message == (
-        "The generator makes nothing in epoch 2: 25.0% of generated showers are empty (alarm above 10%)."
+    assert (
+        alarm.message
+        == "The generator makes nothing in epoch 2: 25.0% of generated showers are empty (alarm"
+        " above 10%)."
     )
 
 

@@ -1,4 +1,6 @@
-"""The pictures of a run: which files an engine's arrays become, and what the journal says of them."""
+"""The pictures of a run: which files an engine's arrays become, and what the journal says of
+them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ def files(run: RunDir) -> list[str]:
 
 
 def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
-    album, shown = Album((PLAIN, BY_CLASS), ("cat", "dog"), "3f"), {"images": IMAGES, "labels": LABELS}
+    album, shown = (
+        Album((PLAIN, BY_CLASS), ("cat", "dog"), "3f"),
+        {
+            "images": IMAGES,
+            "labels": LABELS,
+        },
+    )
     album.write(shown, run, epoch=3)
     records = album.records(shown, run, epoch=3, step=30)
     assert files(run) == ["by_class-00003.png", "samples-00003.png"]
@@ -54,7 +62,9 @@ def test_a_kind_is_left_out_where_the_workload_does_not_show_its_arrays(run: Run
 
 
 def test_a_workload_that_shows_nothing_of_what_it_declares_is_told(run: RunDir) -> None:
-    with pytest.raises(ValueError, match=r"shows image, but its pictures are drawn from \(samples: images\)"):
+    with pytest.raises(
+        ValueError, match=r"shows image, but its pictures are drawn from \(samples: images\)"
+    ):
         Album((PLAIN,)).write({"image": IMAGES}, run, epoch=1)
 
 

@@ -32,7 +32,9 @@ def test_a_checkpoint_comes_back_with_shapes_types_and_place(tmp_path: Path) -> 
     assert (found.step, found.wall_s, found.warnings) == (7, 1.25, ())
     assert found.arrays["step"].shape == ()
     assert found.arrays["step"].dtype == np.int64
-    np.testing.assert_array_equal(found.arrays["generator/kernel"], np.full((2, 3), 0.5, np.float32))
+    np.testing.assert_array_equal(
+        found.arrays["generator/kernel"], np.full((2, 3), 0.5, np.float32)
+    )
 
 
 def test_only_the_newest_three_are_kept(tmp_path: Path) -> None:
@@ -64,7 +66,9 @@ def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path:
         "step-00000009.safetensors.bak",
     ],
 )
-def test_a_file_that_no_save_has_named_is_none_of_the_checkpoints(tmp_path: Path, name: str) -> None:
+def test_a_file_that_no_save_has_named_is_none_of_the_checkpoints(
+    tmp_path: Path, name: str
+) -> None:
     saved = checkpoints.save(tmp_path, arrays(1.0), step=7, wall_s=0.0, kept=3)
     (tmp_path / name).write_bytes(saved.read_bytes())
     os.mkfifo(tmp_path / "step-00000008.safetensors")
@@ -105,7 +109,9 @@ def test_another_bit_anywhere_is_found(tmp_path: Path) -> None:
     unseen = []
     for place in range(len(whole)):
         for bit in range(8):
-            newest.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            newest.write_bytes(
+                whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
+            )
             found = checkpoints.load_newest(tmp_path)
             if found is None or found.step != 1 or newest.name not in found.warnings[0]:
                 unseen.append((whole[max(0, place - 9) : place], place, bit))
@@ -114,7 +120,9 @@ def test_another_bit_anywhere_is_found(tmp_path: Path) -> None:
     )
 
 
-def test_files_of_earlier_versions_have_a_digest_of_their_numbers_alone_or_none(tmp_path: Path) -> None:
+def test_files_of_earlier_versions_have_a_digest_of_their_numbers_alone_or_none(
+    tmp_path: Path,
+) -> None:
     weights = arrays(1.0)
     path, told = tmp_path / "step-00000007.safetensors", {"step": "7", "wall_s": "1.25"}
     for digest in ({}, {"digest": EARLIER_DIGESTS[1.0]}):
@@ -145,12 +153,19 @@ def test_the_newest_and_the_best_one_can_be_asked_for(tmp_path: Path) -> None:
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3)):
         checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, shortfall=gap)
     assert checkpoints.steps(tmp_path) == {"newest": 3, "best": 2}
-    assert (checkpoints.load(tmp_path, "newest").step, checkpoints.load(tmp_path, "best").step) == (3, 2)
+    assert (checkpoints.load(tmp_path, "newest").step, checkpoints.load(tmp_path, "best").step) == (
+        3,
+        2,
+    )
     (tmp_path / checkpoints.BEST).write_bytes(b"")
     assert checkpoints.steps(tmp_path) == {"newest": 3}
-    with pytest.raises(CheckpointError, match=r"best.safetensors, cannot be used \(.+\): take the newest"):
+    with pytest.raises(
+        CheckpointError, match=r"best.safetensors, cannot be used \(.+\): take the newest"
+    ):
         checkpoints.load(tmp_path, "best")
-    with pytest.raises(CheckpointError, match=r"there is no checkpoint in .+/none: train for an epoch first"):
+    with pytest.raises(
+        CheckpointError, match=r"there is no checkpoint in .+/none: train for an epoch first"
+    ):
         checkpoints.load(tmp_path / "none", "newest")
 
 
@@ -162,7 +177,10 @@ def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
     with pytest.raises(
         HomeError,
-        match=rf"the disk of {tmp_path} has 3 MB left, but the checkpoint after step 2 needs 4 MB: make",
+        match=(
+            rf"the disk of {tmp_path} has 3 MB left, but the checkpoint after step 2 needs 4 MB:"
+            r" make"
+        ),
     ):
         checkpoints.save(tmp_path, weights, step=2, wall_s=2.0, kept=3)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]
@@ -171,14 +189,18 @@ def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
 @pytest.mark.parametrize(
     "error",
     [
-        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        SafetensorError(
+            "Error while serializing: I/O error: No space left on device (os error 28)"
+        ),
         OSError(errno.ENOSPC, "No space left on device"),
         OSError(errno.EDQUOT, "Disk quota exceeded"),
         RuntimeError("RESOURCE_EXHAUSTED: /x: No space left on device"),
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_full_disk_is_the_same_sentence_whoever_meets_it(tmp_path: Path, error: Exception) -> None:
+def test_a_full_disk_is_the_same_sentence_whoever_meets_it(
+    tmp_path: Path, error: Exception
+) -> None:
     with (
         pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: make space on it"),
         disk.told_when_full(tmp_path),

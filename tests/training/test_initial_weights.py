@@ -1,4 +1,6 @@
-"""Runs that begin with another run's weights: what fits, what is refused, and that a stop leaves no trace."""
+"""Runs that begin with another run's weights: what fits, what is refused, and that a stop
+leaves no trace.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +52,19 @@ def source(home: Home, arrays: Arrays, *steps: int, best: int | None = None) -> 
 
 
 def test_arrays_of_one_name_and_shape_are_taken_and_others_are_named() -> None:
-    state = {KERNEL: ones(2, 3), BIAS: ones(3), AVERAGE: ones(2, 3), "optimizer_generator/m": ones(3)}
+    state = {
+        KERNEL: ones(2, 3),
+        BIAS: ones(3),
+        AVERAGE: ones(2, 3),
+        "optimizer_generator/m": ones(3),
+    }
     given = {
-        **{KERNEL: 5 * ones(2, 3), BIAS: ones(4), AVERAGE: 7 * ones(2, 3), "discriminator/odd": ones(1)},
+        **{
+            KERNEL: 5 * ones(2, 3),
+            BIAS: ones(4),
+            AVERAGE: 7 * ones(2, 3),
+            "discriminator/odd": ones(1),
+        },
         **{"optimizer_generator/m": 9 * ones(3), "step": np.asarray(8), "rate_factor": ones()},
     }
     began = starting_point.fit(state, given, RunSpec.parse(OPTIONS))
@@ -83,7 +95,10 @@ def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
         (
             "quick-0001:5",
             CheckpointError,
-            "start_from names epoch 5 of quick-0001, whose checkpoints are after epochs 2, 3: name one",
+            (
+                "start_from names epoch 5 of quick-0001, whose checkpoints are after epochs 2, 3:"
+                " name one"
+            ),
         ),
     ],
 )
@@ -106,7 +121,7 @@ def test_a_run_without_a_checkpoint_is_refused_unless_the_new_one_waits_for_it(h
     starting_point.check(home, spec, awaited="quick-0001")
 
 
-# ---- with the real engine: whole runs are in tests/full/training/test_fine_tuning.py ------------------
+# ---- with the real engine: whole runs are in tests/full/training/test_fine_tuning.py -------------
 
 
 @pytest.mark.usefixtures("cores")
@@ -130,9 +145,12 @@ def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_
     left = facts["start_from"].pop("not_taken")
     assert facts == {"start_from": {"run": "quick-0001", "step": 4, "taken": count - 1}}
     assert left == [
-        f"generator/generator/hidden/bias ({before['generator/generator/hidden/bias'].shape} here, (3,) there)"
+        f"generator/generator/hidden/bias ({before['generator/generator/hidden/bias'].shape} here,"
+        " (3,) there)"
     ]
     assert (event.level, event.topic) == ("warning", "start_from")
-    assert event.message == (
-        f"Begins with {count - 1} of {count} arrays of weights of quick-0001 after step 4. Not taken: {left[0]}."
+    assert (
+        event.message
+        == f"Begins with {count - 1} of {count} arrays of weights of quick-0001 after step 4. Not"
+        f" taken: {left[0]}."
     )

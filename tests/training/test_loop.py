@@ -1,4 +1,6 @@
-"""The training loop: with an engine that counts where only the bookkeeping matters, with the real one for exact resuming."""
+"""The training loop: with an engine that counts where only the bookkeeping matters, with the
+real one for exact resuming.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ from tests.support.counting_engine import (
         (5, 2, False, [2, 2, 1]),
     ],
 )
-def test_an_epoch_is_split_into_calls(steps: int, per_loop: int, alone: bool, calls: list[int]) -> None:
+def test_an_epoch_is_split_into_calls(
+    steps: int, per_loop: int, alone: bool, calls: list[int]
+) -> None:
     assert loop.call_lengths(steps, per_loop, alone) == calls
 
 
@@ -57,23 +61,26 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
     assert engine.marks == [4, 9, 14]  # the weights before the last step of each epoch
     assert steps_recorded(run) == list(range(1, 16))
     records = journal.read_all(run.trainer_journal())
-    assert (
-        Counter(type(record).__name__ for record in records if not isinstance(record, journal.Scalars))
-        == {
-            "AttemptStart": 1,
-            "Plan": 1,
-            "Kernels": 1,
-            "StatusChange": 1,
-            "EpochDone": 3,
-            "EpochScores": 3,
-            "Histogram": 3,
-            "Sample": 3,
-            "Memory": 3,
-            "Phase": 10,  # trace, first_call, compile, steady_step, three of its scatter, and a probe for each epoch
-        }
-    )
+    assert Counter(
+        type(record).__name__ for record in records if not isinstance(record, journal.Scalars)
+    ) == {
+        "AttemptStart": 1,
+        "Plan": 1,
+        "Kernels": 1,
+        "StatusChange": 1,
+        "EpochDone": 3,
+        "EpochScores": 3,
+        "Histogram": 3,
+        "Sample": 3,
+        "Memory": 3,
+        "Phase": (10),
+        # trace, first_call, compile, steady_step, three of its scatter, and a probe for each
+        # epoch
+    }
     epochs = [record for record in records if isinstance(record, journal.EpochDone)]
-    assert [(item.epoch, item.step, item.seconds, item.images, item.images_per_s) for item in epochs] == [
+    assert [
+        (item.epoch, item.step, item.seconds, item.images, item.images_per_s) for item in epochs
+    ] == [
         (1, 5, 2.5, 40, 16.0),
         (2, 10, 2.5, 40, 16.0),
         (3, 15, 2.5, 40, 16.0),
@@ -88,7 +95,9 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
 def test_training_time_runs_on_from_step_to_step(run: RunDir) -> None:
     train(run, CountingEngine())
     records = [
-        record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)
+        record
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.Scalars)
     ]
     assert [value for record in records for value in record.wall_s] == pytest.approx(
         [0.5 * step for step in range(1, 16)]
@@ -125,7 +134,9 @@ def test_an_epoch_begins_while_pictures_and_checkpoint_of_the_one_before_are_wri
         return bool(pictures) and (run.checkpoints / f"step-{step:08d}.safetensors").exists()
 
     class Waiting(CountingEngine):
-        """The first call of the second and of the third epoch ends when the files of the epoch before are there."""
+        """The first call of the second and of the third epoch ends when the files of the
+        epoch before are there.
+        """
 
         def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
             if self.step in (5, 10):
@@ -194,7 +205,9 @@ def two_engines(cores: int) -> list[Any]:  # noqa: ARG001
     from gan_runtime.workloads.mlp_gan import WORKLOAD
 
     pixels = np.random.default_rng(1).integers(0, 256, (IMAGES, 28, 28, 1), dtype=np.uint8)
-    engines = [TfEngine(SPEC, WORKLOAD, picture_set("noise", pixels, "test"), "cpu") for _ in range(2)]
+    engines = [
+        TfEngine(SPEC, WORKLOAD, picture_set("noise", pixels, "test"), "cpu") for _ in range(2)
+    ]
     for engine in engines:
         engine.trace()
     return engines
@@ -211,7 +224,9 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
     asked = iter([False, False, False, False, True, True])
     stopped = train(parts, second_engine, stop=lambda: next(asked, True))
     assert stopped.status == "stopped"
-    assert stopped.step % 5 != 0, "the stop must fall within an epoch to test the position in the data"
+    assert stopped.step % 5 != 0, (
+        "the stop must fall within an epoch to test the position in the data"
+    )
     train(parts, first_engine, attempt=2)  # which stands at the end of the other run
 
     first, second = (checkpoints.load_newest(run.checkpoints) for run in (whole, parts))
@@ -225,17 +240,23 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
 
 def test_the_plan_says_what_a_step_takes_and_how_often_it_changes_each_network(run: RunDir) -> None:
     train(run, CountingEngine(), updates="in_turn", discriminator_steps=2)
-    (plan,) = [item for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Plan)]
+    (plan,) = [
+        item for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Plan)
+    ]
     assert (plan.images, plan.steps_per_epoch, plan.images_per_step) == (40, 2, 16)
     assert plan.updates == {"generator": 1, "discriminator": 1}, "as the engine says"
 
 
 def test_a_plan_of_an_old_journal_is_read_without_what_it_does_not_say() -> None:
-    plan = journal.Plan.model_validate({"kind": "plan", "images": 40, "steps_per_epoch": 5, "epochs": 3})
+    plan = journal.Plan.model_validate(
+        {"kind": "plan", "images": 40, "steps_per_epoch": 5, "epochs": 3}
+    )
     assert (plan.images_per_step, plan.updates) == (0, {})
 
 
-def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(run: RunDir) -> None:
+def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
+    run: RunDir,
+) -> None:
     """The wish of this worker alone stops nothing; that of another does, told in the third call."""
 
     class OneOfTwo(CountingEngine):
@@ -243,19 +264,30 @@ def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
             numbers = super().run(steps, stop_wish)
             agreed = len(self.calls) == 3
             return StepNumbers(
-                numbers.values, numbers.seconds, WorkerNews(agreed, WorkerSeconds(0.1, 0.2, (0.1, 0.1)))
+                numbers.values,
+                numbers.seconds,
+                WorkerNews(agreed, WorkerSeconds(0.1, 0.2, (0.1, 0.1))),
             )
 
     engine = OneOfTwo()
     with journal.SideJournalWriter(run.trainer_journal(1)) as writer:
         outcome = loop.train(SPEC, IMAGES, engine, run, writer, lambda: True, rank=1)  # type: ignore[arg-type]
-    assert (outcome.status, outcome.step, engine.wishes) == ("stopped", sum(engine.calls), [True] * 3)
+    assert (outcome.status, outcome.step, engine.wishes) == (
+        "stopped",
+        sum(engine.calls),
+        [True] * 3,
+    )
     assert len(engine.calls) == 3
     assert sorted(path.name for path in run.path.iterdir()) == ["journal-1.jsonl"]
-    assert {record.kind for record in journal.read_all(run.trainer_journal(1))} == {"attempt", "worker_times"}
+    assert {record.kind for record in journal.read_all(run.trainer_journal(1))} == {
+        "attempt",
+        "worker_times",
+    }
 
 
-@pytest.mark.parametrize(("every", "epochs"), [(1, [1, 2, 3]), (2, [1, 2, 3]), (3, [1, 3]), (100, [1, 3])])
+@pytest.mark.parametrize(
+    ("every", "epochs"), [(1, [1, 2, 3]), (2, [1, 2, 3]), (3, [1, 3]), (100, [1, 3])]
+)
 def test_pictures_are_kept_of_every_so_many_epochs_and_of_the_first_and_the_last(
     run: RunDir, every: int, epochs: list[int]
 ) -> None:

@@ -1,4 +1,6 @@
-"""Alarms in the training loop, and what follows from them: an event, the end of the run, a way back."""
+"""Alarms in the training loop, and what follows from them: an event, the end of the run, a
+way back.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,10 @@ def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
     assert events(run) == [
         (
             "alarm_collapse",
-            "The generator has collapsed in epoch 2: spread of 0.002 in generated images, of 0.2 in real images "
-            "(share 1.0%, alarm below 10.0%).",
+            (
+                "The generator has collapsed in epoch 2: spread of 0.002 in generated images, of"
+                " 0.2 in real images (share 1.0%, alarm below 10.0%)."
+            ),
         )
     ]
 
@@ -84,10 +88,13 @@ def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
     engine = CountingEngine(nan_at=7)
     with pytest.raises(
         AlarmError,
-        match=r"after 3 roll-backs, .* still fails: loss_generator became NaN at step 7 \(epoch 2\)",
+        match=(
+            r"after 3 roll-backs, .* still fails: loss_generator became NaN at step 7 \(epoch 2\)"
+        ),
     ):
         train(run, engine, alarm_action="roll_back")
-    # Each factor is against the state that was loaded, which has the full rates: step 5, then 0; then 5, saved anew, again.
+    # Each factor is against the state that was loaded, which has the full rates: step 5, then 0;
+    # then 5, saved anew, again.
     assert engine.slowed == 0.5 * 0.25 * 0.5
 
 
@@ -113,7 +120,9 @@ def test_a_generator_that_ignores_its_latents_is_flagged(
     from gan_runtime.workloads import mlp_gan
 
     def networks() -> dict[str, Any]:
-        """The generator makes the same image of every latent, and learns too slowly to get out of that."""
+        """The generator makes the same image of every latent, and learns too slowly to get
+        out of that.
+        """
         networks = mlp_gan.networks()
         if collapsed:
             kernel = networks["generator"].get_layer("hidden").kernel

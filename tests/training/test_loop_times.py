@@ -33,16 +33,24 @@ def test_steps_are_profiled_once_an_attempt_after_ten_warm_ones(run: RunDir) -> 
 
 def test_what_a_step_is_made_of_is_written_once_an_attempt(run: RunDir) -> None:
     train(run, CountingEngine())
-    found = [item for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Kernels)]
-    assert [(item.operations, item.kernels_before, item.kernels_after, item.fusions) for item in found] == [
-        (900, 120, 40, 30)
+    found = [
+        item
+        for item in journal.read_all(run.trainer_journal())
+        if isinstance(item, journal.Kernels)
     ]
+    assert [
+        (item.operations, item.kernels_before, item.kernels_after, item.fusions) for item in found
+    ] == [(900, 120, 40, 30)]
 
 
 def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
     train(run, CountingEngine(), epochs=10, profile_steps=3)
     third = recorded(run, journal.EpochDone)[2]
-    assert (third.seconds, third.images, third.images_per_s) == (1.0, 16, 16.0), "2 of its 5 steps are timed"
+    assert (third.seconds, third.images, third.images_per_s) == (
+        1.0,
+        16,
+        16.0,
+    ), "2 of its 5 steps are timed"
     walls = {
         record.first_step + index: wall
         for record in recorded(run, journal.Scalars)
@@ -81,8 +89,13 @@ def test_a_resumed_attempt_is_profiled_again(run: RunDir) -> None:
 def test_profiled_steps_of_which_the_training_goes_back_are_profiled_again(run: RunDir) -> None:
     engine = CountingEngine(nan_at=15)
     engine.slow_down = lambda _: setattr(engine, "nan_at", 0)  # type: ignore[method-assign]
-    assert train(run, engine, epochs=5, profile_steps=3, alarm_action="roll_back").status == "finished"
-    assert engine.profiled == [(12, 3), (11, 3)], "back to step 10, when the attempt was warm already"
+    assert (
+        train(run, engine, epochs=5, profile_steps=3, alarm_action="roll_back").status == "finished"
+    )
+    assert engine.profiled == [
+        (12, 3),
+        (11, 3),
+    ], "back to step 10, when the attempt was warm already"
 
 
 def test_the_scatter_of_the_steps_is_told_at_the_end(run: RunDir) -> None:
@@ -92,18 +105,22 @@ def test_the_scatter_of_the_steps_is_told_at_the_end(run: RunDir) -> None:
 
     train(run, Uneven(), epochs=4)
     phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
-    # 13 calls; the first does not count. Seconds a step: 0.2 twice, 0.3, 0.4, 0.5 twice, 0.6 twice, … 1.2 twice, 1.3.
+    # 13 calls; the first does not count. Seconds a step: 0.2 twice, 0.3, 0.4, 0.5 twice, 0.6 twice,
+    # … 1.2 twice, 1.3.
     found = [phases[name] for name in ("step_p05", "steady_step", "step_p95", "step_max")]
     assert found == pytest.approx([0.2, 0.8, 1.21, 1.3])
 
 
 def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -> None:
-    """With as many steps in a call as in an epoch, every other call is the single last step, which is slower by itself."""
+    """With as many steps in a call as in an epoch, every other call is the single last step,
+    which is slower by itself.
+    """
 
     class SlowAlone(CountingEngine):
         def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
             return replace(
-                super().run(steps, stop_wish), seconds=0.00166 * steps + (0.001 if steps == 1 else 0.0)
+                super().run(steps, stop_wish),
+                seconds=0.00166 * steps + (0.001 if steps == 1 else 0.0),
             )
 
     train(run, SlowAlone(), epochs=6, steps_per_loop=100)
@@ -114,7 +131,9 @@ def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -
 def test_memory_is_told_at_the_end_of_each_epoch(run: RunDir) -> None:
     train(run, CountingEngine())
     found = recorded(run, journal.Memory)
-    assert [(item.epoch, item.step, item.device_bytes, item.device_peak_bytes) for item in found] == [
+    assert [
+        (item.epoch, item.step, item.device_bytes, item.device_peak_bytes) for item in found
+    ] == [
         (1, 5, 5, 1000),
         (2, 10, 10, 1000),
         (3, 15, 15, 1000),

@@ -19,10 +19,14 @@ def test_the_peak_remembers_what_was_given_back() -> None:
     after = memory.process_memory()
     assert held.bytes - before.bytes > 150_000_000
     assert after.bytes < held.bytes
-    assert after.peak_bytes == pytest.approx(held.bytes, rel=0.01)  # the kernel counts pages roughly
+    assert after.peak_bytes == pytest.approx(
+        held.bytes, rel=0.01
+    )  # the kernel counts pages roughly
 
 
-def test_without_proc_the_peak_comes_from_getrusage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_proc_the_peak_comes_from_getrusage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     exact = memory.process_memory().peak_bytes
     monkeypatch.setattr(memory, "STATUS", tmp_path / "absent")
     assert memory.process_memory().peak_bytes == pytest.approx(exact, rel=0.2)

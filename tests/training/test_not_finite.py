@@ -1,4 +1,6 @@
-"""Weights that become NaN where no loss shows it: caught before they are saved, turned back from, and told with what to do."""
+"""Weights that become NaN where no loss shows it: caught before they are saved, turned back
+from, and told with what to do.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,25 @@ from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, loop
-from tests.support.counting_engine import HEALTHY, IMAGES, SPEC, CountingEngine, events, recorded, train
+from tests.support.counting_engine import (
+    HEALTHY,
+    IMAGES,
+    SPEC,
+    CountingEngine,
+    events,
+    recorded,
+    train,
+)
 
 
 class Overflowing(CountingEngine):
-    """The update of step `breaks_at` makes its weight NaN; its losses, computed before an update, stay finite until `nan_at`."""
+    """The update of step `breaks_at` makes its weight NaN; its losses, computed before an
+    update, stay finite until `nan_at`.
+    """
 
-    def __init__(self, breaks_at: int, nan_at: int = 0, scores: tuple[dict[str, float], ...] = ()) -> None:
+    def __init__(
+        self, breaks_at: int, nan_at: int = 0, scores: tuple[dict[str, float], ...] = ()
+    ) -> None:
         super().__init__(nan_at, scores)
         self.breaks_at, self.weight, self.loaded = breaks_at, 1.0, list[int]()
 
@@ -55,13 +69,16 @@ def saved(run: RunDir) -> list[str]:
     return sorted(path.stem for path in run.checkpoints.iterdir())
 
 
-# ---- what is saved --------------------------------------------------------------------------------------------------------
+# ---- what is saved -------------------------------------------------------------------------------
 
 
 def test_weights_that_the_last_update_of_an_epoch_broke_are_not_saved(run: RunDir) -> None:
     with pytest.raises(
         NonFiniteError,
-        match=r"generator/kernel holds NaN or infinite numbers after step 10 \(epoch 2\)\. Go on with lower rates: ",
+        match=(
+            r"generator/kernel holds NaN or infinite numbers after step 10 \(epoch 2\)\. Go on with"
+            r" lower rates: "
+        ),
     ):
         train(run, Overflowing(breaks_at=10))
     assert checkpoints.newest_step(run.checkpoints) == 5
@@ -82,14 +99,18 @@ def test_a_stop_does_not_save_broken_weights_either(run: RunDir) -> None:
     assert checkpoints.newest_step(run.checkpoints) == 5
 
 
-def test_a_score_that_is_no_number_is_an_alarm_though_no_comparison_with_it_is_true(run: RunDir) -> None:
+def test_a_score_that_is_no_number_is_an_alarm_though_no_comparison_with_it_is_true(
+    run: RunDir,
+) -> None:
     broken = HEALTHY | {"probe_score_fake": float("nan")}
-    with pytest.raises(NonFiniteError, match=r"probe_score_fake became NaN at the end of epoch 2\."):
+    with pytest.raises(
+        NonFiniteError, match=r"probe_score_fake became NaN at the end of epoch 2\."
+    ):
         train(run, CountingEngine(scores=(HEALTHY, broken)))
     assert checkpoints.newest_step(run.checkpoints) == 5
 
 
-# ---- the way back ---------------------------------------------------------------------------------------------------------
+# ---- the way back --------------------------------------------------------------------------------
 
 
 def test_a_broken_update_is_rolled_back(run: RunDir) -> None:
@@ -101,7 +122,9 @@ def test_a_broken_update_is_rolled_back(run: RunDir) -> None:
 
 
 def test_a_second_failure_from_a_checkpoint_goes_back_to_the_one_before_it(run: RunDir) -> None:
-    """As after an exploded state that is finite still: every way from steps 5 and 10 leads to NaN, the one from step 0 does not."""
+    """As after an exploded state that is finite still: every way from steps 5 and 10 leads to
+    NaN, the one from step 0 does not.
+    """
     engine = Overflowing(breaks_at=12)
     take_up = engine.load
 
@@ -117,7 +140,9 @@ def test_a_second_failure_from_a_checkpoint_goes_back_to_the_one_before_it(run: 
 
 
 def test_a_state_that_was_left_behind_is_never_taken_up_again(run: RunDir) -> None:
-    """On the way back to step 0 the files of steps 10 and 5 go, so that a resume cannot fall back into them."""
+    """On the way back to step 0 the files of steps 10 and 5 go, so that a resume cannot fall
+    back into them.
+    """
     engine = Overflowing(breaks_at=12)
     take_up = engine.load
 
@@ -132,7 +157,7 @@ def test_a_state_that_was_left_behind_is_never_taken_up_again(run: RunDir) -> No
     assert [name for name in saved(run) if name.startswith("step")] == ["step-00000000"]
 
 
-# ---- the next attempt -----------------------------------------------------------------------------------------------------
+# ---- the next attempt ----------------------------------------------------------------------------
 
 
 def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -> None:
@@ -140,8 +165,8 @@ def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -
         train(run, CountingEngine(nan_at=7), learning_rate_generator=2e-4)
     command = str(failed.value).split("Go on with lower rates: ")[1]
     assert command.endswith(
-        "python -m gan_runtime resume toy-0001 --set learning_rate_generator=0.0001 --set learning_rate_discriminator=5e-05"
-        f" --home {run.path.parent.parent}"
+        "python -m gan_runtime resume toy-0001 --set learning_rate_generator=0.0001 --set"
+        f" learning_rate_discriminator=5e-05 --home {run.path.parent.parent}"
     )
 
 
@@ -150,14 +175,17 @@ def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: Ru
         NonFiniteError, match="It has no checkpoint yet; begin anew with lower rates: "
     ) as failed:
         train(run, CountingEngine(nan_at=3))
-    assert f" train --spec {run.spec_path} --set learning_rate_generator=5e-05 " in str(failed.value)
+    assert f" train --spec {run.spec_path} --set learning_rate_generator=5e-05 " in str(
+        failed.value
+    )
 
 
 def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir) -> None:
     with pytest.raises(NonFiniteError, match=r"\(epoch 3\)\. Go on with lower rates"):
         train(run, CountingEngine(nan_at=12))
     with pytest.raises(
-        NonFiniteError, match=r"It has failed twice from step 10, so it goes on from step 5 next time\. Go on"
+        NonFiniteError,
+        match=r"It has failed twice from step 10, so it goes on from step 5 next time\. Go on",
     ):
         train(run, CountingEngine(nan_at=12), attempt=2)
     third = CountingEngine()
@@ -167,21 +195,27 @@ def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir
 
 def test_a_checkpoint_with_nan_from_before_is_passed_over(tmp_path: Path) -> None:
     for step, value in ((5, 1.0), (10, np.inf)):
-        checkpoints.save(tmp_path, {"kernel": np.asarray([value, 1.0], np.float32)}, step, wall_s=0.0, kept=3)
+        checkpoints.save(
+            tmp_path, {"kernel": np.asarray([value, 1.0], np.float32)}, step, wall_s=0.0, kept=3
+        )
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
     assert found.step == 5
     assert found.warnings == (
-        "checkpoint step-00000010.safetensors holds NaN or infinite numbers (kernel); taking the one before it.",
+        (
+            "checkpoint step-00000010.safetensors holds NaN or infinite numbers (kernel); taking"
+            " the one before it."
+        ),
     )
 
 
 def test_the_note_of_a_failure_goes_with_its_checkpoint(tmp_path: Path) -> None:
     for step in (1, 2):
         checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, step, wall_s=0.0, kept=2)
-    assert [checkpoints.note_failure(tmp_path, 1), checkpoints.note_failure(tmp_path, 1)] == [None, None], (
-        "the oldest one stays"
-    )
+    assert [checkpoints.note_failure(tmp_path, 1), checkpoints.note_failure(tmp_path, 1)] == [
+        None,
+        None,
+    ], "the oldest one stays"
     checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, 3, wall_s=0.0, kept=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "step-00000002.safetensors",
@@ -195,13 +229,14 @@ def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> N
         path.unlink()
     before = run.trainer_journal().read_bytes()
     with pytest.raises(
-        CheckpointError, match=r"run toy-0001 has trained 3 epoch\(s\), but has no checkpoint to go on from"
+        CheckpointError,
+        match=r"run toy-0001 has trained 3 epoch\(s\), but has no checkpoint to go on from",
     ):
         train(run, CountingEngine(), attempt=2)
     assert run.trainer_journal().read_bytes() == before
 
 
-# ---- several workers ------------------------------------------------------------------------------------------------------
+# ---- several workers -----------------------------------------------------------------------------
 
 
 def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(run: RunDir) -> None:
@@ -214,7 +249,9 @@ def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(r
         JournalWriter(run.trainer_journal()) as writer,
         pytest.raises(
             CheckpointError,
-            match=re.escape("one worker would go on from step 0, another from step 10: they do not see"),
+            match=re.escape(
+                "one worker would go on from step 0, another from step 10: they do not see"
+            ),
         ),
     ):
         loop.train(SPEC, IMAGES, engine, run, writer, lambda: False)
@@ -226,7 +263,9 @@ def test_only_the_first_worker_gives_a_checkpoint_up(run: RunDir) -> None:
     for attempt in (2, 3):
         with (
             JournalWriter(run.trainer_journal(1), attempt) as writer,
-            pytest.raises(NonFiniteError, match=r"loss_generator became NaN at step 7 \(epoch 2\)\.$"),
+            pytest.raises(
+                NonFiniteError, match=r"loss_generator became NaN at step 7 \(epoch 2\)\.$"
+            ),
         ):
             loop.train(
                 RunSpec(**SPEC.model_dump()),

@@ -26,7 +26,8 @@ def test_a_constant_rate_is_what_was_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("warmup_steps", "cycle_steps", "constant"), [(0, 0, True), (3, 0, False), (0, 3, False), (3, 3, False)]
+    ("warmup_steps", "cycle_steps", "constant"),
+    [(0, 0, True), (3, 0, False), (0, 3, False), (3, 3, False)],
 )
 def test_a_plan_says_whether_its_rate_ever_changes(
     warmup_steps: int, cycle_steps: int, constant: bool
@@ -50,13 +51,17 @@ def test_the_cycles_begin_after_the_warm_up() -> None:
 
 @pytest.mark.parametrize(("scaling", "factor"), [("none", 1.0), ("linear", 4.0), ("sqrt", 2.0)])
 def test_rates_follow_the_batch(scaling: str, factor: float) -> None:
-    spec = RunSpec.parse({"batch_size_global": 256, "reference_batch": 64, "learning_rate_scaling": scaling})
+    spec = RunSpec.parse(
+        {"batch_size_global": 256, "reference_batch": 64, "learning_rate_scaling": scaling}
+    )
     assert batch_factor(spec) == factor
     assert rate_plan(spec, "discriminator", 10).base == pytest.approx(1e-4 * factor)
 
 
 @pytest.mark.usefixtures("cores")
-@pytest.mark.parametrize("options", [{}, {"warmup_epochs": 2}, COSINE, {"warmup_epochs": 1, **COSINE}])
+@pytest.mark.parametrize(
+    "options", [{}, {"warmup_epochs": 2}, COSINE, {"warmup_epochs": 1, **COSINE}]
+)
 def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[str, Any]) -> None:
     from keras import ops
 
@@ -66,7 +71,10 @@ def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[st
     steps = np.arange(0, 200, 7)
     drawn = plan.rate(steps.astype(float), np) * np.ones(len(steps))
     schedule = StepRate(plan, 1, lambda: ops.convert_to_tensor(1.0, "float32"))
-    trained = [float(ops.convert_to_numpy(schedule(ops.convert_to_tensor(step, "int64")))) for step in steps]
+    trained = [
+        float(ops.convert_to_numpy(schedule(ops.convert_to_tensor(step, "int64"))))
+        for step in steps
+    ]
     assert trained == pytest.approx(list(drawn), rel=1e-4, abs=1e-9)
 
 
@@ -77,7 +85,9 @@ def test_a_discriminator_with_several_updates_a_step_keeps_the_pace_of_the_gener
     from gan_runtime.engines.optimizers import StepRate
 
     schedule = StepRate(
-        RatePlan(1.0, warmup_steps=10, cycle_steps=0), 2, lambda: ops.convert_to_tensor(0.5, "float32")
+        RatePlan(1.0, warmup_steps=10, cycle_steps=0),
+        2,
+        lambda: ops.convert_to_tensor(0.5, "float32"),
     )
     assert [
         float(schedule(ops.convert_to_tensor(update, "int64"))) for update in (0, 1, 2, 19)
@@ -96,4 +106,7 @@ def test_the_drawn_rates_cover_the_run_and_both_sides_of_a_restart() -> None:
 
 def test_a_run_that_ends_within_its_warm_up_is_drawn_to_its_end() -> None:
     drawn = planned(RunSpec.parse({"epochs": 1, "warmup_epochs": 2}), steps_per_epoch=10, points=2)
-    assert (list(drawn["epoch"]), list(drawn["generator"])) == ([0.0, 0.9], pytest.approx([0.05e-4, 0.5e-4]))
+    assert (list(drawn["epoch"]), list(drawn["generator"])) == (
+        [0.0, 0.9],
+        pytest.approx([0.05e-4, 0.5e-4]),
+    )

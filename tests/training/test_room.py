@@ -1,4 +1,6 @@
-"""A disk that fills while a run trains: told once, and the training ends with a checkpoint while one still fits."""
+"""A disk that fills while a run trains: told once, and the training ends with a checkpoint
+while one still fits.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ def run(tmp_path: Path) -> RunDir:
 
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """`left[0]`: the free bytes of every disk, as everything that asks for them hears. A look at every call."""
+    """`left[0]`: the free bytes of every disk, as everything that asks for them hears.
+
+    A look at every call.
+    """
     free = [PLENTY]
     monkeypatch.setattr(disk, "free_bytes", lambda _: free[0])
     monkeypatch.setattr(room, "LOOK_SECONDS", 0.0)
@@ -65,14 +70,17 @@ def test_a_disk_that_is_nearly_full_ends_the_run_with_a_checkpoint_and_it_goes_o
     outcome = train(run, FillingEngine(left, 15_000_000))
     assert outcome.status == "stopped"
     assert outcome.step < 15
-    assert outcome.reason == (
-        f"stopped because the disk of {run.path} has 15 MB left, less than 20 MB, after step {outcome.step} of 15; "
-        "saved, can be resumed once there is space on it"
+    assert (
+        outcome.reason
+        == f"stopped because the disk of {run.path} has 15 MB left, less than 20 MB, after step"
+        f" {outcome.step} of 15; saved, can be resumed once there is space on it"
     )
     assert checkpoints.newest_step(run.checkpoints) == outcome.step
     [message] = [message for topic, message in events(run) if topic == "disk"]
-    assert message == (
-        "The disk has 15 MB left; below 20 MB this run saves and stops. Make space: empty the bin, or delete runs."
+    assert (
+        message
+        == "The disk has 15 MB left; below 20 MB this run saves and stops. Make space: empty the"
+        " bin, or delete runs."
     )
     left[0] = PLENTY
     again = train(run, CountingEngine(), attempt=2)
@@ -101,7 +109,9 @@ def test_a_worker_that_ends_since_another_one_has_no_room_says_why(
     monkeypatch.setattr(room, "LOOK_SECONDS", 1e9)  # this one has just looked
     outcome = train(run, FillingWorker(left, bytes_left))
     assert outcome.status == "stopped"
-    assert outcome.reason.startswith(f"stopped {why.format(run.path)} after step {outcome.step} of 15; saved")
+    assert outcome.reason.startswith(
+        f"stopped {why.format(run.path)} after step {outcome.step} of 15; saved"
+    )
 
 
 def test_workers_that_end_on_request_say_so(
@@ -142,13 +152,17 @@ def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
         assert looked.is_short(), "several workers may have agreed on it already"
 
 
-# ---- before it starts ---------------------------------------------------------------------------------------------------
+# ---- before it starts ----------------------------------------------------------------------------
 
 
-def test_a_run_whose_checkpoints_have_no_room_is_not_queued(home: Home, host: Host, left: list[int]) -> None:
+def test_a_run_whose_checkpoints_have_no_room_is_not_queued(
+    home: Home, host: Host, left: list[int]
+) -> None:
     spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
     needed = memory_estimate.checkpoints_bytes(spec, loading.check(spec, home))
-    assert needed == 12 * 16 * spec.entry.size(spec.of_workload, loading.check(spec, home)).parameters
+    assert (
+        needed == 12 * 16 * spec.entry.size(spec.of_workload, loading.check(spec, home)).parameters
+    )
     left[0] = disk.LEAST_BYTES + needed - 1
     with pytest.raises(
         HomeError, match=r"but starting a run with its checkpoints needs \d+ MB: make space on it\."
@@ -159,15 +173,20 @@ def test_a_run_whose_checkpoints_have_no_room_is_not_queued(home: Home, host: Ho
     assert ask(home, host, actor=ASKER).submit(spec).path.exists()
 
 
-def test_a_run_is_not_resumed_where_it_could_not_save_again(home: Home, host: Host, left: list[int]) -> None:
+def test_a_run_is_not_resumed_where_it_could_not_save_again(
+    home: Home, host: Host, left: list[int]
+) -> None:
     run = ask(home, host, actor=ASKER).submit(RunSpec())
-    journal.append(run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="no space"))
+    journal.append(
+        run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="no space")
+    )
     run.checkpoints.mkdir()
     with (run.checkpoints / "step-00000001.safetensors").open("wb") as file:
         os.truncate(file.fileno(), 30_000_000)
     left[0] = 79_000_000
     with pytest.raises(
-        HomeError, match=r"has 79 MB left, but going on with the run needs 80 MB: make space on it\."
+        HomeError,
+        match=r"has 79 MB left, but going on with the run needs 80 MB: make space on it\.",
     ):
         ask_of(run, actor=ASKER).resume(run.run_id)
     assert latest_status(run).status == "stopped"

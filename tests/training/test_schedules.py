@@ -1,4 +1,6 @@
-"""The plan of the rates as the device computes it, in float32; the plan itself is tested in test_rates.py."""
+"""The plan of the rates as the device computes it, in float32; the plan itself is tested in
+test_rates.py.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from gan_runtime.engines.rates import RatePlan
 pytestmark = pytest.mark.usefixtures("cores")
 
 
-def rates(plan: RatePlan, updates: int, updates_per_step: int = 1, factor: float = 1.0) -> list[float]:
+def rates(
+    plan: RatePlan, updates: int, updates_per_step: int = 1, factor: float = 1.0
+) -> list[float]:
     schedule = StepRate(plan, updates_per_step, lambda: factor)
     return [float(schedule(np.int64(update))) for update in range(updates)]
 

@@ -24,11 +24,15 @@ from gan_runtime.training.stragglers import WorkerLog, straggler
         ([], None),
     ],
 )
-def test_the_slowest_is_named_only_when_it_stands_out(compute_s: list[float], slowest: int | None) -> None:
+def test_the_slowest_is_named_only_when_it_stands_out(
+    compute_s: list[float], slowest: int | None
+) -> None:
     assert straggler(compute_s) == slowest
 
 
-def test_an_epoch_has_at_most_one_warning_and_the_compiling_call_does_not_count(tmp_path: Path) -> None:
+def test_an_epoch_has_at_most_one_warning_and_the_compiling_call_does_not_count(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "journal-0.jsonl"
     with JournalWriter(path) as writer:
         log = WorkerLog(writer, rank=0)
@@ -43,7 +47,9 @@ def test_an_epoch_has_at_most_one_warning_and_the_compiling_call_does_not_count(
         (
             "warning",
             "straggler",
-            "Worker 1 is the slowest in epoch 1: its own part of a step takes 20.0 ms, that of the others 10.0 ms, "
-            "and they wait for it.",
+            (
+                "Worker 1 is the slowest in epoch 1: its own part of a step takes 20.0 ms, that of"
+                " the others 10.0 ms, and they wait for it."
+            ),
         )
     ]

@@ -1,6 +1,8 @@
-"""One run of each workload to its end, on networks of their smallest size: what is recorded, drawn and saved.
+"""One run of each workload to its end, on networks of their smallest size: what is recorded, drawn
+and saved.
 
-In this process, and on JAX in the one with JAX. Trainers as processes of their own: tests/full/training.
+In this process, and on JAX in the one with JAX. Trainers as processes of their own:
+tests/full/training.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Trained(workload, run, outcome, journal.read_all(run.trainer_journal()))
 
 
-def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(trained: Trained) -> None:
+def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(
+    trained: Trained,
+) -> None:
     assert (trained.outcome.status, trained.outcome.step) == ("finished", STEPS)
     metrics = catalog.WORKLOADS[trained.workload].metrics
     numbers = trained.numbers()
@@ -69,7 +73,9 @@ def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(t
     assert len(scores) == EPOCHS
     assert all(np.isfinite(value) for values in scores for value in values.values())
     drawn = {record.name for record in trained.records if isinstance(record, Histogram)}
-    judged = {f"score/{judgement.name}" for judgement in catalog.WORKLOADS[trained.workload].judgements}
+    judged = {
+        f"score/{judgement.name}" for judgement in catalog.WORKLOADS[trained.workload].judgements
+    }
     assert judged | {"weight/generator", "weight/discriminator"} <= drawn
 
 
@@ -77,7 +83,9 @@ def test_every_workload_of_the_catalog_has_such_a_run() -> None:
     assert set(toy_runs.RUNS) == set(catalog.WORKLOADS) - {guide.NAME}
 
 
-def test_a_run_has_pictures_of_each_epoch_that_differ_and_were_asked_for_alike(trained: Trained) -> None:
+def test_a_run_has_pictures_of_each_epoch_that_differ_and_were_asked_for_alike(
+    trained: Trained,
+) -> None:
     samples = [record for record in trained.records if isinstance(record, Sample)]
     kinds = {record.sample_kind for record in samples}
     assert kinds <= {picture.name for picture in catalog.WORKLOADS[trained.workload].pictures}
@@ -92,8 +100,12 @@ def test_a_run_has_pictures_of_each_epoch_that_differ_and_were_asked_for_alike(t
 
 def test_a_run_leaves_checkpoints_between_which_every_kernel_has_moved(trained: Trained) -> None:
     files = sorted(trained.run.checkpoints.glob("step-*.safetensors"))
-    assert [file.stem for file in files] == [f"step-{step:08d}" for step in (STEPS_PER_EPOCH, STEPS)]
+    assert [file.stem for file in files] == [
+        f"step-{step:08d}" for step in (STEPS_PER_EPOCH, STEPS)
+    ]
     first, last = (load_file(file) for file in files)
-    kernels = [name for name in first if name.endswith("/kernel") and not name.startswith("optimizer_")]
+    kernels = [
+        name for name in first if name.endswith("/kernel") and not name.startswith("optimizer_")
+    ]
     assert len(kernels) >= 4
     assert [name for name in kernels if np.array_equal(first[name], last[name])] == []

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-# A block of 30 MB that was freed raises glibc's threshold; then one of 20 MB lies in the heap, with a small one behind it, and stays when it is freed.
+# A block of 30 MB that was freed raises glibc's threshold; then one of 20 MB lies in the heap, with
+# a small one behind it, and stays when it is freed.
 FREED_MB = """
 import sys
 import psutil
@@ -39,11 +40,17 @@ print(pyarrow.default_memory_pool().backend_name)
 def told(program: str, *words: str) -> str:
     """What a process of its own prints."""
     return subprocess.run(
-        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     ).stdout.strip()
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no such threshold")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="other allocators have no such threshold"
+)
 def test_a_large_block_that_was_freed_does_not_stay_with_the_process() -> None:
     assert float(told(FREED_MB, "no")) > 15
     assert float(told(FREED_MB, "yes")) < 5

@@ -29,7 +29,9 @@ async def inside(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("inside")(scope, receive, send)
 
 
-def ask(path: str, method: str = "GET", query: str = "", **headers: str) -> tuple[int, dict[str, str], str]:
+def ask(
+    path: str, method: str = "GET", query: str = "", **headers: str
+) -> tuple[int, dict[str, str], str]:
     """Status, headers and text of an answer, from behind the guard as in app.py."""
     sent: list[Any] = []
 
@@ -40,12 +42,23 @@ def ask(path: str, method: str = "GET", query: str = "", **headers: str) -> tupl
         return {"type": "http.request"}
 
     raw = [(name.encode(), value.encode()) for name, value in (NAVIGATION | headers).items()]
-    scope = {"type": "http", "path": path, "method": method, "headers": raw, "query_string": query.encode()}
-    # A thread of its own: the browser tests of the same process leave Playwright's event loop running in the main thread.
+    scope = {
+        "type": "http",
+        "path": path,
+        "method": method,
+        "headers": raw,
+        "query_string": query.encode(),
+    }
+    # A thread of its own: the browser tests of the same process leave Playwright's event loop
+    # running in the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, WebGuard(FrontPage(inside))(scope, receive, send)).result()
     got = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return sent[0]["status"], got, b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    return (
+        sent[0]["status"],
+        got,
+        b"".join(message.get("body", b"") for message in sent[1:]).decode(),
+    )
 
 
 @pytest.mark.parametrize("name", ["", *sorted(front_page.NAMES - {"", "home"})])
@@ -97,7 +110,9 @@ def test_a_page_names_what_its_first_screen_is_drawn_with_and_nothing_heavy_besi
 def test_every_part_that_is_named_is_one_of_this_streamlit() -> None:
     chunks = json.loads((STATIC / "manifest.json").read_text(encoding="utf-8"))
     known = {chunk.get("name") for chunk in chunks.values()}
-    assert {part for parts in front_page.PARTS.values() for part in parts} | set(front_page.ALWAYS) <= known
+    assert {part for parts in front_page.PARTS.values() for part in parts} | set(
+        front_page.ALWAYS
+    ) <= known
 
 
 @pytest.mark.parametrize(
@@ -142,7 +157,9 @@ def test_only_a_page_that_is_opened_is_answered() -> None:
 
 
 @pytest.mark.parametrize("html", [b"<html><head></head></html>", b"\xff\xfe", None])
-def test_a_streamlit_that_is_built_otherwise_answers_by_itself(tmp_path: Path, html: bytes | None) -> None:
+def test_a_streamlit_that_is_built_otherwise_answers_by_itself(
+    tmp_path: Path, html: bytes | None
+) -> None:
     if html is not None:
         (tmp_path / "index.html").write_bytes(html)
     assert front_page.page(tmp_path, "run") == ""

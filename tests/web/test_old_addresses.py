@@ -23,7 +23,9 @@ LEADS = {
 
 
 @pytest.mark.parametrize(("old", "new"), LEADS.items(), ids=list(LEADS))
-def test_an_old_address_leads_to_the_page_of_today_with_what_it_asks_for(old: str, new: str) -> None:
+def test_an_old_address_leads_to_the_page_of_today_with_what_it_asks_for(
+    old: str, new: str
+) -> None:
     path, _, query = old.partition("?")
     status, headers, _ = ask(f"/{path}", query=query)
     assert (status, headers["location"]) == (307, new)
@@ -35,6 +37,10 @@ def test_every_page_that_has_moved_is_tested_and_leads_to_a_page() -> None:
 
 
 def test_what_an_old_address_asks_for_cannot_lead_elsewhere() -> None:
-    leads = places.new_address("live", "run=//evil.example/%0d%0aSet-Cookie:x&next=https://evil.example")
-    assert leads == "run?run=%2F%2Fevil.example%2F%0D%0ASet-Cookie%3Ax&next=https%3A%2F%2Fevil.example"
+    leads = places.new_address(
+        "live", "run=//evil.example/%0d%0aSet-Cookie:x&next=https://evil.example"
+    )
+    assert (
+        leads == "run?run=%2F%2Fevil.example%2F%0D%0ASet-Cookie%3Ax&next=https%3A%2F%2Fevil.example"
+    )
     assert ask("/live", host="evil.example")[0] == 400

@@ -1,4 +1,6 @@
-"""The operator password: its hash, wrong tries and how long they keep one waiting; and what a secrets file opens."""
+"""The operator password: its hash, wrong tries and how long they keep one waiting; and what a
+secrets file opens.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,16 @@ def test_only_the_password_itself_is_right(known: str) -> None:
     assert is_hash(known)
     assert PASSWORD not in known
     assert known != hash_of(PASSWORD), "each has a salt of its own"
-    wrong = ["", PASSWORD[:-1], f"{PASSWORD} ", PASSWORD.upper(), known, "\0", "\ud800" * 20, "x" * 10_000]
+    wrong = [
+        "",
+        PASSWORD[:-1],
+        f"{PASSWORD} ",
+        PASSWORD.upper(),
+        known,
+        "\0",
+        "\ud800" * 20,
+        "x" * 10_000,
+    ]
     assert tried(PasswordDoor(), known, PASSWORD) == ""
     assert {tried(PasswordDoor(), known, password) for password in wrong} == {
         "That is not the operator password."
@@ -66,7 +77,9 @@ def test_only_the_password_itself_is_right(known: str) -> None:
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 11, "x" * 201])
 def test_a_password_of_another_length_is_refused_when_it_is_chosen(password: str) -> None:
-    with pytest.raises(SignInError, match=f"has {len(password)} characters, but allowed is 12 to 200"):
+    with pytest.raises(
+        SignInError, match=f"has {len(password)} characters, but allowed is 12 to 200"
+    ):
         hash_of(password)
 
 
@@ -80,9 +93,14 @@ def test_each_wrong_one_after_five_doubles_the_pause_and_the_right_one_ends_it()
 
     door = PasswordDoor(clock, sleep, as_text)
     for number in range(11):
-        assert tried(door, "right", "wrong", f"192.0.2.{number}") == "That is not the operator password."
+        assert (
+            tried(door, "right", "wrong", f"192.0.2.{number}")
+            == "That is not the operator password."
+        )
     assert pauses == [0, 0, 0, 0, 0, 1, 2, 4, 8, 15, 15], "whatever address they came from"
-    assert tried(door, "right", "right", "192.0.2.1") == "", "it waited for its turn, and was not refused"
+    assert tried(door, "right", "right", "192.0.2.1") == "", (
+        "it waited for its turn, and was not refused"
+    )
     assert pauses[-1] == 15
     assert tried(door, "right", "wrong") == "That is not the operator password."
     assert pauses[-1] == 0
@@ -115,14 +133,17 @@ def test_tries_of_one_machine_do_not_fill_the_line_and_nothing_fills_the_memory(
     assert door.waiting == 0
 
 
-# ---- the secrets file --------------------------------------------------------------------------------------------------------
+# ---- the secrets file ----------------------------------------------------------------------------
 
 PROVIDER = {
     "client_id": "gan",
     "client_secret": "a secret of the provider",
     "server_metadata_url": "https://id.example/.well-known/openid-configuration",
 }
-AUTH = {"redirect_uri": "https://lab.example/oauth2callback", "cookie_secret": "0123456789abcdef01234567"}
+AUTH = {
+    "redirect_uri": "https://lab.example/oauth2callback",
+    "cookie_secret": "0123456789abcdef01234567",
+}
 ONE = AUTH | PROVIDER
 TWO = AUTH | {"google": PROVIDER, "lab": PROVIDER}
 
@@ -133,14 +154,27 @@ def test_nothing_is_set_up_without_a_file() -> None:
 
 def test_who_is_an_operator() -> None:
     ways = parsed({"operators": {"emails": ["Anna@lab.example"], "subjects": ["7"]}, "auth": ONE})
-    claims = {"provider": "default", "email": "anna@LAB.example", "email_verified": True, "sub": "1"}
+    claims = {
+        "provider": "default",
+        "email": "anna@LAB.example",
+        "email_verified": True,
+        "sub": "1",
+    }
     assert ways.is_operator(claims)
     assert ways.is_operator({"provider": "default", "sub": "7"})
     for changed in (
-        {"email_verified": False}, {"email_verified": None}, {"email_verified": "true"}, {"email": "anna@lab.example.evil.example"},
-        {"email": None}, {"email": ["anna@lab.example"]}, {"email": "anna@lab.example "}, {"sub": 7, "email": ""},
-        {"provider": "google"}, {"provider": None}, {"provider": ""} | {"email": ""},
-    ):  # fmt: skip
+        {"email_verified": False},
+        {"email_verified": None},
+        {"email_verified": "true"},
+        {"email": "anna@lab.example.evil.example"},
+        {"email": None},
+        {"email": ["anna@lab.example"]},
+        {"email": "anna@lab.example "},
+        {"sub": 7, "email": ""},
+        {"provider": "google"},
+        {"provider": None},
+        {"provider": ""} | {"email": ""},
+    ):
         assert not ways.is_operator({**claims, **changed}), changed
     assert not ways.is_operator({})
 
@@ -150,7 +184,9 @@ def test_a_number_of_one_provider_is_nobody_at_another() -> None:
     assert not ways.trouble
     known = [(provider, sub) for provider in ("lab", "google", "default") for sub in ("7", "8")]
     assert [
-        pair for pair in known if ways.is_operator(dict(zip(("provider", "sub"), pair, strict=True)))
+        pair
+        for pair in known
+        if ways.is_operator(dict(zip(("provider", "sub"), pair, strict=True)))
     ] == [
         ("lab", "7"),
         ("google", "8"),
@@ -163,7 +199,9 @@ def test_a_number_of_one_provider_is_nobody_at_another() -> None:
 def test_a_provider_without_operators_lets_everybody_look() -> None:
     ways = parsed({"auth": ONE})
     assert ways.are_set_up
-    assert not ways.is_operator({"provider": "default", "sub": "", "email": "", "email_verified": True})
+    assert not ways.is_operator(
+        {"provider": "default", "sub": "", "email": "", "email_verified": True}
+    )
 
 
 def test_providers_by_their_names() -> None:
@@ -178,36 +216,83 @@ def test_providers_by_their_names() -> None:
         ({"operators": "anna"}, "operators must be a table"),
         ({"auth": 3}, "auth must be a table"),
         ({"operators": {}}, "[operators] is empty: give one of emails, subjects and password."),
-        ({"operators": {"emails": "anna@lab.example"}, "auth": ONE}, "operators.emails must be a list of texts"),
+        (
+            {"operators": {"emails": "anna@lab.example"}, "auth": ONE},
+            "operators.emails must be a list of texts",
+        ),
         ({"operators": {"emails": []}, "auth": ONE}, "operators.emails must be a list"),
         ({"operators": {"emails": [1]}, "auth": ONE}, "operators.emails must be a list"),
         ({"operators": {"subjects": [""]}, "auth": ONE}, "operators.subjects must be a list"),
-        ({"operators": {"subjects": {"lab": []}}, "auth": TWO}, "operators.subjects.lab must be a list"),
-        ({"operators": {"subjects": {"gogle": ["7"]}}, "auth": TWO}, "operators.subjects.gogle is no provider: allowed are google and lab."),
+        (
+            {"operators": {"subjects": {"lab": []}}, "auth": TWO},
+            "operators.subjects.lab must be a list",
+        ),
+        (
+            {"operators": {"subjects": {"gogle": ["7"]}}, "auth": TWO},
+            "operators.subjects.gogle is no provider: allowed are google and lab.",
+        ),
         ({"operators": {"subjects": {}}, "auth": TWO}, "[operators.subjects] is empty"),
-        ({"operators": {"subjects": ["7"]}, "auth": TWO}, "operators.subjects must say whose numbers they are"),
-        ({"operators": {"email": ["anna@lab.example"]}, "auth": ONE}, "operators.email is not understood: allowed are emails, subjects and password."),
+        (
+            {"operators": {"subjects": ["7"]}, "auth": TWO},
+            "operators.subjects must say whose numbers they are",
+        ),
+        (
+            {"operators": {"email": ["anna@lab.example"]}, "auth": ONE},
+            "operators.email is not understood: allowed are emails, subjects and password.",
+        ),
         ({"operators": {"password": "the password itself"}}, "operators.password must be the hash"),
-        ({"operators": {"password": "$argon2id$the password itself"}}, "operators.password must be the hash"),
+        (
+            {"operators": {"password": "$argon2id$the password itself"}},
+            "operators.password must be the hash",
+        ),
         ({"operators": {"password": ""}}, "operators.password must be the hash"),
         ({"operators": {"password": 5}}, "operators.password must be the hash"),
-        ({"operators": {"emails": ["anna@lab.example"]}}, "operators.emails needs a provider in [auth]."),
-        ({"auth": AUTH}, "auth.client_id must be a text that is not empty; [auth] holds cookie_secret and redirect_uri."),
+        (
+            {"operators": {"emails": ["anna@lab.example"]}},
+            "operators.emails needs a provider in [auth].",
+        ),
+        (
+            {"auth": AUTH},
+            (
+                "auth.client_id must be a text that is not empty; [auth] holds cookie_secret and"
+                " redirect_uri."
+            ),
+        ),
         ({"auth": PROVIDER}, "auth.redirect_uri must be a text"),
-        ({"auth": ONE | {"cookie_secret": "short"}}, "auth.cookie_secret must have 24 characters at least."),
+        (
+            {"auth": ONE | {"cookie_secret": "short"}},
+            "auth.cookie_secret must have 24 characters at least.",
+        ),
         ({"auth": AUTH | {"lab": {"client_id": "gan"}}}, "auth.lab.client_secret must be a text"),
-        ({"auth": AUTH | {"my_lab": PROVIDER}}, "[auth.my_lab]: the name of a provider holds no underscore."),
-        ({"auth": AUTH | {"default": PROVIDER}}, "[auth.default]: Streamlit calls the provider of [auth] itself so; give it another name."),
-        ({"auth": AUTH | PROVIDER | {"server_metadata_url": ""}}, "auth.server_metadata_url must be a text that is not empty"),
+        (
+            {"auth": AUTH | {"my_lab": PROVIDER}},
+            "[auth.my_lab]: the name of a provider holds no underscore.",
+        ),
+        (
+            {"auth": AUTH | {"default": PROVIDER}},
+            (
+                "[auth.default]: Streamlit calls the provider of [auth] itself so; give it another"
+                " name."
+            ),
+        ),
+        (
+            {"auth": AUTH | PROVIDER | {"server_metadata_url": ""}},
+            "auth.server_metadata_url must be a text that is not empty",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_set_up_wrongly_lets_nobody_change_anything_and_says_which_key(
     tables: dict[str, object], sentence: str
 ) -> None:
     ways = parsed(tables)
     assert ways.are_set_up
     assert ways.trouble.startswith(f"{WRONG} {sentence}")
-    for secret in ("the password itself", "a secret of the provider", AUTH["cookie_secret"], "short;"):
+    for secret in (
+        "the password itself",
+        "a secret of the provider",
+        AUTH["cookie_secret"],
+        "short;",
+    ):
         assert secret not in ways.trouble.replace("never the password itself", "")
 
 
@@ -215,7 +300,9 @@ def test_what_is_set_up_wrongly_lets_nobody_change_anything_and_says_which_key(
 def secrets_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where Streamlit looks for one; there is none yet."""
     file = tmp_path / "secrets.toml"
-    monkeypatch.setattr(st, "get_option", lambda name: [str(file)] if name == "secrets.files" else None)
+    monkeypatch.setattr(
+        st, "get_option", lambda name: [str(file)] if name == "secrets.files" else None
+    )
     return file
 
 
@@ -250,7 +337,10 @@ def test_a_file_that_cannot_be_understood_stops_the_start(
 @pytest.mark.usefixtures("secrets_file")
 def test_a_file_that_somebody_has_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "is_manually_set", lambda name: name == "secrets.files")
-    assert sign_in.ways().trouble == f"{WRONG} secrets.toml cannot be read (No such file or directory)."
+    assert (
+        sign_in.ways().trouble
+        == f"{WRONG} secrets.toml cannot be read (No such file or directory)."
+    )
 
 
 def test_what_other_apps_keep_in_the_file_for_all_is_none_of_ours_but_a_slip_is(
@@ -295,7 +385,11 @@ def test_a_seat_is_lost_by_leaving_by_time_and_when_the_settings_change(
     monkeypatch.setattr("dashboard.frame.sign_in.time.monotonic", clock)
     seats, ways = Seats(), Ways(password="a")
     seats.take("s", ways, "anna")
-    assert (seats.person("s", ways), seats.person("t", ways), seats.person("", ways)) == ("anna", "", "")
+    assert (seats.person("s", ways), seats.person("t", ways), seats.person("", ways)) == (
+        "anna",
+        "",
+        "",
+    )
     assert seats.person("s", Ways(password="b")) == ""
     clock.seconds += sign_in.SECONDS
     assert seats.person("s", ways) == ""

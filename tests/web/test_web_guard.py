@@ -1,4 +1,6 @@
-"""The web server: which names and pages it answers, and the headers of every answer, asked of Streamlit's own application."""
+"""The web server: which names and pages it answers, and the headers of every answer, asked of
+Streamlit's own application.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from dashboard.frame.web_guard import WebGuard, is_own_host, is_own_origin
 
 @pytest.fixture
 def listens_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """`listens_on("0.0.0.0", "lab.example")`: the address of the server, and the further names it was given."""
+    """`listens_on("0.0.0.0", "lab.example")`: the address of the server, and the further
+    names it was given.
+    """
 
     def configure(address: str, *allowed: str) -> None:
         monkeypatch.setattr(
@@ -58,7 +62,8 @@ def ask(
         receive,
         send,
     )
-    # A thread of its own: the browser tests of the same process leave Playwright's event loop running in the main thread.
+    # A thread of its own: the browser tests of the same process leave Playwright's event loop
+    # running in the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, answer).result()
     got = {name.decode(): value.decode() for name, value in sent[0].get("headers", [])}
@@ -66,7 +71,8 @@ def ask(
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:8501", "localhost:8501", "LOCALHOST", "localhost.", "[::1]:8501", "127.0.0.2"]
+    "host",
+    ["127.0.0.1:8501", "localhost:8501", "LOCALHOST", "localhost.", "[::1]:8501", "127.0.0.2"],
 )
 def test_this_machine_may_ask(host: str) -> None:
     assert is_own_host(host)
@@ -74,9 +80,22 @@ def test_this_machine_may_ask(host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["", "evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.1.5:8501",
-     "evil.example@127.0.0.1", "127.0.0.1:x", "127.0.0.1/a", "[::1", "127.0.0.1:99999", "0x7f.1", "::1"],
-)  # fmt: skip
+    [
+        "",
+        "evil.example",
+        "evil.example:8501",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "192.168.1.5:8501",
+        "evil.example@127.0.0.1",
+        "127.0.0.1:x",
+        "127.0.0.1/a",
+        "[::1",
+        "127.0.0.1:99999",
+        "0x7f.1",
+        "::1",
+    ],
+)
 def test_a_name_that_someone_else_may_point_here_is_refused(host: str) -> None:
     assert not is_own_host(host)
 
@@ -95,7 +114,14 @@ def test_who_listens_on_all_addresses_answers_to_digits_and_own_names(
 ) -> None:
     listens_on(address)
     monkeypatch.setattr(web_guard, "own_names", lambda: {"bench.lab"})
-    asked = ("192.168.1.5:8501", "[fe80::1]:8501", "bench.lab:8501", "localhost", "evil.example", "")
+    asked = (
+        "192.168.1.5:8501",
+        "[fe80::1]:8501",
+        "bench.lab:8501",
+        "localhost",
+        "evil.example",
+        "",
+    )
     assert [is_own_host(host) for host in asked] == [True, True, True, True, False, False]
 
 
@@ -139,7 +165,10 @@ def test_only_our_own_pages_open_a_websocket(origin: str, own: bool) -> None:
 def test_the_port_that_a_scheme_has_anyway_may_be_named(
     listens_on: Callable[..., None], origin: str, host: str, own: bool
 ) -> None:
-    """As nginx does with `proxy_set_header Host $host:$server_port`. Streamlit, which compares letter by letter, gets the browser's words."""
+    """As nginx does with `proxy_set_header Host $host:$server_port`.
+
+    Streamlit, which compares letter by letter, gets the browser's words.
+    """
     listens_on("127.0.0.1", "lab.example", "evil.example")
     assert is_own_origin(origin, host) == own
     hosts: list[str] = []
@@ -179,29 +208,40 @@ def test_a_proxy_that_passes_on_no_websockets_is_named(
     listens_on("127.0.0.1", "lab.example")
     web_guard.log_once.cache_clear()
     asked = {"host": "lab.example", "origin": "https://lab.example"}
-    assert ask("/_stcore/stream", method="POST", **asked)[0] == 426, "a page that asks whether it may connect"
+    assert ask("/_stcore/stream", method="POST", **asked)[0] == 426, (
+        "a page that asks whether it may connect"
+    )
     assert not caplog.records
     assert ask("/_stcore/stream", **asked)[0] == 426
     assert "must pass on WebSockets" in caplog.text
 
 
 def test_a_websocket_under_a_foreign_name_is_refused() -> None:
-    opened, _ = ask("/_stcore/stream", "websocket", host="evil.example", origin="http://evil.example")
+    opened, _ = ask(
+        "/_stcore/stream", "websocket", host="evil.example", origin="http://evil.example"
+    )
     assert opened == "websocket.close"
 
 
 @pytest.mark.parametrize(
     ("path", "host", "status"),
-    [("/", "127.0.0.1", 200), ("/live", "evil.example", 400), ("/_stcore/metrics", "127.0.0.1", 404),
-     ("/_stcore/metrics/", "127.0.0.1", 404), ("/_stcore/health", "127.0.0.1", 200)],
-)  # fmt: skip
+    [
+        ("/", "127.0.0.1", 200),
+        ("/live", "evil.example", 400),
+        ("/_stcore/metrics", "127.0.0.1", 404),
+        ("/_stcore/metrics/", "127.0.0.1", 404),
+        ("/_stcore/health", "127.0.0.1", 200),
+    ],
+)
 def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> None:
     got, headers = ask(path, host=host)
     assert got == status
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
-    policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
+    policy = dict(
+        part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";")
+    )
     assert (policy["default-src"], policy["frame-ancestors"], policy["img-src"]) == (
         "'self'",
         "'none'",
@@ -210,7 +250,9 @@ def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> 
     assert "evil" not in headers["content-security-policy"]
 
 
-def test_the_server_asks_nobody_outside_for_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_asks_nobody_outside_for_its_own_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Streamlit does, to judge the origin of a page that was opened by a name of this machine."""
     monkeypatch.setattr(net_util, "get_external_ip", lambda: "203.0.113.7")
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "")
@@ -218,7 +260,9 @@ def test_the_server_asks_nobody_outside_for_its_own_address(monkeypatch: pytest.
     assert net_util.get_external_ip() is None
 
 
-@pytest.mark.parametrize(("trusted", "address"), [(None, "127.0.0.1"), ("127.0.0.1", "203.0.113.7")])
+@pytest.mark.parametrize(
+    ("trusted", "address"), [(None, "127.0.0.1"), ("127.0.0.1", "203.0.113.7")]
+)
 def test_a_made_up_address_is_believed_of_a_proxy_that_was_named_only(
     monkeypatch: pytest.MonkeyPatch, trusted: str | None, address: str
 ) -> None:

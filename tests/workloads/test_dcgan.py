@@ -26,7 +26,9 @@ def fields(side: int, channels: int, classes: tuple[str, ...] = ()) -> Fields:
 
 def shapes(network: Any, *kinds: str) -> list[tuple[int, ...]]:
     """Of what the layers give whose names begin so."""
-    return [tuple(layer.output.shape[1:]) for layer in network.layers if layer.name.startswith(kinds)]
+    return [
+        tuple(layer.output.shape[1:]) for layer in network.layers if layer.name.startswith(kinds)
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -59,12 +61,20 @@ def test_64_pixels_have_the_layers_of_radford_et_al() -> None:
 
 @pytest.mark.parametrize(
     ("side", "channels", "classes", "norm"),
-    [(28, 1, (), "none"), (32, 3, CLASSES, "batch"), (48, 3, CLASSES, "none"), (128, 1, (), "batch")],
+    [
+        (28, 1, (), "none"),
+        (32, 3, CLASSES, "batch"),
+        (48, 3, CLASSES, "none"),
+        (128, 1, (), "batch"),
+    ],
 )
 def test_the_catalog_counts_every_weight_and_estimates_what_a_step_keeps(
     side: int, channels: int, classes: tuple[str, ...], norm: str
 ) -> None:
-    options, offered = DcganOptions(base_channels=4, discriminator_norm=norm), fields(side, channels, classes)
+    options, offered = (
+        DcganOptions(base_channels=4, discriminator_norm=norm),
+        fields(side, channels, classes),
+    )
     networks = WORKLOAD.networks(options, offered)
     size = catalog.WORKLOADS["dcgan"].size(options, offered)
     assert size.parameters == sum(network.count_params() for network in networks.values())
@@ -118,7 +128,9 @@ def test_a_class_of_its_own_scale_makes_other_pictures_of_the_same_latents() -> 
 
 def test_the_projection_is_the_product_of_summed_features_and_the_vector_of_the_class() -> None:
     projection = Projection(2, dtype="float32")
-    features = np.arange(2 * 2 * 1 * 3, dtype=np.float32).reshape(2, 2, 1, 3)  # sums: (3, 5, 7), (15, 17, 19)
+    features = np.arange(2 * 2 * 1 * 3, dtype=np.float32).reshape(
+        2, 2, 1, 3
+    )  # sums: (3, 5, 7), (15, 17, 19)
     projection.build([features.shape, (2,)])
     projection.vectors.assign([[1.0, 0.0, 2.0], [0.0, 1.0, -1.0]])
     labels_of_rows = np.array([0, 1], np.int32)
@@ -127,7 +139,9 @@ def test_the_projection_is_the_product_of_summed_features_and_the_vector_of_the_
 
 def test_the_grid_has_a_row_for_each_class_whose_columns_share_a_latent() -> None:
     offered = fields(28, 1, CLASSES)
-    inputs = WORKLOAD.fixed_inputs(DcganOptions(latent_size=5), offered, {}, np.random.RandomState(0), 64)
+    inputs = WORKLOAD.fixed_inputs(
+        DcganOptions(latent_size=5), offered, {}, np.random.RandomState(0), 64
+    )
     assert inputs["labels"].tolist() == [0] * 8 + [1] * 8 + [2] * 8
     assert inputs["latents"].shape == (24, 5)
     assert np.array_equal(inputs["latents"][:8], inputs["latents"][8:16])

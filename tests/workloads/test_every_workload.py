@@ -1,6 +1,8 @@
-"""Every workload of the catalog, by its entry and its program alone: what a step, a look after an epoch and the catalog promise.
+"""Every workload of the catalog, by its entry and its program alone: what a step, a look after an
+epoch and the catalog promise.
 
-A workload is tested on the first of `OFFERED` that it reads; one that reads none of them adds the fields of its rows there.
+A workload is tested on the first of `OFFERED` that it reads; one that reads none of them adds the
+fields of its rows there.
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ class Pass:
 
 @dataclass(frozen=True)
 class Case:
-    """A workload with its default options and the fields that it reads; its networks, and one step of its program."""
+    """A workload with its default options and the fields that it reads; its networks, and one
+    step of its program.
+    """
 
     entry: WorkloadEntry
     workload: Workload
@@ -85,23 +89,35 @@ class Case:
 
 @pytest.fixture(scope="module", params=catalog.WORKLOADS)
 def case(request: pytest.FixtureRequest) -> Case:
-    """Each workload of the catalog after the forward passes of one step, in plain Keras and float32."""
+    """Each workload of the catalog after the forward passes of one step, in plain Keras and
+    float32.
+    """
     import keras
 
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy("float32")
     entry = catalog.WORKLOADS[request.param]
-    offered = next((fields for fields in OFFERED if request.param in loading.workloads_for(fields)), None)
-    assert offered is not None, f"{request.param} reads no fields of OFFERED: add those of its rows there"
+    offered = next(
+        (fields for fields in OFFERED if request.param in loading.workloads_for(fields)), None
+    )
+    assert offered is not None, (
+        f"{request.param} reads no fields of OFFERED: add those of its rows there"
+    )
     options = entry.options(**entry.fitted(offered))
     fields = entry.reads(options, offered)
     workload = importlib.import_module(entry.module).WORKLOAD
     networks = {
-        name: RecordedNetwork(network) for name, network in workload.networks(options, fields).items()
+        name: RecordedNetwork(network)
+        for name, network in workload.networks(options, fields).items()
     }
     phases = workload.program(options, fields).phases
     return Case(
-        entry, workload, options, fields, networks, tuple(passed(phase, networks, fields) for phase in phases)
+        entry,
+        workload,
+        options,
+        fields,
+        networks,
+        tuple(passed(phase, networks, fields) for phase in phases),
     )
 
 
@@ -127,25 +143,35 @@ def batch_of(fields: Fields) -> dict[str, np.ndarray]:
         if field.classes:
             batch[name] = random.integers(0, len(field.classes), shape, np.int32)
         else:
-            batch[name] = random.uniform(-1 if field.dtype == "uint8" else 0.1, 1, shape).astype(np.float32)
+            batch[name] = random.uniform(-1 if field.dtype == "uint8" else 0.1, 1, shape).astype(
+                np.float32
+            )
     return batch
 
 
 def test_the_catalog_counts_the_batches_and_networks_of_the_program(case: Case) -> None:
     program = case.workload.program(case.options, case.fields)
     assert program.batches == case.entry.batches(case.options)
-    assert set(program.networks) == {network.name for network in case.entry.networks} == set(case.networks)
+    assert (
+        set(program.networks)
+        == {network.name for network in case.entry.networks}
+        == set(case.networks)
+    )
     assert set(case.entry.averages) <= set(program.networks)
 
 
 def test_every_phase_gives_the_losses_that_it_follows_and_finite_numbers(case: Case) -> None:
     for each in case.passes:
-        followed = {update.followed(scaling) for update in each.phase.updates for scaling in (False, True)}
+        followed = {
+            update.followed(scaling) for update in each.phase.updates for scaling in (False, True)
+        }
         assert followed <= set(each.forward.losses)
         for name, value in {**each.forward.losses, **each.forward.scalars}.items():
             assert np.shape(value) == (), name
             assert np.isfinite(np.asarray(value)), name
-        assert {np.asarray(loss).dtype for loss in each.forward.losses.values()} == {np.dtype(np.float32)}
+        assert {np.asarray(loss).dtype for loss in each.forward.losses.values()} == {
+            np.dtype(np.float32)
+        }
 
 
 def test_the_losses_of_the_catalog_are_those_of_the_program(case: Case) -> None:
@@ -159,7 +185,9 @@ def test_what_is_judged_is_a_number_for_each_row_within_its_bounds(case: Case) -
         inputs = case.workload.inputs(
             case.options, case.fields, batch, noise
         )  # NumPy, as for images on request
-        judged = case.workload.judge(case.options, case.networks, tensors_of(batch), tensors_of(inputs))
+        judged = case.workload.judge(
+            case.options, case.networks, tensors_of(batch), tensors_of(inputs)
+        )
     assert set(judged.values) == {judgement.name for judgement in case.entry.judgements}
     for judgement in case.entry.judgements:
         values = np.asarray(judged.values[judgement.name])
@@ -169,9 +197,13 @@ def test_what_is_judged_is_a_number_for_each_row_within_its_bounds(case: Case) -
     assert set(judged.scalars) <= {metric.name for metric in case.entry.metrics if metric.per_epoch}
 
 
-def test_the_pictures_of_the_catalog_are_drawn_of_arrays_that_are_the_same_twice(case: Case) -> None:
+def test_the_pictures_of_the_catalog_are_drawn_of_arrays_that_are_the_same_twice(
+    case: Case,
+) -> None:
     random = np.random.RandomState(3)
-    inputs = tensors_of(case.workload.fixed_inputs(case.options, case.fields, case.batch, random, ROWS))
+    inputs = tensors_of(
+        case.workload.fixed_inputs(case.options, case.fields, case.batch, random, ROWS)
+    )
     with step_scope(alone(TensorNoise())):
         first, second = (
             case.workload.show(case.options, case.networks, inputs, TensorNoise()) for _ in range(2)
@@ -187,7 +219,9 @@ def test_the_catalog_knows_the_number_of_weights(case: Case) -> None:
 
 
 def test_the_catalog_estimates_the_activations_within_a_factor_of_two(case: Case) -> None:
-    """Of the phase that keeps most: the outputs of all layers, once for each call of their network."""
+    """Of the phase that keeps most: the outputs of all layers, once for each call of their
+    network.
+    """
     kept = max(
         sum(calls * outputs(case.networks[name]) for name, calls in each.calls.items())
         for each in case.passes
@@ -202,7 +236,10 @@ def outputs(network: RecordedNetwork) -> int:
     layers = [layer for layer in network.layers if not isinstance(layer, keras.layers.InputLayer)]
     whole = keras.Model(network.inputs, [layer.output for layer in layers])
     (inputs, *_), _ = network.calls[0]
-    return sum(int(np.prod(output.shape[1:])) for output in keras.tree.flatten(whole(inputs, training=False)))
+    return sum(
+        int(np.prod(output.shape[1:]))
+        for output in keras.tree.flatten(whole(inputs, training=False))
+    )
 
 
 def test_networks_can_be_written_down_and_made_again(case: Case) -> None:
@@ -221,7 +258,9 @@ def test_networks_can_be_written_down_and_made_again(case: Case) -> None:
 
 
 def test_new_weights_follow_the_seed_and_no_two_layers_begin_alike(case: Case) -> None:
-    """An initializer that layers share, or that is made when a module is imported, draws its seed once and too early."""
+    """An initializer that layers share, or that is made when a module is imported, draws its
+    seed once and too early.
+    """
     of_one, again, of_two = (new_kernels(case, seed) for seed in (1, 1, 2))
     assert of_one.keys() == again.keys(), "a layer without a name has another one in each process"
     assert [name for name in of_one if not np.array_equal(of_one[name], again[name])] == []

@@ -1,4 +1,6 @@
-"""Layers refuse what an engine would leave out, in a sentence, and can be written down and made again."""
+"""Layers refuse what an engine would leave out, in a sentence, and can be written down and
+made again.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,92 @@ LAST = "values are (B, …, channels); give data_format='channels_last'."
 @pytest.mark.parametrize(
     ("layer", "given", "sentence"),
     [
-        ("Convolution", {"zeros": ((1, 1), (0, 2)), "padding": "same"}, "zeros are ((1, 1), (0, 2)) and padding is 'same', but allowed are pairs of whole numbers from 0, one for each of 2 axes, and 'valid': give either zeros or another padding."),
-        ("Convolution3D", {"zeros": ((1, 1),)}, "zeros are ((1, 1),) and padding is 'valid', but allowed are pairs of whole numbers from 0, one for each of 3 axes, and 'valid': give either zeros or another padding."),
-        ("Convolution", {"data_format": "channels_first"}, f"data_format is 'channels_first', but allowed is 'channels_last': {LAST}"),
-        ("TransposedConvolution3D", {"data_format": "channels_first"}, f"data_format is 'channels_first', but allowed is 'channels_last': {LAST}"),
-        ("Convolution1D", {"kernel_regularizer": "l2"}, f"kernel_regularizer is L2, but allowed is None: {OWN_LOSS}"),
-        ("BatchNorm", {"gamma_regularizer": "l1"}, f"gamma_regularizer is L1, but allowed is None: {OWN_LOSS}"),
-        ("BatchNorm", {"axis": 1}, "axis is 1, but allowed is -1: values are (B, …, channels), and each channel has its own statistics; leave axis out."),
-        ("BatchNorm", {"renorm": True}, "renorm is True, but allowed is False: no engine has it; leave it out."),
-        ("BatchNorm", {"synchronized": True}, "synchronized is True, but allowed is False: the run's option batch_norm says whether replicas share their statistics; leave it out."),
-        ("ConditionalBatchNorm", {"classes": 0}, "classes is 0, but allowed is 1 or more: take BatchNorm without labels."),
-        ("ReplicaDropout", {"rate": 0.001}, "rate is 0.001, but allowed is 0 or 0.002 to 0.998: masks are rounded to 256ths."),
-        ("ReplicaDropout", {"rate": 1.0}, "rate is 1.0, but allowed is 0 or 0.002 to 0.998: masks are rounded to 256ths."),
-        ("ReplicaDropout", {"rate": -0.1}, "rate is -0.1, but allowed is 0 or 0.002 to 0.998: masks are rounded to 256ths."),
-        ("ReplicaDropout", {"rate": 0.5, "activity_regularizer": "l2"}, f"activity_regularizer is L2, but allowed is None: {OWN_LOSS}"),
+        (
+            "Convolution",
+            {"zeros": ((1, 1), (0, 2)), "padding": "same"},
+            (
+                "zeros are ((1, 1), (0, 2)) and padding is 'same', but allowed are pairs of whole"
+                " numbers from 0, one for each of 2 axes, and 'valid': give either zeros or another"
+                " padding."
+            ),
+        ),
+        (
+            "Convolution3D",
+            {"zeros": ((1, 1),)},
+            (
+                "zeros are ((1, 1),) and padding is 'valid', but allowed are pairs of whole numbers"
+                " from 0, one for each of 3 axes, and 'valid': give either zeros or another"
+                " padding."
+            ),
+        ),
+        (
+            "Convolution",
+            {"data_format": "channels_first"},
+            f"data_format is 'channels_first', but allowed is 'channels_last': {LAST}",
+        ),
+        (
+            "TransposedConvolution3D",
+            {"data_format": "channels_first"},
+            f"data_format is 'channels_first', but allowed is 'channels_last': {LAST}",
+        ),
+        (
+            "Convolution1D",
+            {"kernel_regularizer": "l2"},
+            f"kernel_regularizer is L2, but allowed is None: {OWN_LOSS}",
+        ),
+        (
+            "BatchNorm",
+            {"gamma_regularizer": "l1"},
+            f"gamma_regularizer is L1, but allowed is None: {OWN_LOSS}",
+        ),
+        (
+            "BatchNorm",
+            {"axis": 1},
+            (
+                "axis is 1, but allowed is -1: values are (B, …, channels), and each channel has"
+                " its own statistics; leave axis out."
+            ),
+        ),
+        (
+            "BatchNorm",
+            {"renorm": True},
+            "renorm is True, but allowed is False: no engine has it; leave it out.",
+        ),
+        (
+            "BatchNorm",
+            {"synchronized": True},
+            (
+                "synchronized is True, but allowed is False: the run's option batch_norm says"
+                " whether replicas share their statistics; leave it out."
+            ),
+        ),
+        (
+            "ConditionalBatchNorm",
+            {"classes": 0},
+            "classes is 0, but allowed is 1 or more: take BatchNorm without labels.",
+        ),
+        (
+            "ReplicaDropout",
+            {"rate": 0.001},
+            "rate is 0.001, but allowed is 0 or 0.002 to 0.998: masks are rounded to 256ths.",
+        ),
+        (
+            "ReplicaDropout",
+            {"rate": 1.0},
+            "rate is 1.0, but allowed is 0 or 0.002 to 0.998: masks are rounded to 256ths.",
+        ),
+        (
+            "ReplicaDropout",
+            {"rate": -0.1},
+            "rate is -0.1, but allowed is 0 or 0.002 to 0.998: masks are rounded to 256ths.",
+        ),
+        (
+            "ReplicaDropout",
+            {"rate": 0.5, "activity_regularizer": "l2"},
+            f"activity_regularizer is L2, but allowed is None: {OWN_LOSS}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_layer_refuses_what_a_step_would_leave_out(
     layer: str, given: dict[str, Any], sentence: str
 ) -> None:
@@ -47,20 +119,42 @@ def test_a_layer_refuses_what_a_step_would_leave_out(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"factors": (2, 2)}, "factors are (2, 2), but allowed are whole numbers from 1, one for each of 3 axes."),
-        ({"factors": (2, 0, 2)}, "factors are (2, 0, 2), but allowed are whole numbers from 1, one for each of 3 axes."),
-        ({"factors": (2, 2, 2), "strides": 2}, "strides are (2, 2, 2), padding is 'valid' and zeros are (), but allowed are 1, 'valid' and none: take UpSampling and a convolution."),
-        ({"factors": (2, 2, 2), "padding": "same"}, "strides are (1, 1, 1), padding is 'same' and zeros are (), but allowed are 1, 'valid' and none: take UpSampling and a convolution."),
+        (
+            {"factors": (2, 2)},
+            "factors are (2, 2), but allowed are whole numbers from 1, one for each of 3 axes.",
+        ),
+        (
+            {"factors": (2, 0, 2)},
+            "factors are (2, 0, 2), but allowed are whole numbers from 1, one for each of 3 axes.",
+        ),
+        (
+            {"factors": (2, 2, 2), "strides": 2},
+            (
+                "strides are (2, 2, 2), padding is 'valid' and zeros are (), but allowed are 1,"
+                " 'valid' and none: take UpSampling and a convolution."
+            ),
+        ),
+        (
+            {"factors": (2, 2, 2), "padding": "same"},
+            (
+                "strides are (1, 1, 1), padding is 'same' and zeros are (), but allowed are 1,"
+                " 'valid' and none: take UpSampling and a convolution."
+            ),
+        ),
     ],
-)  # fmt: skip
-def test_an_enlarged_convolution_refuses_what_it_cannot_compute(given: dict[str, Any], sentence: str) -> None:
+)
+def test_an_enlarged_convolution_refuses_what_it_cannot_compute(
+    given: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(f'own: {sentence}')}$"):
         enlarged.EnlargedConvolution3D(3, 3, name="own", **given)
 
 
 def test_labels_are_one_number_a_row() -> None:
     layer = layers.ConditionalBatchNorm(3, name="own")
-    with pytest.raises(ValueError, match=r"own: labels have the shape \(5, 1\), but allowed is \(B,\)"):
+    with pytest.raises(
+        ValueError, match=r"own: labels have the shape \(5, 1\), but allowed is \(B,\)"
+    ):
         layer([np.zeros((5, 4), np.float32), np.zeros((5, 1), np.int32)])
 
 
@@ -77,7 +171,11 @@ def test_no_mask_is_left_out_of_a_step() -> None:
 @pytest.mark.parametrize(
     ("layer", "given", "shape"),
     [
-        ("Convolution", {"kernel_size": (3, 2), "padding": "same", "activation": "relu"}, (7, 5, 2)),
+        (
+            "Convolution",
+            {"kernel_size": (3, 2), "padding": "same", "activation": "relu"},
+            (7, 5, 2),
+        ),
         ("Convolution1D", {"kernel_size": 3, "strides": 2}, (7, 2)),
         ("Convolution3D", {"kernel_size": 2, "dilation_rate": 2}, (7, 5, 4, 2)),
         ("Convolution3D", {"kernel_size": 2, "zeros": ((1, 2), (0, 0), (2, 0))}, (7, 5, 4, 2)),

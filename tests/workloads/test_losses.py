@@ -40,7 +40,9 @@ def test_an_undecided_discriminator_costs_the_logarithm_of_two() -> None:
     ("logit", "real", "fake"),
     [(1.0, 0.3132617, 1.3132617), (-2.0, 2.126928, 0.126928), (3.0, 0.0485874, 3.0485874)],
 )
-def test_losses_are_the_cross_entropy_of_the_sigmoid(logit: float, real: float, fake: float) -> None:
+def test_losses_are_the_cross_entropy_of_the_sigmoid(
+    logit: float, real: float, fake: float
+) -> None:
     assert float(bce_real(logits(logit))) == pytest.approx(real, abs=1e-6)
     assert float(bce_fake(logits(logit))) == pytest.approx(fake, abs=1e-6)
 
@@ -127,13 +129,17 @@ def test_the_r1_penalty_is_half_the_mean_of_the_squared_norms() -> None:
 def test_the_generators_gradient_is_so_many_times_the_discriminators(
     kind: str, logit: float, expected: float
 ) -> None:
-    assert float(generator_over_discriminator(logits(logit), kind)[0, 0]) == pytest.approx(expected, rel=1e-5)
+    assert float(generator_over_discriminator(logits(logit), kind)[0, 0]) == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def both(name: str, real: np.ndarray, fake: np.ndarray) -> tuple[float, float]:
     """Of the table: the discriminator's loss and the generator's."""
     loss, options = LOSSES[name], PairOptions()
-    return float(loss.discriminator(real, fake, options)), float(loss.generator(real, fake, options))
+    return float(loss.discriminator(real, fake, options)), float(
+        loss.generator(real, fake, options)
+    )
 
 
 def test_a_hinge_stops_at_its_margin() -> None:
@@ -147,8 +153,12 @@ def test_a_relativistic_loss_compares_each_real_picture_with_its_generated_one()
     assert of_d == pytest.approx((0.3132617 + 2.126928) / 2, abs=1e-6)
     assert of_g == pytest.approx((1.3132617 + 0.126928) / 2, abs=1e-6)
     shifted = both("relativistic", logits(101.0, 100.0), logits(100.0, 102.0))
-    assert shifted == pytest.approx((of_d, of_g), abs=1e-5), "a number added to all logits changes nothing"
-    real, fake = (np.asarray(scores) for scores in LOSSES["relativistic"].scores(logits(1.0), logits(0.0)))
+    assert shifted == pytest.approx((of_d, of_g), abs=1e-5), (
+        "a number added to all logits changes nothing"
+    )
+    real, fake = (
+        np.asarray(scores) for scores in LOSSES["relativistic"].scores(logits(1.0), logits(0.0))
+    )
     assert (real[0], fake[0]) == pytest.approx((0.7310586, 0.2689414))
 
 
@@ -173,6 +183,8 @@ def test_a_loss_of_ones_own_is_a_row_of_the_table() -> None:
         "discriminator": lambda images, training: ops.reshape(images[:, 0], (-1, 1)),  # noqa: ARG005
     }
     with step_scope(alone(HostNoise(0))):
-        losses = phase.forward(networks, {"images": np.full((3, 2), 0.25, np.float32)}, HostNoise(0)).losses
+        losses = phase.forward(
+            networks, {"images": np.full((3, 2), 0.25, np.float32)}, HostNoise(0)
+        ).losses
     assert float(losses["loss_discriminator"]) == pytest.approx(0.75**2 + 0.5**2)
     assert float(losses["loss_generator"]) == pytest.approx(0.25)

@@ -1,4 +1,6 @@
-"""Every pair of a generator and a discriminator of pictures: shapes, value ranges and losses; Table 1 of the paper."""
+"""Every pair of a generator and a discriminator of pictures: shapes, value ranges and losses;
+Table 1 of the paper.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def workload(entry: WorkloadEntry) -> Pair:
 @pytest.fixture
 def batch() -> dict[str, np.ndarray]:
     """Six images over the whole range of values."""
-    return {"images": np.random.default_rng(2).uniform(-1, 1, (IMAGES, 28, 28, 1)).astype(np.float32)}
+    return {
+        "images": np.random.default_rng(2).uniform(-1, 1, (IMAGES, 28, 28, 1)).astype(np.float32)
+    }
 
 
 def options_of(workload: Workload, **options: Any) -> PairOptions:
@@ -134,7 +138,10 @@ def test_the_logit_of_an_image_depends_on_no_other_image(
     with step_scope(alone(PlainNoise())):
         together = np.asarray(discriminator(images, training=True))
         apart = np.concatenate(
-            [np.asarray(discriminator(images[row : row + 1], training=True)) for row in range(IMAGES)]
+            [
+                np.asarray(discriminator(images[row : row + 1], training=True))
+                for row in range(IMAGES)
+            ]
         )
     assert np.abs(together - apart).max() < 1e-5
 
@@ -160,8 +167,12 @@ def test_what_is_shown_is_the_same_twice_and_is_what_the_pictures_ask_for(
     entry: WorkloadEntry, workload: Pair
 ) -> None:
     networks, inputs = networks_of(workload), {"latents": latents(workload)}
-    first, second = (workload.show(options_of(workload), networks, inputs, PlainNoise()) for _ in range(2))
-    assert [picture.name for picture in entry.pictures if set(picture.arrays) <= set(first)] == ["samples"]
+    first, second = (
+        workload.show(options_of(workload), networks, inputs, PlainNoise()) for _ in range(2)
+    )
+    assert [picture.name for picture in entry.pictures if set(picture.arrays) <= set(first)] == [
+        "samples"
+    ]
     assert np.asarray(first["images"]).shape == (IMAGES, 28, 28, 1)
     assert np.array_equal(np.asarray(first["images"]), np.asarray(second["images"]))
 
@@ -198,7 +209,9 @@ def test_the_dcgan_discriminator_is_that_of_table_1() -> None:
 
 def test_leaky_relu_and_dropout_have_the_rates_of_the_paper() -> None:
     layers = {layer.name: layer for layer in dcgan_mnist.networks()["discriminator"].layers}
-    assert np.asarray(layers["leaky_1"](np.float32([-1.0, 2.0]))).tolist() == pytest.approx([-0.2, 2.0])
+    assert np.asarray(layers["leaky_1"](np.float32([-1.0, 2.0]))).tolist() == pytest.approx(
+        [-0.2, 2.0]
+    )
     assert (layers["dropout_1"].rate, layers["dropout_2"].rate) == (0.3, 0.3)
 
 
@@ -221,17 +234,27 @@ def test_batch_norm_stands_in_the_generator_only_and_learns_in_training_only() -
     before = [np.asarray(value) for value in statistics]
     numbers = PlainNoise().normal(IMAGES, 100)
     networks["generator"](numbers, training=False)
-    assert all(np.array_equal(np.asarray(value), old) for value, old in zip(statistics, before, strict=True))
+    assert all(
+        np.array_equal(np.asarray(value), old)
+        for value, old in zip(statistics, before, strict=True)
+    )
     networks["generator"](numbers, training=True)
     assert not any(
-        np.array_equal(np.asarray(value), old) for value, old in zip(statistics, before, strict=True)
+        np.array_equal(np.asarray(value), old)
+        for value, old in zip(statistics, before, strict=True)
     )
 
 
 class GivenMoments:
     """Kernels whose batch norm finds these moments, whatever the values."""
 
-    def batch_norm(self, values: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[Any, Any, Any]:  # noqa: ARG002
+    def batch_norm(
+        self,
+        values: Any,
+        gamma: Any,  # noqa: ARG002
+        beta: Any,  # noqa: ARG002
+        epsilon: float,  # noqa: ARG002
+    ) -> tuple[Any, Any, Any]:
         return values, np.float32([2.0]), np.float32([5.0])
 
 
@@ -240,9 +263,13 @@ def test_stored_statistics_keep_the_share_of_their_momentum() -> None:
     layer.build((None, 1))  # begins with mean 0 and variance 1
     with step_scope(alone(PlainNoise(), GivenMoments())):  # type: ignore[arg-type]
         layer(np.ones((3, 1), np.float32), training=True)
-        assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx((0.2, 1.4))
+        assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx(
+            (0.2, 1.4)
+        )
         layer(np.ones((3, 1), np.float32), training=True)
-    assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx((0.38, 1.76))
+    assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx(
+        (0.38, 1.76)
+    )
 
 
 class Constant:
@@ -253,7 +280,9 @@ class Constant:
 
 
 def first_number(inputs: Any, training: bool) -> Any:  # noqa: ARG001
-    """A generator whose image is its latents' first number, and a discriminator whose logit is the first pixel."""
+    """A generator whose image is its latents' first number, and a discriminator whose logit
+    is the first pixel.
+    """
     return inputs[:, :1]
 
 
@@ -274,7 +303,10 @@ REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
             {"label_smoothing": 0.1},
             {"loss_generator": 1.3132617, "loss_discriminator": 0.326928 + 0.3132617},
         ),
-        ({"updates": "in_turn", "discriminator_steps": 2}, {"loss_discriminator": 0.126928 + 0.3132617}),
+        (
+            {"updates": "in_turn", "discriminator_steps": 2},
+            {"loss_discriminator": 0.126928 + 0.3132617},
+        ),
     ],
 )
 @pytest.mark.parametrize("loss_scaling", [True, False])
@@ -285,7 +317,9 @@ def test_losses_and_scores_are_told_from_images_of_known_logits(
     phase = phases_of(UnconditionalPair(4, dict, each_image_alone=one_way_back), **options)[0]
     with step_scope(alone(Constant(), loss_scaling=loss_scaling)):  # type: ignore[arg-type]
         forward = phase.forward(TRANSPARENT, REAL, Constant())  # type: ignore[arg-type]
-    assert {name: float(value) for name, value in forward.losses.items()} == pytest.approx(losses, abs=1e-6)
+    assert {name: float(value) for name, value in forward.losses.items()} == pytest.approx(
+        losses, abs=1e-6
+    )
     assert {name: float(value) for name, value in forward.scalars.items()} == pytest.approx(
         {"d_real": 0.8807971, "d_fake": 0.2689414}
     )
@@ -297,7 +331,10 @@ def test_each_phase_updates_its_networks_on_its_own_images() -> None:
     ) -> list[tuple[int, list[tuple[str, str]]]]:
         phases = phases_of(UnconditionalPair(4, dict, each_image_alone), **options)
         return [
-            (phase.batch, [(update.network, update.followed(loss_scaling)) for update in phase.updates])
+            (
+                phase.batch,
+                [(update.network, update.followed(loss_scaling)) for update in phase.updates],
+            )
             for phase in phases
         ]
 

@@ -1,4 +1,6 @@
-"""Programs: what a step takes and changes is worked out from its phases, and a program that cannot be meant is refused."""
+"""Programs: what a step takes and changes is worked out from its phases, and a program that
+cannot be meant is refused.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,17 @@ def test_a_step_of_five_critic_phases_and_one_painter_takes_five_batches() -> No
         ),
     ],
 )
-def test_a_program_that_cannot_be_meant_is_refused(phases: tuple[Phase, ...], sentence: str) -> None:
+def test_a_program_that_cannot_be_meant_is_refused(
+    phases: tuple[Phase, ...], sentence: str
+) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)):
         Program(phases)
 
 
 def test_an_update_may_follow_another_loss_where_each_loss_has_a_scale_of_its_own() -> None:
     opposed = Update("painter", "distance", loss_when_scaled="own")
-    assert (opposed.followed(loss_scaling=False), opposed.followed(loss_scaling=True)) == ("distance", "own")
+    assert (opposed.followed(loss_scaling=False), opposed.followed(loss_scaling=True)) == (
+        "distance",
+        "own",
+    )
     assert PAINTER.followed(loss_scaling=True) == "distance"

@@ -1,4 +1,6 @@
-"""Spectral norm against NumPy's singular values, and against Keras' layer, which assigns its weights."""
+"""Spectral norm against NumPy's singular values, and against Keras' layer, which assigns its
+weights.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def test_a_dense_layer_has_a_largest_singular_value_of_one() -> None:
     values = RANDOM.normal(size=(7, 12)).astype(np.float32)
     found = settled(layer, values)
     kernel = np.asarray(layer.layer.kernel)
-    assert found == pytest.approx(values @ kernel / np.linalg.svd(kernel, compute_uv=False)[0], abs=1e-4)
+    assert found == pytest.approx(
+        values @ kernel / np.linalg.svd(kernel, compute_uv=False)[0], abs=1e-4
+    )
 
 
 def test_a_convolution_is_that_of_keras_layer_and_keeps_its_kernel() -> None:
@@ -44,7 +48,9 @@ def test_a_convolution_is_that_of_keras_layer_and_keeps_its_kernel() -> None:
 
 
 def test_one_pass_is_one_iteration_and_none_outside_training() -> None:
-    """u = (1, 0) and W = ((3, 1), (0, 2)): v = W u / |W u| = (1, 0), u = W^T v / |W^T v| = (3, 1) / sqrt(10)."""
+    """u = (1, 0) and W = ((3, 1), (0, 2)): v = W u / |W u| = (1, 0), u = W^T v / |W^T v| =
+    (3, 1) / sqrt(10).
+    """
     layer = SpectralNorm(layers.Dense(2, use_bias=False), use_bias=False)
     layer.build((None, 2))
     layer.layer.kernel.assign([[3.0, 1.0], [0.0, 2.0]])

@@ -1,4 +1,7 @@
-"""Charts of rollouts: numbers by step, spectra, where the time goes, published training times. A frame in, an Altair chart out."""
+"""Charts of rollouts: numbers by step, spectra, where the time goes, published training times.
+
+A frame in, an Altair chart out.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,23 @@ from dashboard.charts import heading, ink, layered, legend, scale_of
 NAMES, NARROW = (
     (2, 190),
     (2, 110),
-)  # in the legend of a chart of half or a third of the page: beside each other, pixels of the longest
+)
+# in the legend of a chart of half or a third of the page: beside each other, pixels of the longest
 FLOW, COPIED, REPLAYED = "Flow", "First frame, copied", "Nearest training film, replayed"
 DASHES = {FLOW: [1, 0], COPIED: [5, 4], REPLAYED: [2, 2]}
 REPLAY_COLOR = "#8C6D31"  # no run and no stage has it
 SOLVER = "Solver"
 # Stages of an iteration by their place, in colors that stand for nothing else on the page.
-STAGE_COLORS = ("#999933", "#56B4E9", "#CC79A7", "#AA4499", "#009E73", "#E69F00", "#7C8798", "#882255")
+STAGE_COLORS = (
+    "#999933",
+    "#56B4E9",
+    "#CC79A7",
+    "#AA4499",
+    "#009E73",
+    "#E69F00",
+    "#7C8798",
+    "#882255",
+)
 DEVICES = ("#6B7280", "#E69F00", "#56B4E9", "#009E73")
 WORD_PIXELS = 13  # from one word of a horizon to the next one below it
 BAR, AROUND = 50, 215  # pixels: a bar, and what stands round the bars
@@ -33,10 +46,11 @@ def by_step(
     is_narrow: bool = False,
     height: int = 280,
 ) -> alt.LayerChart:
-    """A number of each series over the steps of an iteration, and where its prediction stops being better than a baseline.
+    """A number of each series over the steps of an iteration, and where its prediction stops being
+    better than a baseline.
 
-    `rows`: series, step, value; `FLOW`, `COPIED` and `REPLAYED` are series as any other. `horizons`: series → step. `is_narrow`: a third of
-    the page.
+    `rows`: series, step, value; `FLOW`, `COPIED` and `REPLAYED` are series as any other.
+    `horizons`: series → step. `is_narrow`: a third of the page.
     """
     color = alt.Color(
         "series:N",
@@ -74,11 +88,16 @@ def _dashes(colors: dict[str, str]) -> alt.StrokeDash:
 
 
 def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> list[alt.Chart]:
-    """A line upwards at each step with a word next to it, on the side of the chart's middle, one below the other; none where there is none."""
+    """A line upwards at each step with a word next to it, on the side of the chart's middle,
+    one below the other; none where there is none.
+    """
     if not horizons:
         return []
     frame = pd.DataFrame(
-        [{"at": step, "series": name, "word": f"horizon {step:.0f}"} for name, step in horizons.items()]
+        [
+            {"at": step, "series": name, "word": f"horizon {step:.0f}"}
+            for name, step in horizons.items()
+        ]
     )
     base, readable = alt.Chart(frame).encode(x=alt.X("at:Q"), color=color), alt.value(ink())
     layers = [base.mark_rule(strokeWidth=1.5, strokeDash=[2, 2])]
@@ -95,11 +114,18 @@ def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> li
     return layers
 
 
-def spectrum(rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int = 280) -> alt.LayerChart:
-    """What frequencies are in the probe's signal. `rows`: series, frequency, share (of the highest of all)."""
+def spectrum(
+    rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int = 280
+) -> alt.LayerChart:
+    """What frequencies are in the probe's signal.
+
+    `rows`: series, frequency, share (of the highest of all).
+    """
     base = alt.Chart().encode(
         x=alt.X("frequency:Q", title=axis, axis=alt.Axis(grid=False, tickCount=6, format=".2~f")),
-        y=alt.Y("share:Q", title="Amplitude (of the highest)", axis=alt.Axis(format="%", tickCount=5)),
+        y=alt.Y(
+            "share:Q", title="Amplitude (of the highest)", axis=alt.Axis(format="%", tickCount=5)
+        ),
         color=alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors)),
     )
     tooltip = [
@@ -114,9 +140,14 @@ def spectrum(rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int 
     return layered(rows, lines, reader, title=heading(title), description=what, height=height)
 
 
-def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = None) -> alt.LayerChart:
-    """Bars of time, each in stages, its name above it. `rows`: bar, stage, place (of the stage), amount; `solver`: what the solver needs, a
-    line across."""
+def stages(
+    rows: pd.DataFrame, title: str, axis: str, solver: float | None = None
+) -> alt.LayerChart:
+    """Bars of time, each in stages, its name above it.
+
+    `rows`: bar, stage, place (of the stage), amount; `solver`: what the solver needs, a line
+    across.
+    """
     order = list(dict.fromkeys(rows["bar"]))
     ordered = rows.sort_values("place")
     known: dict[str, int] = dict(zip(ordered["stage"], ordered["place"], strict=True))
@@ -128,7 +159,9 @@ def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = Non
         alt.Chart()
         .mark_bar(size=20, yOffset=9)
         .encode(
-            x=alt.X("sum(amount):Q", title=axis, stack="zero", axis=alt.Axis(grid=False, tickCount=5)),
+            x=alt.X(
+                "sum(amount):Q", title=axis, stack="zero", axis=alt.Axis(grid=False, tickCount=5)
+            ),
             y=y,
             color=alt.Color("stage:N", title=None, legend=above, scale=scale_of(colors)),
             order=alt.Order("place:Q"),
@@ -152,7 +185,8 @@ def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = Non
 def _solver(amount: float, axis: str) -> list[alt.Chart]:
     """A line upwards, and its word."""
     base = alt.Chart(pd.DataFrame([{"amount": amount, "who": SOLVER}])).encode(
-        x=alt.X("amount:Q"), tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)]
+        x=alt.X("amount:Q"),
+        tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)],
     )
     line = base.mark_rule(strokeWidth=2, strokeDash=[5, 4], color=ink())
     top = alt.YValue(-2)  # type: ignore[no-untyped-call]
@@ -163,11 +197,23 @@ def _solver(amount: float, axis: str) -> list[alt.Chart]:
 
 
 def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
-    """Published training times over the batch size. `rows`: device, batch_size, seconds; all dashed, as elsewhere on pages."""
+    """Published training times over the batch size.
+
+    `rows`: device, batch_size, seconds; all dashed, as elsewhere on pages.
+    """
     devices = list(dict.fromkeys(rows["device"]))
-    batches: dict[str, Any] = {"values": sorted(set(rows["batch_size"])), "grid": False, "format": "d"}
+    batches: dict[str, Any] = {
+        "values": sorted(set(rows["batch_size"])),
+        "grid": False,
+        "format": "d",
+    }
     base = alt.Chart().encode(
-        x=alt.X("batch_size:Q", title="Batch", scale=alt.Scale(type="log", base=2), axis=alt.Axis(**batches)),
+        x=alt.X(
+            "batch_size:Q",
+            title="Batch",
+            scale=alt.Scale(type="log", base=2),
+            axis=alt.Axis(**batches),
+        ),
         y=alt.Y("seconds:Q", title="Training time (s)", axis=alt.Axis(tickCount=5)),
         color=alt.Color(
             "device:N",

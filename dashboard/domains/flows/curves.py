@@ -31,7 +31,10 @@ from gan_runtime.store.store import Store
 
 ERRORS = ("rmse", "ssim")
 PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")
-HORIZONS = ("horizon_replay", "horizon")  # the second one where no replay was measured, as by version 0.2.0
+HORIZONS = (
+    "horizon_replay",
+    "horizon",
+)  # the second one where no replay was measured, as by version 0.2.0
 
 
 def beat(shown: Shown) -> float | None:
@@ -39,11 +42,15 @@ def beat(shown: Shown) -> float | None:
     score = shown.scores_of(shown.first[0]).get("period")
     if score is None:
         return None
-    return next((float(value) for value in (score.floor, score.value) if value == value and value), None)
+    return next(
+        (float(value) for value in (score.floor, score.value) if value == value and value), None
+    )
 
 
 def draw_errors(runtime: Runtime, shown: Shown) -> None:
-    """How wrong the prediction is, step by step, with a copy of the first frame and the replay of the nearest training film."""
+    """How wrong the prediction is, step by step, with a copy of the first frame and the
+    replay of the nearest training film.
+    """
     steps = _steps(runtime.store, shown)
     horizons = {}
     for name, row in shown.answers.items():
@@ -67,7 +74,9 @@ def draw_errors(runtime: Runtime, shown: Shown) -> None:
 
 
 def draw_wake(runtime: Runtime, shown: Shown) -> None:
-    """Whether the eddies come at the right rate: the probe's signal and its spectrum; in words the Strouhal numbers."""
+    """Whether the eddies come at the right rate: the probe's signal and its spectrum; in
+    words the Strouhal numbers.
+    """
     steps, first = _steps(runtime.store, shown), rollout(shown.first[1])
     probe = by_step(steps, "probe")
     if probe.empty or first.solver_steps is None:
@@ -79,7 +88,9 @@ def draw_wake(runtime: Runtime, shown: Shown) -> None:
     with right:
         lines = spectra(probe, first.solver_steps, first.obstacle_width or DIAMETER)
         draw = partial(
-            flow_charts.spectrum, axis=BY_NAME["strouhal"].axis, colors=_colors(shown, lines["series"])
+            flow_charts.spectrum,
+            axis=BY_NAME["strouhal"].axis,
+            colors=_colors(shown, lines["series"]),
         )
         plots.steady_chart(draw, lines, f"flow.spectrum.{shown.key}")
     st.caption(f"{_strouhal(shown)} {rollouts.PROBE}")
@@ -93,12 +104,16 @@ def _strouhal(shown: Shown) -> str:
         score = shown.scores_of(name).get(metric.name)
         if score is not None and not parts and score.floor == score.floor:
             parts.append(f"{FLOW} {number(metric, score.floor)}")
-        parts.append(f"{words.plain(name)} {number(metric, None if score is None else score.value)}")
+        parts.append(
+            f"{words.plain(name)} {number(metric, None if score is None else score.value)}"
+        )
     return f"Strouhal number: {', '.join(parts)}."
 
 
 def draw_times(runtime: Runtime, shown: Shown) -> None:
-    """Where the time goes: every way in which the first answer's start was iterated, and all others that are shown."""
+    """Where the time goes: every way in which the first answer's start was iterated, and all
+    others that are shown.
+    """
     first = shown.first[1]
     alike = [row for row in shown.stored if _is_alike(row, first)]
     rows = list({identity(row): row for row in [*shown.answers.values(), *alike]}.values())
@@ -111,7 +126,9 @@ def draw_times(runtime: Runtime, shown: Shown) -> None:
         draw = partial(flow_charts.stages, title="Time of all steps", axis="Seconds")
         plots.steady_chart(draw, whole_times(stages), f"flow.times.{shown.key}.{len(rows)}")
     with right:
-        draw = partial(flow_charts.stages, title="Time of a frame", axis="Milliseconds", solver=solver)
+        draw = partial(
+            flow_charts.stages, title="Time of a frame", axis="Milliseconds", solver=solver
+        )
         plots.steady_chart(draw, frame_times(stages), f"flow.frame_times.{shown.key}.{len(rows)}")
     st.caption(rollouts.TIMES)
 
@@ -127,8 +144,14 @@ def bars_of(rows: list[EvaluationRow], runs: Mapping[str, RunRow]) -> list[str]:
 def _is_alike(row: EvaluationRow, first: EvaluationRow) -> bool:
     """Whether both are of the same checkpoint, from the same frame on and as long."""
     own, other = rollout(row), rollout(first)
-    same = all(getattr(own, name) == getattr(other, name) for name in ("trajectory", "start", "steps"))
-    return same and (row.run_id, row.step, is_kept(row)) == (first.run_id, first.step, is_kept(first))
+    same = all(
+        getattr(own, name) == getattr(other, name) for name in ("trajectory", "start", "steps")
+    )
+    return same and (row.run_id, row.step, is_kept(row)) == (
+        first.run_id,
+        first.step,
+        is_kept(first),
+    )
 
 
 def _steps(store: Store, shown: Shown) -> dict[str, pd.DataFrame]:
@@ -159,5 +182,10 @@ def _curve(
 
 def _colors(shown: Shown, series: pd.Series[str]) -> dict[str, str]:
     """Of the series that a chart draws, in the order of the legend."""
-    known = {FLOW: palette.REAL, **shown.colors, COPIED: palette.NEUTRAL, REPLAYED: flow_charts.REPLAY_COLOR}
+    known = {
+        FLOW: palette.REAL,
+        **shown.colors,
+        COPIED: palette.NEUTRAL,
+        REPLAYED: flow_charts.REPLAY_COLOR,
+    }
     return {name: color for name, color in known.items() if name in set(series)}

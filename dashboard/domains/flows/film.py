@@ -1,6 +1,8 @@
-"""The tab Film: a rollout next to the flow under one slider with a play button, and the film as a file.
+"""The tab Film: a rollout next to the flow under one slider with a play button, and the film as a
+file.
 
-The browser gets all frames at once and plays them alone: neither a fragment nor the server takes part in it.
+The browser gets all frames at once and plays them alone: neither a fragment nor the server takes
+part in it.
 """
 
 from __future__ import annotations
@@ -28,8 +30,13 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
 
 KEPT = 8  # films in memory, some megabytes each
-FILES: dict[str, tuple[str, movie.Maker]] = {"gif": ("image/gif", movie.gif), "mp4": ("video/mp4", movie.mp4)}
-FILES_HELP = "Flow, prediction and difference beside each other, with their colors. Made when you press."
+FILES: dict[str, tuple[str, movie.Maker]] = {
+    "gif": ("image/gif", movie.gif),
+    "mp4": ("video/mp4", movie.mp4),
+}
+FILES_HELP = (
+    "Flow, prediction and difference beside each other, with their colors. Made when you press."
+)
 
 
 _FOLDER = Path(__file__).parent
@@ -62,7 +69,8 @@ def draw(runtime: Runtime, shown: Shown) -> None:
         _files(run, row, quantity, film["steps"], rollouts.film_title(name, row), file)
     _play(film, key="flow.player")
     st.caption(
-        f"The film is that of {words.plain(name)} ({words.plain(rollouts.state(row))}). {quantity.text}"
+        f"The film is that of {words.plain(name)} ({words.plain(rollouts.state(row))})."
+        f" {quantity.text}"
     )
 
 
@@ -84,7 +92,9 @@ def _quantity() -> FlowQuantity:
 def _film(
     key: str, quantity: str, period: float | None, _run: RunDir, _row: EvaluationRow, _file: str
 ) -> dict[str, Any]:
-    """As the browser plays it; opens after one shedding period. `key`: of the iteration, whose frames never change.
+    """As the browser plays it; opens after one shedding period.
+
+    `key`: of the iteration, whose frames never change.
 
     Raises:
         PictureError: the file is gone or damaged, or has frames of another grid.
@@ -92,7 +102,9 @@ def _film(
     frames = _frames(_run, _row, _file)
     steps = [rollouts.step(int(step), period) for step in frames.steps]
     first = len(steps) - 1 if period is None else int((frames.steps <= period).sum()) - 1
-    return made_film(_panels(frames, flow_panels.quantity_of(quantity)), steps, first, f"{key}.{quantity}")
+    return made_film(
+        _panels(frames, flow_panels.quantity_of(quantity)), steps, first, f"{key}.{quantity}"
+    )
 
 
 def _frames(run: RunDir, row: EvaluationRow, file: str) -> Frames:
@@ -112,7 +124,9 @@ def _panels(frames: Frames, quantity: FlowQuantity) -> tuple[FilmPanel, ...]:
 def _files(
     run: RunDir, row: EvaluationRow, quantity: FlowQuantity, steps: list[str], name: str, file: str
 ) -> None:
-    """Each is made when its button is pressed, not before; where that cannot be, the button says why and is not to be pressed."""
+    """Each is made when its button is pressed, not before; where that cannot be, the button
+    says why and is not to be pressed.
+    """
     for kind, (mime, make) in FILES.items():
         trouble = movie.missing_encoder() if make is movie.mp4 else ""
         st.download_button(
@@ -146,9 +160,14 @@ def _key(row: EvaluationRow) -> str:
     return f"{row.run_id}.{asked.iteration}.{asked.way}"
 
 
-def made_film(panels: tuple[FilmPanel, ...], steps: list[str], first: int, name: str) -> dict[str, Any]:
-    """What the browser needs. `steps`: what is said of each frame; `first`: the frame it opens with; `name`: the same for the same film,
-    so that it goes on when the page is drawn anew."""
+def made_film(
+    panels: tuple[FilmPanel, ...], steps: list[str], first: int, name: str
+) -> dict[str, Any]:
+    """What the browser needs.
+
+    `steps`: what is said of each frame; `first`: the frame it opens with; `name`: the same for the
+    same film, so that it goes on when the page is drawn anew.
+    """
     _, height, width = panels[0].places.shape
     return {
         "film": name,

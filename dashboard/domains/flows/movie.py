@@ -1,4 +1,6 @@
-"""A film of flow, prediction and difference as a file: GIF or MP4. It is made in memory, or in a folder of its own that is gone afterwards."""
+"""A film of flow, prediction and difference as a file: GIF or MP4. It is made in memory, or
+in a folder of its own that is gone afterwards.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ WIDE = 400  # pixels that a panel has at least, as a whole multiple of its own
 MARGIN, LINE, LETTER = 12, 24, 14  # pixels: round everything, a line of text, its letters
 BAR = 8  # of the colors below a panel
 NO_ENCODER = (
-    "An MP4 cannot be made here, as the program ffmpeg is missing: install the package imageio-ffmpeg anew, or ffmpeg itself, and start the "
-    "dashboard again. The GIF shows the same."
+    "An MP4 cannot be made here, as the program ffmpeg is missing: install the package"
+    " imageio-ffmpeg anew, or ffmpeg itself, and start the dashboard again. The GIF shows the same."
 )
 Maker = Callable[
     [tuple[FilmPanel, ...], list[str], str], bytes
@@ -32,7 +34,10 @@ Maker = Callable[
 
 
 def gif(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
-    """An animated GIF. All frames have the same palette, so that no color changes from frame to frame."""
+    """An animated GIF.
+
+    All frames have the same palette, so that no color changes from frame to frame.
+    """
     frames = [Image.fromarray(pixels) for pixels in _frames(panels, steps, name)]
     for frame in frames:
         frame.putpalette(flow_panels.PALETTE.tobytes())
@@ -51,7 +56,10 @@ def gif(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
 
 
 def mp4(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
-    """An MP4 (H.264), as every browser and every program for slides plays it. Raises PictureError: it cannot be made here."""
+    """An MP4 (H.264), as every browser and every program for slides plays it.
+
+    Raises PictureError: it cannot be made here.
+    """
     import imageio_ffmpeg  # for those who ask for a film
 
     if missing_encoder():
@@ -95,7 +103,9 @@ def missing_encoder() -> str:
 
 
 def _frames(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> Iterator[Bytes]:
-    """Each step as (height, width) places in the palette: a line of text above, the panels beside each other, and their flow_panels."""
+    """Each step as (height, width) places in the palette: a line of text above, the panels
+    beside each other, and their flow_panels.
+    """
     _, rows, columns = panels[0].places.shape
     zoom = -(-WIDE // columns)
     ground = _ground(panels, rows * zoom, columns * zoom)
@@ -116,7 +126,10 @@ def _corner(number: int, width: int) -> tuple[int, int]:
 
 
 def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
-    """What all frames have in common: titles, and the colors with their ends. Both sides are even, as H.264 wants them."""
+    """What all frames have in common: titles, and the colors with their ends.
+
+    Both sides are even, as H.264 wants them.
+    """
     whole = (2 * MARGIN + 3 * LINE + height + BAR, MARGIN + len(panels) * (width + MARGIN))
     ground = np.full([side + side % 2 for side in whole], flow_panels.OF_WHITE, np.uint8)
     for number, panel in enumerate(panels):
@@ -133,11 +146,16 @@ def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
 
 
 def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
-    """A line of text in the greys of the palette; what is too long is cut off. `corner`: left and top."""
+    """A line of text in the greys of the palette; what is too long is cut off.
+
+    `corner`: left and top.
+    """
     left, top = corner
     text = text.replace("\u2212", "-")  # Pillow's own font has no minus
     ink = Image.new("L", (pixels.shape[1] - left, LINE))
-    ImageDraw.Draw(ink).text((0, 0), text, fill=255, font=ImageFont.load_default(size=LETTER), anchor="la")
+    ImageDraw.Draw(ink).text(
+        (0, 0), text, fill=255, font=ImageFont.load_default(size=LETTER), anchor="la"
+    )
     greys = np.asarray(ink).astype(np.float32) * ((flow_panels.GREYS - 1) / 255.0)
     letters: NDArray[np.bool_] = greys >= 0.5
     line = pixels[top : top + LINE, left:]

@@ -1,4 +1,5 @@
-"""What flows add to the page of a rollout: tabs, the scores that say most, words; and the tab Speed and literature.
+"""What flows add to the page of a rollout: tabs, the scores that say most, words; and the tab Speed
+and literature.
 
 That tab tells how long training takes: published, measured here, and estimated for a TPU.
 """
@@ -47,18 +48,29 @@ def draw(runtime: Runtime, shown: Shown) -> None:
         plots.steady_chart(flow_charts.training_times, times, "flow.training_times")
     estimated = predicted(runtime, rows)
     with right:
-        table = pd.DataFrame([*measured(runtime.store, rows), *estimated, *published()], columns=COLUMNS)
+        table = pd.DataFrame(
+            [*measured(runtime.store, rows), *estimated, *published()], columns=COLUMNS
+        )
         tables.show(table, hide_index=True, key="flow.training", height=340)
     lacking = "" if estimated else f" {rollouts.NOT_ESTIMATED}"
-    st.caption(f"Dashed: {published_times.SOURCE}. {published_times.SETTING} {rollouts.OTHER_TIMES}{lacking}")
+    st.caption(
+        f"Dashed: {published_times.SOURCE}. {published_times.SETTING}"
+        f" {rollouts.OTHER_TIMES}{lacking}"
+    )
 
 
 def published() -> list[list[str]]:
     """A row of the table for each published time."""
     return [
-        [rollouts.ELSEWHERE, "KIT, 45 epochs", one.device, str(one.batch_size), f"{words.count(one.seconds)} s"]
+        [
+            rollouts.ELSEWHERE,
+            "KIT, 45 epochs",
+            one.device,
+            str(one.batch_size),
+            f"{words.count(one.seconds)} s",
+        ]
         for one in published_times.TIMES
-    ]  # fmt: skip
+    ]
 
 
 def measured(store: Store, rows: list[RunRow]) -> list[list[str]]:
@@ -88,7 +100,10 @@ def _device(row: RunRow) -> str:
 
 
 def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
-    """A row for each run and TPU whose compiler has been asked: an epoch by its cycles. Runs whose batch no TPU can share have none."""
+    """A row for each run and TPU whose compiler has been asked: an epoch by its cycles.
+
+    Runs whose batch no TPU can share have none.
+    """
     found, names = [], run_selection.unique_names(rows)
     for row in rows:
         for name in TOPOLOGY_NAMES:
@@ -96,7 +111,9 @@ def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
                 plan = planning.make(json.loads(row.spec), name, sweep=False, home=runtime.home)
                 answer = check.newest_progress(runtime.home, plan).first
                 if answer is not None and answer.compiled:
-                    seconds = answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop)
+                    seconds = answer.epoch_s(
+                        plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop
+                    )
                     chip = TOPOLOGIES[name].chip.title
                     batch = str(answer.point.batch_size_global)
                     what = f"{names[row.run_id]}, an epoch"
@@ -108,11 +125,15 @@ _HORIZONS = ("horizon", "horizon_replay")
 
 
 def _choices(home: Home, run: RunDir) -> dict[str, OptionChoices]:
-    """The held-out flows by their titles, the ways, and how far steps and overlap of this run go."""
+    """The held-out flows by their titles, the ways, and how far steps and overlap of this run
+    go.
+    """
     films = [film for film in evaluation.trajectories(home, run) if film.reynolds is not None]
     tile = evaluation.tile_of(run)
     known = {
-        "ways": OptionChoices({way: words.capitalized(rollouts.WAYS[way]) for way in WAYS}, several=True),
+        "ways": OptionChoices(
+            {way: words.capitalized(rollouts.WAYS[way]) for way in WAYS}, several=True
+        ),
         "cores": OptionChoices({cores: str(cores) for cores in (1, 2, 4, 8)}),
         "blend": OptionChoices({"none": "Mean", "hann": "Hann"}),
     }
@@ -125,7 +146,9 @@ def _choices(home: Home, run: RunDir) -> dict[str, OptionChoices]:
 
 
 def _read(score: Score) -> Score:
-    """The reference under the name of what it is: a copied frame, the solver; the true flow's number is the floor."""
+    """The reference under the name of what it is: a copied frame, the solver; the true flow's
+    number is the floor.
+    """
     known, own = dict(score.baselines), BY_NAME.get(score.name)
     reference = known.pop("reference", math.nan)
     if own is not None and own.reference == "truth":
@@ -152,7 +175,9 @@ def _below(metric: Metric, scores: Scores) -> str:
     period = scores.get("period")
     if metric.name not in _HORIZONS or period is None:
         return ""
-    frames = next((value for value in (period.floor, period.value) if value == value and value), None)
+    frames = next(
+        (value for value in (period.floor, period.value) if value == value and value), None
+    )
     steps = scores[metric.name].value
     return "" if frames is None or steps != steps else f"{steps / frames:.1f} shedding periods"
 
@@ -182,7 +207,9 @@ PAGE = DomainPage(
     subject=rollouts.subject,
     texts={score.name: score.text for score in SCORES}
     | {
-        name: f"{score.text} {rollouts.HORIZON_HELP}" for score in SCORES if (name := score.name) in _HORIZONS
+        name: f"{score.text} {rollouts.HORIZON_HELP}"
+        for score in SCORES
+        if (name := score.name) in _HORIZONS
     },
     baselines={"replay": "replay", "persistence": "copied frame", "solver": "solver"},
     value_words=_value,

@@ -1,8 +1,11 @@
-"""Truth, prediction and their difference as films of palette bytes, and such a film as one picture. NumPy and Pillow only.
+"""Truth, prediction and their difference as films of palette bytes, and such a film as one picture.
 
-What is looked at is a number a pixel, in the units of the flow, with a scale that never changes. Two scales, an obstacle and a few grays
-are in ONE palette of 256 colors, so that a frame is bytes, in the browser, in a GIF and in an MP4 alike. The colors with a sign are those
-of all pictures of flows (domains/flows/pictures.py).
+NumPy and Pillow only.
+
+What is looked at is a number a pixel, in the units of the flow, with a scale that never changes.
+Two scales, an obstacle and a few grays are in ONE palette of 256 colors, so that a frame is bytes,
+in the browser, in a GIF and in an MP4 alike. The colors with a sign are those of all pictures of
+flows (domains/flows/pictures.py).
 """
 
 from __future__ import annotations
@@ -25,14 +28,26 @@ from gan_runtime.domains.flows.pictures import STONE
 LEVELS = 113  # of each scale; an odd number, so that zero has the color in the middle
 GREYS = 28  # from white to ink, for words
 # viridis at equal distances: as bright as it is high, also for color-blind people.
-UNSIGNED = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
+UNSIGNED = (
+    "#440154",
+    "#472d7b",
+    "#3b528b",
+    "#2c728e",
+    "#21918c",
+    "#28ae80",
+    "#5ec962",
+    "#addc30",
+    "#fde725",
+)
 WHITE, INK = "#ffffff", "#31333f"
 OF_OBSTACLE, OF_WHITE = 2 * LEVELS, 2 * LEVELS + 1
 Bytes = NDArray[np.uint8]
 
 
 def palette_places(values: NDArray[np.floating], low: float, high: float, signed: bool) -> Bytes:
-    """The place of each number in the palette, (…) → (…); beyond the ends those of the ends, and of what is no number the middle."""
+    """The place of each number in the palette, (…) → (…); beyond the ends those of the ends,
+    and of what is no number the middle.
+    """
     share = np.clip((values.astype(np.float32) - low) / (high - low), 0.0, 1.0)
     levels = np.rint(np.nan_to_num(share, nan=0.5) * (LEVELS - 1)).astype(np.uint8)
     return levels if signed else levels + np.uint8(LEVELS)
@@ -45,13 +60,19 @@ def gradient(signed: bool) -> str:
 
 def _between(anchors: tuple[str, ...], levels: int) -> NDArray[np.float64]:
     """(levels, 3) from 0 to 255, in straight lines between the anchors."""
-    known = np.array([[int(color[begin : begin + 2], 16) for begin in (1, 3, 5)] for color in anchors], float)
+    known = np.array(
+        [[int(color[begin : begin + 2], 16) for begin in (1, 3, 5)] for color in anchors], float
+    )
     at = np.linspace(0.0, len(anchors) - 1.0, levels)
-    return np.stack([np.interp(at, np.arange(len(anchors)), known[:, part]) for part in range(3)], axis=1)
+    return np.stack(
+        [np.interp(at, np.arange(len(anchors)), known[:, part]) for part in range(3)], axis=1
+    )
 
 
 def _palette() -> Bytes:
-    """(256, 3): the scale with a sign, the other one, the obstacle, and greys from white to ink; the rest is black."""
+    """(256, 3): the scale with a sign, the other one, the obstacle, and greys from white to
+    ink; the rest is black.
+    """
     parts = [
         _between(SIGNED, LEVELS),
         _between(UNSIGNED, LEVELS),
@@ -70,8 +91,12 @@ Pixels = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class FlowQuantity:
-    """`unit`: as a page writes it, `plain`: with letters that every font has. `of`: (..., height, width) from frames (..., height, width, channels) as networks see them. `low`, `high`: of the first and the last
-    color; what lies beyond has the color of the end. `signed`: zero is in the middle of two colors. `text`: what it is, in a sentence."""
+    """`unit`: as a page writes it, `plain`: with letters that every font has.
+
+    `of`: (..., height, width) from frames (..., height, width, channels) as networks see them.
+    `low`, `high`: of the first and the last color; what lies beyond has the color of the end.
+    `signed`: zero is in the middle of two colors. `text`: what it is, in a sentence.
+    """
 
     name: str
     title: str
@@ -147,7 +172,9 @@ QUANTITIES = (
 
 
 def difference(quantity: FlowQuantity) -> FlowQuantity:
-    """The scale of the prediction less the flow: both signs, together a quarter as wide as the quantity's own, so that it is seen early."""
+    """The scale of the prediction less the flow: both signs, together a quarter as wide as
+    the quantity's own, so that it is seen early.
+    """
     reach = (quantity.high - quantity.low) / 8.0
     return replace(quantity, low=-reach, high=reach, signed=True)
 
@@ -162,7 +189,10 @@ FRAMES_PER_S = 12  # of the films, in the browser and as files
 
 @dataclass(frozen=True)
 class FilmPanel:
-    """One of the films that run side by side. `places`: (frames, height, width), each pixel's place in `PALETTE`."""
+    """One of the films that run side by side.
+
+    `places`: (frames, height, width), each pixel's place in `PALETTE`.
+    """
 
     title: str
     scale: FlowQuantity
@@ -175,24 +205,32 @@ def panels(
     obstacle: NDArray[np.bool_],
     quantity: FlowQuantity,
 ) -> tuple[FilmPanel, ...]:
-    """`truth`, `predicted`: frames (K, height, width, channels) as networks see them; `obstacle`: (height, width)."""
+    """`truth`, `predicted`: frames (K, height, width, channels) as networks see them;
+    `obstacle`: (height, width).
+    """
     real, made = quantity.of(truth), quantity.of(predicted)
     films = (
         ("Flow", quantity, real),
         ("Prediction", quantity, made),
         ("Prediction − flow", difference(quantity), made - real),
     )
-    return tuple(FilmPanel(title, scale, _places(values, scale, obstacle)) for title, scale, values in films)
+    return tuple(
+        FilmPanel(title, scale, _places(values, scale, obstacle)) for title, scale, values in films
+    )
 
 
-def _places(values: NDArray[np.floating], scale: FlowQuantity, obstacle: NDArray[np.bool_]) -> Bytes:
+def _places(
+    values: NDArray[np.floating], scale: FlowQuantity, obstacle: NDArray[np.bool_]
+) -> Bytes:
     found = palette_places(values, scale.low, scale.high, scale.signed)
     found[:, obstacle] = OF_OBSTACLE
     return found
 
 
 def across(panel: FilmPanel) -> int:
-    """How many frames stand beside each other in the panel's one picture, so that it is about square: browsers refuse long ones."""
+    """How many frames stand beside each other in the panel's one picture, so that it is about
+    square: browsers refuse long ones.
+    """
     count, height, width = panel.places.shape
     return max(1, math.ceil(math.sqrt(count * height / width)))
 
@@ -204,11 +242,16 @@ def sheet(panel: FilmPanel) -> str:
     rows = -(-count // columns)
     whole = np.full((rows * columns, height, width), OF_WHITE, np.uint8)
     whole[:count] = panel.places
-    # (rows, columns, height, width) → (rows, height, columns, width) → (rows · height, columns · width)
+    # (rows, columns, height, width) → (rows, height, columns, width) → (rows · height, columns ·
+    # width)
     pixels = (
-        whole.reshape(rows, columns, height, width).swapaxes(1, 2).reshape(rows * height, columns * width)
+        whole.reshape(rows, columns, height, width)
+        .swapaxes(1, 2)
+        .reshape(rows * height, columns * width)
     )
     picture, file = Image.fromarray(pixels), io.BytesIO()
     picture.putpalette(PALETTE.tobytes())
-    picture.save(file, format="PNG", compress_level=3)  # level 9 takes ten times as long for a tenth less
+    picture.save(
+        file, format="PNG", compress_level=3
+    )  # level 9 takes ten times as long for a tenth less
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"

@@ -1,4 +1,6 @@
-"""What is stored of a rollout: its question, its numbers by step, where its time went; and what pages say of it. No Streamlit."""
+"""What is stored of a rollout: its question, its numbers by step, where its time went; and
+what pages say of it. No Streamlit.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.store.store import Store
 
-MOST_STROUHAL = 0.8  # of the spectra that are drawn: a street beats at 0.15 to 0.2, and its overtones follow
+MOST_STROUHAL = (
+    0.8  # of the spectra that are drawn: a street beats at 0.15 to 0.2, and its overtones follow
+)
 REFERENCES = {"persistence": COPIED, "replay": REPLAYED, "truth": FLOW}
 STAGES_CURVE = "stages"  # the curve that holds no numbers by step
 
@@ -60,9 +64,15 @@ def film_file(store: Store, row: EvaluationRow) -> str:
 
 def steps_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
     """Numbers by step: score, series (prediction, persistence, truth, replay), step, value."""
-    numbers = [curve.number for curve in queries.evaluation_curves(store, row) if curve.name != STAGES_CURVE]
+    numbers = [
+        curve.number
+        for curve in queries.evaluation_curves(store, row)
+        if curve.name != STAGES_CURVE
+    ]
     points = queries.curve_points(store, row, numbers)
-    return points.rename(columns={"curve": "score", "x": "step"})[["score", "series", "step", "value"]]
+    return points.rename(columns={"curve": "score", "x": "step"})[
+        ["score", "series", "step", "value"]
+    ]
 
 
 def stages_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
@@ -77,22 +87,32 @@ def stages_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
 
 
 def by_step(steps: dict[str, pd.DataFrame], score: str) -> pd.DataFrame:
-    """series, step, value of a score: first what the first rollout is compared with, then each rollout. `steps`: name → frame as
-    `steps_of` gives it."""
+    """series, step, value of a score: first what the first rollout is compared with, then each
+    rollout. `steps`: name → frame as `steps_of` gives it.
+    """
     parts = []
     for place, (name, frame) in enumerate(steps.items()):
         own = frame[frame["score"] == score]
         references = REFERENCES if place == 0 else {}
         for series, title in [*references.items(), ("prediction", name)]:
             line = own[own["series"] == series]
-            part = pd.DataFrame({"series": title, "step": line["step"], "value": line["value"].astype(float)})
+            part = pd.DataFrame(
+                {"series": title, "step": line["step"], "value": line["value"].astype(float)}
+            )
             parts.append(part[np.isfinite(part["value"])])
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["series", "step", "value"])
+    return (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=["series", "step", "value"])
+    )
 
 
 def spectra(probe: pd.DataFrame, solver_steps: int, diameter: float) -> pd.DataFrame:
-    """series, frequency (Strouhal number), share (amplitude, of the highest of all). `probe`: of `by_step`, a number a frame; `solver_steps`:
-    between two of them; `diameter`: of the obstacle, in cells. A series with a gap, as of a model that ran away, has no spectrum."""
+    """series, frequency (Strouhal number), share (amplitude, of the highest of all).
+
+    `probe`: of `by_step`, a number a frame; `solver_steps`: between two of them; `diameter`: of the
+    obstacle, in cells. A series with a gap, as of a model that ran away, has no spectrum.
+    """
     parts = []
     for name, own in probe.groupby("series", sort=False):
         if len(own) < measures.LEAST_SAMPLES or len(own) <= own["step"].max():
@@ -109,14 +129,19 @@ def spectra(probe: pd.DataFrame, solver_steps: int, diameter: float) -> pd.DataF
 
 
 def whole_times(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """bar, stage, place, amount: seconds that all steps took, by stage. `stages`: bar → frame as `stages_of` gives it."""
+    """bar, stage, place, amount: seconds that all steps took, by stage.
+
+    `stages`: bar → frame as `stages_of` gives it.
+    """
     return _bars({name: frame.assign(amount=frame["seconds"]) for name, frame in stages.items()})
 
 
 def frame_times(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """The same, milliseconds of one frame: what happens once is left out."""
     repeated = {name: frame[~frame["stage"].isin(ONCE)] for name, frame in stages.items()}
-    return _bars({name: frame.assign(amount=1e3 * frame["median_s"]) for name, frame in repeated.items()})
+    return _bars(
+        {name: frame.assign(amount=1e3 * frame["median_s"]) for name, frame in repeated.items()}
+    )
 
 
 def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -125,43 +150,57 @@ def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
     if not named:
         return pd.DataFrame(columns=["bar", "stage", "place", "amount"])
     rows = pd.concat(named, ignore_index=True)
-    places = rows["stage"].map({name: place for place, name in enumerate(STAGES)}).fillna(len(STAGES))
+    places = (
+        rows["stage"].map({name: place for place, name in enumerate(STAGES)}).fillna(len(STAGES))
+    )
     titles = rows["stage"].str.replace("_", " ").str.capitalize()
     return rows.assign(stage=titles, place=places.astype(int))[["bar", "stage", "place", "amount"]]
 
 
 NOTHING_YET = (
-    "No rollout of this run yet. Press Run rollout: the flow next to its prediction, errors by step, the rate at which the wake "
-    "beats, and where the time goes appear here after about a minute, and stay."
+    "No rollout of this run yet. Press Run rollout: the flow next to its prediction, errors by"
+    " step, the rate at which the wake beats, and where the time goes appear here after about a"
+    " minute, and stay."
 )
 NO_FRAMES = (
-    "The film of this iteration is not here: its file is gone or damaged, or the run came without films. Where the run was trained, iterate it "
-    "again to see one."
+    "The film of this iteration is not here: its file is gone or damaged, or the run came without"
+    " films. Where the run was trained, iterate it again to see one."
 )
-PICTURES = "This iteration is of pictures, not of a flow: its scores are below, and the Samples page has its pictures."
+PICTURES = (
+    "This iteration is of pictures, not of a flow: its scores are below, and the Samples page has"
+    " its pictures."
+)
 WAYS = {"naive": "one core, in turn", "map_reduce": "map-reduce", "whole": "whole image"}
 PROBE = (
-    "The probe stands in the wake and hears the velocity across the stream: it swings once while a pair of eddies is shed. Its Strouhal number "
-    "is f D / U, with D the obstacle and U the inflow."
+    "The probe stands in the wake and hears the velocity across the stream: it swings once while a"
+    " pair of eddies is shed. Its Strouhal number is f D / U, with D the obstacle and U the inflow."
 )
 HORIZON = (
-    "Dashed: the first frame, copied; after each shedding period it is right again. Dotted: what followed the nearest frame of the training films. "
-    "Up to the horizon the prediction is better at every step than the replay, or than the copy where no replay was measured."
+    "Dashed: the first frame, copied; after each shedding period it is right again. Dotted: what"
+    " followed the nearest frame of the training films. Up to the horizon the prediction is better"
+    " at every step than the replay, or than the copy where no replay was measured."
 )
 HORIZON_HELP = (
-    "A replay is wrong from its first frame on, by the distance between both flows; a prediction begins without an error, which grows. "
-    "A copy of the first frame is nearly right again after each shedding period."
+    "A replay is wrong from its first frame on, by the distance between both flows; a prediction"
+    " begins without an error, which grows. A copy of the first frame is nearly right again after"
+    " each shedding period."
 )
-PHYSICS = "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is seen."
+PHYSICS = (
+    "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is"
+    " seen."
+)
 TIMES = (
-    "Tracing and compiling happen once, all else at each step. The line is the solver that made the flow, on the same machine: what a network "
-    "has to beat."
+    "Tracing and compiling happen once, all else at each step. The line is the solver that made the"
+    " flow, on the same machine: what a network has to beat."
 )
 ELSEWHERE, HERE, ESTIMATED = "measured elsewhere", "measured here", "estimated"
-NOT_ESTIMATED = "What a TPU would make of these runs is not compiled yet: the TPU check does it, and its answer then stands here."
+NOT_ESTIMATED = (
+    "What a TPU would make of these runs is not compiled yet: the TPU check does it, and its answer"
+    " then stands here."
+)
 OTHER_TIMES = (
-    "KIT's times are not those of an epoch of this data, and its frames are not counted anywhere: compare how the time falls with the batch, not seconds "
-    "with seconds."
+    "KIT's times are not those of an epoch of this data, and its frames are not counted anywhere:"
+    " compare how the time falls with the batch, not seconds with seconds."
 )
 
 
@@ -182,13 +221,18 @@ def parts(row: EvaluationRow) -> dict[str, str]:
 
 
 def film_title(name: str, row: EvaluationRow) -> str:
-    """Written over each frame of a film's file. `name`: of the rollout, which may say the epoch itself."""
+    """Written over each frame of a film's file.
+
+    `name`: of the rollout, which may say the epoch itself.
+    """
     epoch = f"{'weights of ' if is_kept(row) else ''}epoch {row.epoch}"
     return name if epoch in name else f"{name} · {epoch}"
 
 
 def state(row: EvaluationRow) -> str:
-    """Which weights a rollout is of: "newest checkpoint, epoch 50", "weights kept after epoch 3"."""
+    """Which weights a rollout is of: "newest checkpoint, epoch 50", "weights kept after epoch
+    3".
+    """
     return (
         f"weights kept after epoch {row.epoch}"
         if is_kept(row)
@@ -198,10 +242,10 @@ def state(row: EvaluationRow) -> str:
 
 def replay(source: str) -> str:
     """Which frames the replay shows, in a sentence; "" where none was measured."""
-    return (
-        source
-        and f"Replay: {words.plain(source)} of the training films, which looks most like the given frame."
-    )
+    if not source:
+        return ""
+    film = words.plain(source)
+    return f"Replay: {film} of the training films, which looks most like the given frame."
 
 
 def subject(row: EvaluationRow) -> str:

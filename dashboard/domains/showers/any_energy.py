@@ -1,4 +1,6 @@
-"""The tab Any energy: a short form for an energy and an angle, the job, and the showers that it made."""
+"""The tab Any energy: a short form for an energy and an angle, the job, and the showers that
+it made.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import single_energy
 from gan_runtime.domains.showers.score_metrics import CURVES
-from gan_runtime.domains.showers.single_energy import ANGLES, CHOSEN_FILE, ENERGIES, Chosen, ChosenShowers
+from gan_runtime.domains.showers.single_energy import (
+    ANGLES,
+    CHOSEN_FILE,
+    ENERGIES,
+    Chosen,
+    ChosenShowers,
+)
 from gan_runtime.jobs.folder import JobLook
 
 CANCEL = widgets.EndButton("showers.chosen.cancel")
@@ -59,21 +67,42 @@ def _form(runtime: Runtime, shown: Shown, names: dict[str, str]) -> tuple[Chosen
         run_id = next(iter(names))
         if len(names) > 1:
             run_id = st.selectbox(
-                "Run", list(names), format_func=names.__getitem__, key="showers.chosen.run", width=220
+                "Run",
+                list(names),
+                format_func=names.__getitem__,
+                key="showers.chosen.run",
+                width=220,
             )
         energies, angles = bins_of(runtime.store, shown.first[1])
         low, high = limits([end for ends in energies for end in ends], ENERGIES)
         energy = st.number_input(
-            "Energy (GeV)", low, high, float(round((low + high) / 2)), 1.0, "%.4g", key=f"showers.chosen.energy.{low}.{high}", width=150,
+            "Energy (GeV)",
+            low,
+            high,
+            float(round((low + high) / 2)),
+            1.0,
+            "%.4g",
+            key=f"showers.chosen.energy.{low}.{high}",
+            width=150,
             help=f"{low:g} to {high:g} GeV, as in the data.",
-        )  # fmt: skip
+        )
         angle = None
         if angles and single_energy.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
             least, most = limits([math.degrees(end) for ends in angles for end in ends], ANGLES)
             angle = st.number_input(
-                "Measured angle (°)", least, most, float(round((least + most) / 2)), 1.0, "%.4g", key=f"showers.chosen.angle.{least}.{most}", width=150,
-                help=f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is straight in.",
-            )  # fmt: skip
+                "Measured angle (°)",
+                least,
+                most,
+                float(round((least + most) / 2)),
+                1.0,
+                "%.4g",
+                key=f"showers.chosen.angle.{least}.{most}",
+                width=150,
+                help=(
+                    f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is"
+                    " straight in."
+                ),
+            )
         there = single_energy.measurable(runtime.home, run_id)
         pressed = actions.button(
             "Generate showers", key="showers.chosen.start", icon=":material/auto_awesome:"
@@ -108,7 +137,14 @@ def _made(look: JobLook, name: str, color: str) -> None:
     st.markdown(shower_words.chosen(made, name, beside))
     frame = pd.DataFrame(
         [
-            {"curve": curve.name, "series": line.name, "x": x, "y": math.nan, "value": value, "error": error}
+            {
+                "curve": curve.name,
+                "series": line.name,
+                "x": x,
+                "y": math.nan,
+                "value": value,
+                "error": error,
+            }
             for curve in made.curves
             for line in curve.series
             for x, value, error in zip(curve.x, line.values, line.error, strict=True)
@@ -124,7 +160,10 @@ def _made(look: JobLook, name: str, color: str) -> None:
             plots.chart(chart, key=f"showers.chosen.{told.name}")
     sides_named = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
     side_by_side.from_three_sides(
-        {sides_named[picture.name]: side_by_side.shower_of(picture, made.grid) for picture in made.pictures}
+        {
+            sides_named[picture.name]: side_by_side.shower_of(picture, made.grid)
+            for picture in made.pictures
+        }
     )
 
 

@@ -1,4 +1,7 @@
-"""Curves and maps of generated and held-out showers, and showers from three sides. A frame in, an Altair chart out."""
+"""Curves and maps of generated and held-out showers, and showers from three sides.
+
+A frame in, an Altair chart out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from dashboard.charts import Rows, heading, layered, legend, scale_of
 from gan_runtime.domains.showers.pictures import View, seen
 from gan_runtime.domains.showers.score_metrics import CurveWords
 
-NAMES = (2, 130)  # in the legend of a chart of a third of the page: beside each other, pixels of the longest
+NAMES = (
+    2,
+    130,
+)  # in the legend of a chart of a third of the page: beside each other, pixels of the longest
 REAL = "Simulated showers"
 LEAST_OUTSIDE, SUBTITLE = 0.01, 16  # share of the showers; pixels of a line
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
@@ -25,8 +31,11 @@ ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictur
 
 
 def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a place and series: curve, x, y, value, low, high, series. `frames`: name of an answer → its points, with the columns
-    curve, series (real, generated), x, y, value, error; the real ones are those of the first answer."""
+    """One row a place and series: curve, x, y, value, low, high, series.
+
+    `frames`: name of an answer → its points, with the columns curve, series (real, generated), x,
+    y, value, error; the real ones are those of the first answer.
+    """
     parts = []
     for place, (name, frame) in enumerate(frames.items()):
         if place == 0:
@@ -44,9 +53,16 @@ def _of_series(frame: pd.DataFrame, series: str, title: str) -> pd.DataFrame:
 
 
 def curve(
-    rows: pd.DataFrame, told: CurveWords, colors: dict[str, str], is_log: bool = False, height: int = 290
+    rows: pd.DataFrame,
+    told: CurveWords,
+    colors: dict[str, str],
+    is_log: bool = False,
+    height: int = 290,
 ) -> alt.LayerChart:
-    """One curve of all series: a band of one standard deviation around a line. `rows` as `together` gives them, of one curve."""
+    """One curve of all series: a band of one standard deviation around a line.
+
+    `rows` as `together` gives them, of one curve.
+    """
     log_y = is_log or told.kind == "spectrum"
     shown = rows.assign(low=rows["low"].clip(lower=_least(rows))) if log_y else rows
     shown = shown[shown["value"] > 0] if log_y else shown
@@ -54,7 +70,9 @@ def curve(
         "x:Q",
         title=told.axis,
         axis=alt.Axis(grid=False, format=_FORMATS.get(told.kind, ".3~r"), tickCount=5),
-        scale=alt.Scale(type="log") if told.kind == "spectrum" else alt.Scale(zero=False, nice=False),
+        scale=(
+            alt.Scale(type="log") if told.kind == "spectrum" else alt.Scale(zero=False, nice=False)
+        ),
     )
     upwards = alt.Scale(type="log", nice=False) if log_y else alt.Scale(zero=told.kind != "curve")
     if log_y:
@@ -89,7 +107,9 @@ def curve(
 
 
 def _outside(rows: pd.DataFrame) -> list[str]:
-    """A sentence for each series with showers beyond the bins, which are those of the held-out ones."""
+    """A sentence for each series with showers beyond the bins, which are those of the
+    held-out ones.
+    """
     shares = 1.0 - rows.groupby("series", sort=False)["value"].sum()
     return [
         f"{words.share(share)} of {name} are outside."
@@ -113,7 +133,9 @@ def _decades(rows: pd.DataFrame) -> list[float]:
 
 
 def projected(cells_gev: NDArray[np.float32], view: View) -> pd.DataFrame:
-    """The rows of `projection` for a shower (X, Y, Z) in GeV: the ends of each place that holds energy, and its sum."""
+    """The rows of `projection` for a shower (X, Y, Z) in GeV: the ends of each place that
+    holds energy, and its sum.
+    """
     sums_gev = seen(cells_gev[np.newaxis], view)[0]
     rows, columns = np.nonzero(sums_gev)
     ends = {"left": columns, "right": columns + 1, "below": rows, "above": rows + 1}
@@ -121,8 +143,9 @@ def projected(cells_gev: NDArray[np.float32], view: View) -> pd.DataFrame:
 
 
 def projection(rows: Rows, shape: tuple[int, ...], view: View, height: int = 250) -> alt.Chart:
-    """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the ground. `rows` as `projected` gives
-    them; `shape`: (X, Y, Z)."""
+    """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the
+    ground. `rows` as `projected` gives them; `shape`: (X, Y, Z).
+    """
     up, right = shape[view.up], shape[view.right]
     x = alt.X("left:Q", title=PLACES[view.across], **_cells(right))
     y = alt.Y("below:Q", title=PLACES[view.upwards], **_cells(up))
@@ -140,7 +163,9 @@ def projection(rows: Rows, shape: tuple[int, ...], view: View, height: int = 250
     what = f"{view.title.capitalize()}: energy along {view.across} and {view.upwards}."
     return (
         alt.Chart(rows, view=alt.ViewBackground(fill=DARK))
-        .mark_rect(strokeWidth=0.7)  # of the same color: without it the ground shows between two cells
+        .mark_rect(
+            strokeWidth=0.7
+        )  # of the same color: without it the ground shows between two cells
         .encode(
             x=x,
             x2=alt.X2("right:Q"),
@@ -156,12 +181,14 @@ def projection(rows: Rows, shape: tuple[int, ...], view: View, height: int = 250
 
 def _cells(count: int) -> dict[str, Any]:
     """Scale and axis of one side of a grid, from 0 to its end."""
-    return {"scale": alt.Scale(domain=[0, count], nice=False), "axis": alt.Axis(grid=False, tickCount=4)}
+    return {
+        "scale": alt.Scale(domain=[0, count], nice=False),
+        "axis": alt.Axis(grid=False, tickCount=4),
+    }
 
 
-HALF = (
-    0.51  # of a place, to each side of its middle: without the overlap the ground shows between two of them
-)
+# of a place, to each side of its middle: without the overlap the ground shows between two of them
+HALF = 0.51
 
 
 def matrix_rows(own: pd.DataFrame) -> pd.DataFrame:
@@ -206,8 +233,10 @@ def matrix(rows: Rows, size: int, told: CurveWords, height: int = 300) -> alt.Ch
 
 
 def angle_rows(own: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `angle_map`: the ends of each place that holds showers, in degrees, and its share. `own`: those of `together` of one map
-    and series; `x` and `y` are the middles of equal places, rad."""
+    """The rows of `angle_map`: the ends of each place that holds showers, in degrees, and its
+    share. `own`: those of `together` of one map and series; `x` and `y` are the middles of equal
+    places, rad.
+    """
     filled, half = own[own["value"] > 0], _half(np.unique(own["x"]))
     ends = {
         f"{axis}_{end}": np.degrees(filled[axis]) + side * half
@@ -224,8 +253,13 @@ def angle_ends(own: pd.DataFrame) -> tuple[float, float]:
     return math.degrees(middles[0]) - half, math.degrees(middles[-1]) + half
 
 
-def angle_map(rows: Rows, ends: tuple[float, float], told: CurveWords, height: int = 300) -> alt.LayerChart:
-    """Shares of showers by two angles, in degrees, and dashed where both are equal. The title is left to whoever draws it."""
+def angle_map(
+    rows: Rows, ends: tuple[float, float], told: CurveWords, height: int = 300
+) -> alt.LayerChart:
+    """Shares of showers by two angles, in degrees, and dashed where both are equal.
+
+    The title is left to whoever draws it.
+    """
     axis: dict[str, Any] = {
         "scale": alt.Scale(domain=list(ends), nice=False),
         "axis": alt.Axis(grid=True, tickCount=5, format="d"),
@@ -233,7 +267,11 @@ def angle_map(rows: Rows, ends: tuple[float, float], told: CurveWords, height: i
     x, y = alt.X("x_low:Q", title=told.axis, **axis), alt.Y("y_low:Q", title=told.values, **axis)
     places = _shares(told).encode(x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"))
     asked = alt.InlineData(values=[{"x_low": end, "y_low": end} for end in ends])
-    line = alt.Chart(asked).mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True).encode(x=x, y=y)
+    line = (
+        alt.Chart(asked)
+        .mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True)
+        .encode(x=x, y=y)
+    )
     what = f"{told.title} {told.values} over {told.axis.lower()}"
     return layered(rows, places, line, title=heading(""), description=what, height=height)
 

@@ -29,7 +29,9 @@ ENERGY, ANGLE = "showers.energy", "showers.angle"
 
 @dataclass(frozen=True)
 class ShowerBins:
-    """Numbers of the bins that are chosen, None for all; `is_log`: whether profiles are drawn on such a scale."""
+    """Numbers of the bins that are chosen, None for all; `is_log`: whether profiles are drawn
+    on such a scale.
+    """
 
     energy: int | None = None
     angle: int | None = None
@@ -56,8 +58,12 @@ def _choose(curves: list[CurveRow]) -> ShowerBins:
     """One row of choices: energy, angle, and whether profiles are drawn on a logarithmic scale."""
     energies, angles = _bins(curves)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        energy = _bin("Energy", ENERGY, [shower_words.energy(bounds) for bounds in (None, *energies)])
-        angle = _bin("Measured angle", ANGLE, [shower_words.angle(bounds) for bounds in (None, *angles)])
+        energy = _bin(
+            "Energy", ENERGY, [shower_words.energy(bounds) for bounds in (None, *energies)]
+        )
+        angle = _bin(
+            "Measured angle", ANGLE, [shower_words.angle(bounds) for bounds in (None, *angles)]
+        )
         form = st.segmented_control(
             "Profiles",
             ["Linear", "Logarithmic"],
@@ -70,17 +76,28 @@ def _choose(curves: list[CurveRow]) -> ShowerBins:
 
 
 def _bin(label: str, key: str, titles: list[str]) -> int | None:
-    """The number of a bin; None for the first title, which stands for all. Nothing is drawn where there is no choice."""
+    """The number of a bin; None for the first title, which stands for all.
+
+    Nothing is drawn where there is no choice.
+    """
     if len(titles) < 2:
         return None
     place = st.selectbox(
-        label, range(len(titles)), format_func=titles.__getitem__, key=key, width=190, persist_state="session"
+        label,
+        range(len(titles)),
+        format_func=titles.__getitem__,
+        key=key,
+        width=190,
+        persist_state="session",
     )
     return place - 1 if place else None
 
 
 def curves(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
-    """Profiles, response and spectra of all answers and of held-out showers. `rows`: see `_curve_rows`."""
+    """Profiles, response and spectra of all answers and of held-out showers.
+
+    `rows`: see `_curve_rows`.
+    """
     if rows.empty:
         st.info("No shower of this energy and angle was measured: choose others.")
         return
@@ -98,9 +115,14 @@ def curves(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
 
 
 def judging_network(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
-    """What the judging network reads from held-out and from generated showers, where it was asked. `rows`: see `_curve_rows`."""
+    """What the judging network reads from held-out and from generated showers, where it was asked.
+
+    `rows`: see `_curve_rows`.
+    """
     drawn = [
-        words for words in CURVES if words.judged and not rows.empty and (rows["curve"] == words.name).any()
+        words
+        for words in CURVES
+        if words.judged and not rows.empty and (rows["curve"] == words.name).any()
     ]
     if not drawn:
         return
@@ -110,7 +132,10 @@ def judging_network(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
 
 
 def maps(rows: pd.DataFrame) -> None:
-    """Which layers go together, and whether the angle is as asked. `rows`: of all energies and angles, see `_curve_rows`."""
+    """Which layers go together, and whether the angle is as asked.
+
+    `rows`: of all energies and angles, see `_curve_rows`.
+    """
     for words in CURVES:
         own = rows[rows["curve"] == words.name]
         if words.kind not in MAPS or own.empty:
@@ -118,7 +143,9 @@ def maps(rows: pd.DataFrame) -> None:
         st.header(words.title, anchor=False)
         st.caption(shower_words.MAPS[words.name])
         by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)]
-        for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
+        for column, (series, values) in zip(
+            st.columns(max(2, len(by_series))), by_series, strict=False
+        ):
             with column:
                 _map(words, values, series)
 
@@ -131,19 +158,29 @@ def _map(words: CurveWords, own: pd.DataFrame, series: str) -> None:
     else:
         made = plots.kept(shower_charts.angle_map, shower_charts.angle_ends(own), words)
         rows = shower_charts.angle_rows(own)
-    named = {"title": {**made["title"], "text": series}, "description": f"{made['description']}, {series}."}
+    named = {
+        "title": {**made["title"], "text": series},
+        "description": f"{made['description']}, {series}.",
+    }
     plots.with_rows({**made, **named}, rows, f"showers.{words.name}.{series}")
 
 
 def bins_of(store: Store, row: EvaluationRow) -> tuple[list[Bounds], list[Bounds]]:
-    """The bins of incident energy (GeV) and of the angle (rad) of an answer, in their order; empty without."""
+    """The bins of incident energy (GeV) and of the angle (rad) of an answer, in their order;
+    empty without.
+    """
     return _bins(queries.evaluation_curves(store, row))
 
 
 def _bins(curves: list[CurveRow]) -> tuple[list[Bounds], list[Bounds]]:
     known = [
         sorted(
-            {(low, high) for curve in curves if (limits := curve.facts.get(name)) for low, high in [limits]}
+            {
+                (low, high)
+                for curve in curves
+                if (limits := curve.facts.get(name))
+                for low, high in [limits]
+            }
         )
         for name in ("energy", "angle")
     ]
@@ -159,12 +196,18 @@ def _curve_rows(
     )
 
 
-def _points(store: Store, row: EvaluationRow, curves: list[CurveRow], bins: ShowerBins) -> pd.DataFrame:
-    """Points of the curves of one bin, as `queries.curve_points` gives them; none of a bin that no shower is in."""
+def _points(
+    store: Store, row: EvaluationRow, curves: list[CurveRow], bins: ShowerBins
+) -> pd.DataFrame:
+    """Points of the curves of one bin, as `queries.curve_points` gives them; none of a bin
+    that no shower is in.
+    """
     energies, angles = _bins(curves)
     chosen = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
     limits = {
-        name: own[place] for name, (own, place) in chosen.items() if place is not None and place < len(own)
+        name: own[place]
+        for name, (own, place) in chosen.items()
+        if place is not None and place < len(own)
     }
     numbers = [
         curve.number

@@ -1,6 +1,8 @@
-"""What showers add to the page of their evaluation: tabs, the scores that say most, words; and the tab Speed and literature.
+"""What showers add to the page of their evaluation: tabs, the scores that say most, words; and the
+tab Speed and literature.
 
-That tab shows training speed next to published speeds, what others reach, and what a large batch costs.
+That tab shows training speed next to published speeds, what others reach, and what a large batch
+costs.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
 
 SCALING_WORDS = (
-    f"Source: {PUBLISHED.source}; the errors are of the authors' networks on held-out showers. Another machine, another size of the "
-    "networks or of the grid: compare how the time falls with the devices, and the error that comes with it."
+    f"Source: {PUBLISHED.source}; the errors are of the authors' networks on held-out showers."
+    " Another machine, another size of the networks or of the grid: compare how the time falls"
+    " with the devices, and the error that comes with it."
 )
 BEST = "sampling_fraction"  # the score next to the speed
 
@@ -41,7 +44,9 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("**Published: seconds of an epoch of 124,987 showers**")
-        tables.show(published_scaling(), hide_index=True, key="showers.published_scaling", height="content")
+        tables.show(
+            published_scaling(), hide_index=True, key="showers.published_scaling", height="content"
+        )
     with right:
         st.markdown("**Published: what a large batch costs**")
         tables.show(convergence(), hide_index=True, key="showers.convergence")
@@ -82,11 +87,16 @@ def speed(store: Store, shown: Shown) -> pd.DataFrame:
 
 
 def _losses(store: Store, row: RunRow, epoch: int) -> str:
-    """What the workload calls its losses, and their means over an epoch: "G 7.801, D 3.129"; a dash where none is stored."""
+    """What the workload calls its losses, and their means over an epoch: "G 7.801, D 3.129";
+    a dash where none is stored.
+    """
     known = declared.of(row.workload).losses
     means = queries.means_of_epoch(store, row.run_id, epoch, [loss.name for loss in known])
     named = [(loss.legend, means.get(loss.name)) for loss in known]
-    return ", ".join(f"{name} {words.loss(value)}" for name, value in named if value is not None) or "–"
+    return (
+        ", ".join(f"{name} {words.loss(value)}" for name, value in named if value is not None)
+        or "–"
+    )
 
 
 def published() -> pd.DataFrame:
@@ -124,7 +134,9 @@ def _ms(milliseconds: float | None) -> str:
 
 
 def published_scaling() -> pd.DataFrame:
-    """The authors' times on GPUs and TPUs, and how much faster each is than the fewest of its kind."""
+    """The authors' times on GPUs and TPUs, and how much faster each is than the fewest of its
+    kind.
+    """
     fewest = {one.system: one for one in reversed(PUBLISHED.speeds)}
     rows = [
         (
@@ -133,7 +145,10 @@ def published_scaling() -> pd.DataFrame:
             one.batch_size_per_replica,
             f"{one.seconds:,.1f}".replace(",", "\u2009"),
             words.count(PUBLISHED.images_per_s(one)),
-            f"{fewest[one.system].seconds / one.seconds:.1f} of {one.devices / fewest[one.system].devices:.0f}",
+            (
+                f"{fewest[one.system].seconds / one.seconds:.1f} of"
+                f" {one.devices / fewest[one.system].devices:.0f}"
+            ),
         )
         for one in PUBLISHED.speeds
     ]
@@ -163,7 +178,10 @@ def convergence() -> pd.DataFrame:
 
 def _subject(row: EvaluationRow) -> str:
     count = words.count(row.facts["showers"])
-    return f"epoch {row.epoch}: {count} generated showers, compared with {count} {shower_words.SIMULATED}"
+    return (
+        f"epoch {row.epoch}: {count} generated showers, compared with {count}"
+        f" {shower_words.SIMULATED}"
+    )
 
 
 def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:

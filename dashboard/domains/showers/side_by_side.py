@@ -1,8 +1,10 @@
-"""The tab Showers: a held-out shower and those that runs generate for its energy and angle, from three sides and in space.
+"""The tab Showers: a held-out shower and those that runs generate for its energy and angle, from
+three sides and in space.
 
-In space a shower can be turned with the mouse: a figure of Plotly, as JSON that its script in the browser draws. Streamlit brings that
-script. It would also take a figure of Plotly's package for Python, which it then loads at its start: 0.24 s and 15 MB of every dashboard,
-for this one figure (docs/decisions/0066-plotly-without-its-package.md).
+In space a shower can be turned with the mouse: a figure of Plotly, as JSON that its script in the
+browser draws. Streamlit brings that script. It would also take a figure of Plotly's package for
+Python, which it then loads at its start: 0.24 s and 15 MB of every dashboard, for this one figure
+(docs/decisions/0066-plotly-without-its-package.md).
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ from gan_runtime.store.store import Store
 
 @dataclass(frozen=True)
 class Shower:
-    """One stored shower. `cells_gev`: float32 (X, Y, Z), its brightest cells; they hold `share` of its energy."""
+    """One stored shower.
+
+    `cells_gev`: float32 (X, Y, Z), its brightest cells; they hold `share` of its energy.
+    """
 
     pair: int
     side: str
@@ -49,7 +54,9 @@ class Shower:
 
 def stored_showers(store: Store, row: EvaluationRow) -> list[Shower]:
     """The showers that were kept of an answer: pair by pair, the real one first."""
-    showers = [shower_of(array, row.facts["grid"]) for array in queries.evaluation_arrays(store, row)]
+    showers = [
+        shower_of(array, row.facts["grid"]) for array in queries.evaluation_arrays(store, row)
+    ]
     return sorted(showers, key=lambda shower: (shower.pair, shower.side == "generated"))
 
 
@@ -57,7 +64,9 @@ def shower_of(array: ArrayRow | ArrayFile, grid: Sequence[int]) -> Shower:
     """One that an answer holds, or that a job has just made."""
     cells = cells_of(grid, array.places, array.values)
     facts = array.facts
-    return Shower(facts["pair"], array.name, facts["energy_gev"], facts["angle"], cells, facts["share"])
+    return Shower(
+        facts["pair"], array.name, facts["energy_gev"], facts["angle"], cells, facts["share"]
+    )
 
 
 def cells_of(grid: Sequence[int], places: list[int], mev: list[float]) -> NDArray[np.float32]:
@@ -85,7 +94,9 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     st.caption(shower_words.COLORS_OF_CELLS)
     columns = st.columns(min(2, len(sides)))
     for place, (title, row) in enumerate(sides.items()):
-        _put_space(space(row.cells_gev, title), columns[place % len(columns)], f"showers.space.{place}")
+        _put_space(
+            space(row.cells_gev, title), columns[place % len(columns)], f"showers.space.{place}"
+        )
 
 
 def pair(held_out: list[Shower], energies: list[Bounds]) -> Shower:
@@ -95,7 +106,8 @@ def pair(held_out: list[Shower], energies: list[Bounds]) -> Shower:
         by_energy.setdefault(_bin_of(row.energy_gev, energies), []).append(row)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         titles = {
-            place: shower_words.energy(energies[place] if energies else None) for place in sorted(by_energy)
+            place: shower_words.energy(energies[place] if energies else None)
+            for place in sorted(by_energy)
         }
         energy = _slider("Energy of the particle", "energy", list(titles.values()))
         own = sorted(by_energy[list(titles)[energy]], key=lambda row: row.angle or 0.0)
@@ -106,12 +118,16 @@ def pair(held_out: list[Shower], energies: list[Bounds]) -> Shower:
 def _bin_of(energy_gev: float, energies: list[Bounds]) -> int:
     """Its number; 0 where there are no bins, as in data of one energy."""
     return max(
-        (place for place, (low, _) in enumerate(energies) if place == 0 or low <= energy_gev), default=0
+        (place for place, (low, _) in enumerate(energies) if place == 0 or low <= energy_gev),
+        default=0,
     )
 
 
 def _slider(label: str, key: str, titles: list[str]) -> int:
-    """Where it is, by number. Nothing is drawn where there is no choice. It begins with the bin of the distributions."""
+    """Where it is, by number.
+
+    Nothing is drawn where there is no choice. It begins with the bin of the distributions.
+    """
     if len(titles) < 2:
         return 0
     chosen = st.session_state.get(f"showers.{key}")  # 0: all of them
@@ -132,7 +148,8 @@ def from_three_sides(sides: dict[str, Shower]) -> None:
     """A row of three views for each shower, by what it is called."""
     for title, row in sides.items():
         st.markdown(
-            f"**{words.plain(title)}** – {shower_words.shower(row.energy_gev, row.angle)}. {shower_words.kept(row.share)}"
+            f"**{words.plain(title)}** – {shower_words.shower(row.energy_gev, row.angle)}."
+            f" {shower_words.kept(row.share)}"
         )
         for column, view in zip(st.columns(len(VIEWS)), VIEWS, strict=True):
             made = plots.kept(shower_charts.projection, row.cells_gev.shape, view)
@@ -143,7 +160,12 @@ def from_three_sides(sides: dict[str, Shower]) -> None:
 
 
 DECADES = (-5.0, 0.0)  # log10 of GeV of a cell: the first and the last color
-COLORS = ["#57106e", "#bc3754", "#f98e09", "#fcffa4"]  # those of the projections, without the darkest
+COLORS = [
+    "#57106e",
+    "#bc3754",
+    "#f98e09",
+    "#fcffa4",
+]  # those of the projections, without the darkest
 DARK = "#0e0c1e"
 MOST_POINTS = 1_500
 SMALLEST, LARGEST = 2.0, 9.0  # pixels of a point
@@ -151,19 +173,24 @@ SPACE_HEIGHT = 400
 
 
 def _put_space(figure: dict[str, Any], place: DeltaGenerator, key: str) -> None:
-    """Draws a figure as wide as its place, as `st.plotly_chart` does; `key`: of this one on its page."""
+    """Draws a figure as wide as its place, as `st.plotly_chart` does; `key`: of this one on
+    its page.
+    """
     chart = PlotlyChart(
         theme="streamlit", spec=json.dumps(figure), config=json.dumps({"displayModeBar": False})
     )
     chart.id = compute_and_register_element_id(
         "plotly_chart", user_key=key, key_as_main_identity=False, dg=place, plotly_spec=chart.spec
     )
-    place._enqueue("plotly_chart", chart, layout_config=LayoutConfig(width="stretch", height=SPACE_HEIGHT))
+    place._enqueue(
+        "plotly_chart", chart, layout_config=LayoutConfig(width="stretch", height=SPACE_HEIGHT)
+    )
 
 
 def space(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
-    """A shower (X, Y, Z) in GeV: a point for each of its brightest cells, larger and brighter for more energy. The particle comes
-    from the left."""
+    """A shower (X, Y, Z) in GeV: a point for each of its brightest cells, larger and brighter for
+    more energy. The particle comes from the left.
+    """
     look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
     ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
     layout = {
@@ -173,7 +200,12 @@ def space(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
         "template": {"data": {}, "layout": {}},
         "height": SPACE_HEIGHT,
         "margin": {"l": 0, "r": 0, "t": 30, "b": 0},
-        "scene": {**_axes(cells_gev.shape), "aspectmode": "manual", "aspectratio": ratio, "camera": look},
+        "scene": {
+            **_axes(cells_gev.shape),
+            "aspectmode": "manual",
+            "aspectratio": ratio,
+            "camera": look,
+        },
         "uirevision": "showers",  # a turned shower stays as it is when the page is drawn anew
     }
     return {"data": [_points(cells_gev)], "layout": layout}

@@ -12,33 +12,44 @@ Bounds = tuple[float, float]
 
 SIMULATED = "simulated showers (held out)"
 NOTHING_YET = (
-    "Nothing is measured of this run yet. Press Measure showers: profiles, spectra, scores and showers side by side appear here "
-    "after about a minute, and stay."
+    "Nothing is measured of this run yet. Press Measure showers: profiles, spectra, scores and"
+    " showers side by side appear here after about a minute, and stay."
 )
-NO_CHECKPOINT = "There is no checkpoint of these runs here to measure: a run saves one after each epoch, and bundles hold none."
+NO_CHECKPOINT = (
+    "There is no checkpoint of these runs here to measure: a run saves one after each epoch, and"
+    " bundles hold none."
+)
 NO_PAIR = "No shower of this energy and angle was kept."
 OTHER_DATA = (
-    f"Measured by others, on other data, with far more showers: {CHALLENGE}. Their FPD and KPD have the features and the draws of those above "
-    "that are named after it. They say where the field stands, and cannot be compared digit by digit: both depend on the grid, and fewer showers make them larger."
+    f"Measured by others, on other data, with far more showers: {CHALLENGE}. Their FPD and KPD have"
+    " the features and the draws of those above that are named after it. They say where the field"
+    " stands, and cannot be compared digit by digit: both depend on the grid, and fewer showers"
+    " make them larger."
 )
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
 BEST_EPOCH = "By the rule of the authors of 3DGAN, the least error of the sampling fraction,"
 CHOSEN = (
-    "The networks are asked for 100 showers of one energy and angle, and as many are simulated for it; the pairs above are stored ones. It "
-    "takes some seconds, and is kept."
+    "The networks are asked for 100 showers of one energy and angle, and as many are simulated for"
+    " it; the pairs above are stored ones. It takes some seconds, and is kept."
 )
 MAPS = {
-    "layers": "Correlation of the energies in two layers, each over the incident energy, from shower to shower: a shower that begins early "
-    "has more in the first layers and less in the last. Of all energies and angles.",
-    "angle_map": "Share of the showers by the angle that each was asked for and the one that is measured on it, as in the label of a simulated one. "
-    "Dashed: as asked. Of all energies.",
+    "layers": (
+        "Correlation of the energies in two layers, each over the incident energy, from shower to"
+        " shower: a shower that begins early has more in the first layers and less in the last. Of"
+        " all energies and angles."
+    ),
+    "angle_map": (
+        "Share of the showers by the angle that each was asked for and the one that is measured on"
+        " it, as in the label of a simulated one. Dashed: as asked. Of all energies."
+    ),
 }
 JUDGED = (
-    "The network that judges, asked after the training about showers that it has not seen. It is no measure of "
-    "physics: it says what training could still tell apart."
+    "The network that judges, asked after the training about showers that it has not seen. It is no"
+    " measure of physics: it says what training could still tell apart."
 )
 COLORS_OF_CELLS = (
-    "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all of them."
+    "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all of"
+    " them."
 )
 
 
@@ -77,8 +88,9 @@ def chosen(made: ChosenShowers, name: str, beside: str) -> str:
     """What a job made of a chosen energy and angle, and how it compares."""
     at = "" if made.angle is None else f", measured angle {math.degrees(made.angle):.4g}°"
     sentence = (
-        f"**{made.energy_gev:.4g} GeV{at}**: {made.showers} showers by {words.plain(name)} (step {words.count(made.step)}) beside {made.showers} "
-        f"{beside} ones. Visible of the energy: {made.response['generated']:.2%}, beside {made.response['real']:.2%}."
+        f"**{made.energy_gev:.4g} GeV{at}**: {made.showers} showers by {words.plain(name)} (step"
+        f" {words.count(made.step)}) beside {made.showers} {beside} ones. Visible of the energy:"
+        f" {made.response['generated']:.2%}, beside {made.response['real']:.2%}."
     )
     if made.measured is not None:
         generated, real = (math.degrees(made.measured[side]) for side in ("generated", "real"))

@@ -14,10 +14,14 @@ from gan_runtime.domains.flows.preparation_options import (
     promised,
 )
 
-SOURCE = "R. Lehmann, P. Schaarschmidt, W. Karl, PARS-Mitteilungen 2024 (dl.gi.de, 20.500.12116/44645), and the talk of 15 September 2023"
+SOURCE = (
+    "R. Lehmann, P. Schaarschmidt, W. Karl, PARS-Mitteilungen 2024 (dl.gi.de, 20.500.12116/44645),"
+    " and the talk of 15 September 2023"
+)
 SETTING = (
-    "Average training time over 45 epochs, PyTorch with XLA, data parallel over the cores of a TPU. How many frames an epoch has is not "
-    "published, so that these times cannot be turned into images per second."
+    "Average training time over 45 epochs, PyTorch with XLA, data parallel over the cores of a TPU."
+    " How many frames an epoch has is not published, so that these times cannot be turned into"
+    " images per second."
 )
 
 
@@ -33,19 +37,22 @@ TIMES = tuple(
 )
 KIT = PublishedTimes(
     title="KIT, Pix2Pix on flow: training time in seconds by batch size",
-    source="KIT, Pix2Pix flow simulation (Lehmann et al. 2024), average training time over 45 epochs",
+    source=(
+        "KIT, Pix2Pix flow simulation (Lehmann et al. 2024), average training time over 45 epochs"
+    ),
     setting=SETTING,
     times=TIMES,
 )
 
 
-# ---- domain ---------------------------------------------------------------------------------------
+# ---- domain --------------------------------------------------------------------------------------
 
 RULES = (held_out_is_not_trained_on, enough_frames)
 PREPARATIONS = {
     "karman": Preparation(
         "Simulated flow",
-        "Frames of a Kármán vortex street behind an obstacle, simulated here. A run that needs them has them made.",
+        "Frames of a Kármán vortex street behind an obstacle, simulated here. A run that needs them"
+        " has them made.",
         FlowOptions,
         maker="gan_runtime.domains.flows.preparation",
         name="karman",
@@ -65,8 +72,11 @@ PREPARATIONS = {
 PRESETS = {
     "karman": Preset(
         title="Kármán street: KIT's Pix2Pix, cut down for two cores",
-        summary="A small U-Net learns the next frame of a flow past an obstacle, 40 × 96 pixels, which is simulated here first: minutes of "
-        "training. Fed back into itself it makes a film (docs/pix2pix.md).",
+        summary=(
+            "A small U-Net learns the next frame of a flow past an obstacle, 40 × 96 pixels, which"
+            " is simulated here first: minutes of training. Fed back into itself it makes a film"
+            " (docs/pix2pix.md)."
+        ),
         values={
             "workload": "pix2pix",
             "dataset": "karman_small",
@@ -76,7 +86,9 @@ PRESETS = {
             "batch_size_global": 32,
             "epochs": 90,
             "learning_rate_generator": 1e-3,
-            "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
+            "learning_rate_schedule": (
+                "cosine_restarts"
+            ),  # one cycle: the last weights do not oscillate
             "restart_epochs": 90,
             "output": "change",  # from frame to frame little changes
             "weight_l1": 4000.0,  # a frame has one right successor: D may only sharpen it
@@ -96,7 +108,9 @@ DOMAIN = Domain(
     workloads={"pix2pix": entry.ENTRY},
     preparations=PREPARATIONS,
     renderers={
-        "triplets": Renderer(("inputs", "outputs", "targets"), "gan_runtime.domains.flows.pictures:triplets")
+        "triplets": Renderer(
+            ("inputs", "outputs", "targets"), "gan_runtime.domains.flows.pictures:triplets"
+        )
     },
     presets=PRESETS,
     evaluations=("gan_runtime.domains.flows.evaluation:ROLLOUT",),

@@ -1,4 +1,7 @@
-"""Pix2Pix, images out of images: options, its layers, how large it is. What it reads: pix2pix_fields.py; its numbers: pix2pix_numbers.py."""
+"""Pix2Pix, images out of images: options, its layers, how large it is.
+
+What it reads: pix2pix_fields.py; its numbers: pix2pix_numbers.py.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,18 @@ OF_THE_AUTHORS = "Isola et al. 2017, arXiv:1611.07004, section 6.2 and phillipi/
 
 
 class Pix2pixOptions(OptionRecord):
-    """The authors' constants, how large the networks are, and what helps against drift and overfitting."""
+    """The authors' constants, how large the networks are, and what helps against drift and
+    overfitting.
+    """
 
     size: NetworkSize = option(
         "small",
         label="Network size",
         choices=get_args(NetworkSize),
-        help="'full' has the authors' channels, 64 to 512; 'small' a quarter of them, a sixteenth of the work.",
+        help=(
+            "'full' has the authors' channels, 64 to 512; 'small' a quarter of them, a sixteenth of"
+            " the work."
+        ),
         source=f"{OF_THE_AUTHORS}: full",
         error="use small on a CPU, full on an accelerator.",
         phrase="{} networks",
@@ -51,8 +59,10 @@ class Pix2pixOptions(OptionRecord):
         unit="pixels",
         ge=LEAST_TILE,
         le=MOST_TILE,
-        help="Side of the square that the networks see of each image, cut out at another place in each step. The generator halves it "
-        "down to one pixel.",
+        help=(
+            "Side of the square that the networks see of each image, cut out at another place in"
+            " each step. The generator halves it down to one pixel."
+        ),
         source="Isola et al. 2017: 256",
         error="use 64 on a CPU, 256 as the authors have it.",
         phrase="tiles of {}",
@@ -81,8 +91,14 @@ class Pix2pixOptions(OptionRecord):
         "together",
         label="Updates",
         choices=get_args(Updates),
-        help="'together' updates both networks from one forward pass; 'in_turn' updates D first, then G against the new D, on images made anew.",
-        source="TensorFlow's pix2pix tutorial (together); junyanz/pytorch-CycleGAN-and-pix2pix (in turn)",
+        help=(
+            "'together' updates both networks from one forward pass; 'in_turn' updates D first,"
+            " then G against the new D, on images made anew."
+        ),
+        source=(
+            "TensorFlow's pix2pix tutorial (together); junyanz/pytorch-CycleGAN-and-pix2pix (in"
+            " turn)"
+        ),
         error="pick one of the listed orders.",
     )
     weight_l1: float = option(
@@ -90,7 +106,10 @@ class Pix2pixOptions(OptionRecord):
         label="Weight of the difference",
         ge=0,
         le=10_000,
-        help="What the mean difference to the target counts in the generator's loss, beside the cross-entropy of D's belief.",
+        help=(
+            "What the mean difference to the target counts in the generator's loss, beside the"
+            " cross-entropy of D's belief."
+        ),
         source="Isola et al. 2017, equation 4: lambda 100",
         error="use a number from 0, such as 100.",
         phrase="L1 weight {}",
@@ -100,7 +119,10 @@ class Pix2pixOptions(OptionRecord):
         label="Weight of D's loss",
         gt=0,
         le=100,
-        help="What the cross-entropies of real and of generated images count in D's loss. A half slows D down beside G.",
+        help=(
+            "What the cross-entropies of real and of generated images count in D's loss. A half"
+            " slows D down beside G."
+        ),
         source="Isola et al. 2017, section 3.3: divided by 2; phillipi/pix2pix, train.lua: 1",
         error="use a positive number, such as 0.5.",
     )
@@ -109,8 +131,10 @@ class Pix2pixOptions(OptionRecord):
         label="Dropout in G",
         ge=0,
         le=0.9,
-        help="Share of its values that each of the three innermost blocks of G's decoder leaves out in training, others in each step. It is the "
-        "paper's only noise.",
+        help=(
+            "Share of its values that each of the three innermost blocks of G's decoder leaves out"
+            " in training, others in each step. It is the paper's only noise."
+        ),
         source="Isola et al. 2017, section 6.1.1: 0.5",
         error="use 0.5, or 0 where an input has one right output.",
         phrase="dropout {}",
@@ -120,7 +144,10 @@ class Pix2pixOptions(OptionRecord):
         label="Memory of batch norm",
         ge=0,
         lt=1,
-        help="Share that the stored statistics of batch norm keep in each update. Outside of training every image is made by them.",
+        help=(
+            "Share that the stored statistics of batch norm keep in each update. Outside of"
+            " training every image is made by them."
+        ),
         source="phillipi/pix2pix: 0.9 (Torch's 0.1)",
         error="use 0.9, or 0.99 for steadier statistics.",
     )
@@ -128,9 +155,15 @@ class Pix2pixOptions(OptionRecord):
         "image",
         label="Output of G",
         choices=get_args(Output),
-        help="'image': the image itself, as the authors have it. 'change': what is added to the source, for frames that differ little from the "
-        "next one; the source needs at least as many channels as the target.",
-        source="Isola et al. 2017: image; Sanchez-Gonzalez et al. 2020, arXiv:2002.09405, section 3.1: change",
+        help=(
+            "'image': the image itself, as the authors have it. 'change': what is added to the"
+            " source, for frames that differ little from the next one; the source needs at least as"
+            " many channels as the target."
+        ),
+        source=(
+            "Isola et al. 2017: image; Sanchez-Gonzalez et al. 2020, arXiv:2002.09405, section 3.1:"
+            " change"
+        ),
         error="pick image or change.",
         phrase="G makes the {}",
     )
@@ -139,7 +172,10 @@ class Pix2pixOptions(OptionRecord):
         label="Noise on the input",
         ge=0,
         le=1,
-        help="Standard deviation of normal noise on what G starts from, in training: outputs that are fed back have errors too.",
+        help=(
+            "Standard deviation of normal noise on what G starts from, in training: outputs that"
+            " are fed back have errors too."
+        ),
         source="Sanchez-Gonzalez et al. 2020, arXiv:2002.09405, section 4.3",
         error="use 0, or about 0.02.",
         phrase="input noise {}",
@@ -150,8 +186,10 @@ class Pix2pixOptions(OptionRecord):
         unit="frames",
         ge=1,
         le=8,
-        help="How many frames G makes one after another in training, each from its own last one. Above 1 the data set must hold the frames after the "
-        "target.",
+        help=(
+            "How many frames G makes one after another in training, each from its own last one."
+            " Above 1 the data set must hold the frames after the target."
+        ),
         source="Brandstetter et al. 2022, arXiv:2202.03376, section 3.1",
         error="use 1, or 2 to 4 against drift.",
         phrase="{} unrolled steps",
@@ -160,8 +198,10 @@ class Pix2pixOptions(OptionRecord):
         "none",
         label="Flips",
         choices=get_args(Flip),
-        help="Turns half of the tiles over in training. 'vertical' is upside down, where a flow's uy and vorticity change their sign; "
-        "'horizontal' is not for flows.",
+        help=(
+            "Turns half of the tiles over in training. 'vertical' is upside down, where a flow's uy"
+            " and vorticity change their sign; 'horizontal' is not for flows."
+        ),
         source="Isola et al. 2017, section 6.2: horizontal, for photos",
         error="pick one of the listed flips.",
         phrase="flips {}",
@@ -173,37 +213,47 @@ def tile_halves_down_to_one_pixel(tile: int) -> FieldError | None:
     below = 1 << (tile.bit_length() - 1)
     if tile == below:
         return None
-    return FieldError("tile", f"tile is {tile}, but allowed is a power of two: use {below} or {2 * below}.")
+    return FieldError(
+        "tile", f"tile is {tile}, but allowed is a power of two: use {below} or {2 * below}."
+    )
 
 
-# ---- layers and size ----------------------------------------------------------------------------------------------
+# ---- layers and size -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class UnetPlan:
-    """Channels of the layers. `encoder`: of each halving, outermost first; the decoder has the same ones the other way. `patches`:
-    of the discriminator's halvings, then of its layer before the logits."""
+    """Channels of the layers.
+
+    `encoder`: of each halving, outermost first; the decoder has the same ones the other way.
+    `patches`: of the discriminator's halvings, then of its layer before the logits.
+    """
 
     encoder: tuple[int, ...]
     patches: tuple[int, ...]
 
 
 def plan(options: Pix2pixOptions) -> UnetPlan:
-    """At tile 256 and full size: encoder 64, 128, 256, 512, 512, 512, 512, 512; patches 64, 128, 256, 512."""
+    """At tile 256 and full size: encoder 64, 128, 256, 512, 512, 512, 512, 512; patches 64,
+    128, 256, 512.
+    """
     width, levels = WIDTHS[options.size], options.tile.bit_length() - 1
     channels = [width * min(2**place, MOST_CHANNELS) for place in range(levels)]
     return UnetPlan(tuple(channels), tuple(channels[: halvings(options.tile) + 1]))
 
 
 def halvings(tile: int) -> int:
-    """Of the discriminator: 3, where a logit sees 70 pixels, or as many less as it takes to see no more than the tile, but one."""
+    """Of the discriminator: 3, where a logit sees 70 pixels, or as many less as it takes to
+    see no more than the tile, but one.
+    """
     return next((count for count in range(PATCH_HALVINGS, 1, -1) if patch_pixels(count) <= tile), 1)
 
 
 def patch_pixels(count: int) -> int:
     """Width of what one logit sees: 16, 34 and 70 pixels with 1, 2 and 3 halvings.
 
-    A layer without a stride sees 3 pixels more of what it stands on; a halving sees 2 p + 2 for p of its outputs.
+    A layer without a stride sees 3 pixels more of what it stands on; a halving sees 2 p + 2 for p
+    of its outputs.
     """
     pixels = 1 + 2 * (KERNEL - 1)
     for _ in range(count):
@@ -212,7 +262,9 @@ def patch_pixels(count: int) -> int:
 
 
 def size(options: Pix2pixOptions, fields: Fields) -> Size:
-    """Exact weights of both networks (a test counts them), and about what a step keeps of each row."""
+    """Exact weights of both networks (a test counts them), and about what a step keeps of
+    each row.
+    """
     (*_, source), (*_, target) = fields[SOURCE].shape, fields[TARGET].shape
     planned = plan(options)
     generator, kept = _generator_size(planned.encoder, options.tile, source, target)
@@ -220,7 +272,9 @@ def size(options: Pix2pixOptions, fields: Fields) -> Size:
     return Size(generator + discriminator, options.unrolled * kept + 2 * seen)
 
 
-def _generator_size(channels: tuple[int, ...], tile: int, source: int, target: int) -> tuple[int, int]:
+def _generator_size(
+    channels: tuple[int, ...], tile: int, source: int, target: int
+) -> tuple[int, int]:
     innermost = len(channels) - 1
     weights = kept = 0
     for place, (outer, inner) in enumerate(zip((source, *channels), channels, strict=False)):
@@ -228,7 +282,9 @@ def _generator_size(channels: tuple[int, ...], tile: int, source: int, target: i
         normed = place not in (0, innermost)
         weights += KERNEL**2 * outer * inner + (4 * inner if normed else inner)
         kept += pixels * inner * (3 if normed else 2)
-    for place in range(innermost, -1, -1):  # up again, from twice the channels but for the innermost block
+    for place in range(
+        innermost, -1, -1
+    ):  # up again, from twice the channels but for the innermost block
         inner = channels[place] * (1 if place == innermost else 2)
         outer = channels[place - 1] if place else target
         weights += KERNEL**2 * inner * outer + (4 * outer if place else outer)
@@ -247,7 +303,10 @@ def _discriminator_size(patches: tuple[int, ...], tile: int, channels: int) -> t
 
 ENTRY = WorkloadEntry(
     title="Pix2Pix (KIT)",
-    summary="An image out of an image: the next frame of a flow, or a photo from a drawing. A U-Net against a judge of patches.",
+    summary=(
+        "An image out of an image: the next frame of a flow, or a photo from a drawing. A U-Net"
+        " against a judge of patches."
+    ),
     source="Isola et al. 2017, arXiv:1611.07004; Lehmann et al. 2024, dl.gi.de 20.500.12116/44645",
     module="gan_runtime.domains.flows.workload",
     options=Pix2pixOptions,

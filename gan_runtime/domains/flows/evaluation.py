@@ -1,4 +1,7 @@
-"""The evaluation `rollout`: its options, when a run has none, and how it is declared. Loads no framework."""
+"""The evaluation `rollout`: its options, when a run has none, and how it is declared.
+
+Loads no framework.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,11 @@ from gan_runtime.records.run_state import answers_of
 from gan_runtime.training.checkpoints import Which
 
 NAME = "rollout"
-# Simulated cores that the job's process has with JAX, whatever is asked for: XLA shares out its threads by their number, and with that its sums.
+# Simulated cores that the job's process has with JAX, whatever is asked for: XLA shares out its
+# threads by their number, and with that its sums.
 MOST_CORES = 8
-# Frames that are predicted where nobody says how many: four shedding periods of the default flows, of which two must be there for a frequency.
+# Frames that are predicted where nobody says how many: four shedding periods of the default flows,
+# of which two must be there for a frequency.
 USUAL_STEPS = 100
 ALL_WAYS = f"one or more of {', '.join(WAYS)}, each once, with commas between them"
 
@@ -60,14 +65,20 @@ class RolloutOptions(OptionRecord):
         ge=1,
         le=MOST_STEPS,
         text=f"a whole number from 1 to {MOST_STEPS}",
-        help=f"How often the model is fed with its own picture. Left out: {USUAL_STEPS}, or all that the film has.",
+        help=(
+            f"How often the model is fed with its own picture. Left out: {USUAL_STEPS}, or all that"
+            " the film has."
+        ),
         error="use about 100, or leave it out.",
     )
     ways: tuple[Way, ...] = option(
         ("map_reduce",),
         label="Ways",
         text=ALL_WAYS,
-        help="naive: one core, tile by tile; map_reduce: the tiles over all cores; whole: the picture at once.",
+        help=(
+            "naive: one core, tile by tile; map_reduce: the tiles over all cores; whole: the"
+            " picture at once."
+        ),
         error="use map_reduce.",
     )
     cores: int = option(
@@ -114,7 +125,10 @@ class RolloutOptions(OptionRecord):
     @field_validator("ways", mode="before")
     @classmethod
     def _ways(cls, value: Any) -> Any:
-        """ "naive, whole" as well as a list. Raises ValueError for none, and for one that is named twice."""
+        """ "naive, whole" as well as a list.
+
+        Raises ValueError for none, and for one that is named twice.
+        """
         ways = [way.strip() for way in value.split(",")] if isinstance(value, str) else list(value)
         if not ways or len(set(ways)) < len(ways):
             raise ValueError("one or more ways, each once")
@@ -130,27 +144,37 @@ class RolloutOptions(OptionRecord):
         return usual_steps(there) if self.steps is None else self.steps
 
     def is_usual(self, there: int) -> bool:
-        """Whether the answer can be compared with those of other runs: the first film from its first frame on, as many steps
-        as where nobody says how many, of a checkpoint and not of an epoch of one's choice. `there`: steps of the film."""
+        """Whether the answer can be compared with those of other runs: the first film from its
+        first frame on, as many steps as where nobody says how many, of a checkpoint and not of an
+        epoch of one's choice. `there`: steps of the film.
+        """
         question = (self.trajectory, self.start, self.steps_of(there - self.start))
         return self.epoch is None and question == (0, 0, usual_steps(there))
 
 
 def usual_steps(there: int) -> int:
-    """Steps where nobody says how many. `there`: frames that the true film has after the given one."""
+    """Steps where nobody says how many.
+
+    `there`: frames that the true film has after the given one.
+    """
     return max(1, min(USUAL_STEPS, there))
 
 
 def usual_overlap(tile: int | None) -> int:
-    """Pixels that tiles share where nobody says how many, merged under Hann's window: three quarters, so that each pixel is seen by a tile in
-    which it is not near a border. `tile`: side of the tiles; None where a network sees whole pictures."""
+    """Pixels that tiles share where nobody says how many, merged under Hann's window: three
+    quarters, so that each pixel is seen by a tile in which it is not near a border. `tile`: side of
+    the tiles; None where a network sees whole pictures.
+    """
     return 0 if tile is None else 3 * tile // 4
 
 
 def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
     """To workloads that read pictures in pairs, whose targets can be fed back."""
     if SOURCE not in fields or TARGET not in fields:
-        return f"This run is not an image-to-image model: its data set has no {SOURCE} and {TARGET}. Pick a run that has."
+        return (
+            f"This run is not an image-to-image model: its data set has no {SOURCE} and {TARGET}."
+            " Pick a run that has."
+        )
     return films.not_fed_back(fields)
 
 
@@ -160,24 +184,34 @@ def usual(_home: Home, run: RunDir) -> dict[str, int]:
 
 
 def check(home: Home, run: RunDir, options: RolloutOptions) -> None:
-    """Raises SpecError where neighbors would share whole tiles, and DatasetError where there is no such film."""
+    """Raises SpecError where neighbors would share whole tiles, and DatasetError where there
+    is no such film.
+    """
     tile = tile_of(run)
     if tile is not None and options.overlap >= tile:
-        sentence = f"overlap is {options.overlap}, but allowed is 0 to {tile - 1}: the tiles of run {run.run_id} are {tile} pixels wide."
+        sentence = (
+            f"overlap is {options.overlap}, but allowed is 0 to {tile - 1}: the tiles of run"
+            f" {run.run_id} are {tile} pixels wide."
+        )
         raise SpecError([FieldError("overlap", sentence)])
     film_of(trajectories(home, run), options)
 
 
 def film_of(known: list[Film], options: RolloutOptions) -> tuple[Film, int]:
-    """The film that is asked for, and how many steps of it. Raises DatasetError: there is no such film, or it is too short."""
+    """The film that is asked for, and how many steps of it.
+
+    Raises DatasetError: there is no such film, or it is too short.
+    """
     film = films.chosen(known, options.trajectory, options.start, 1)
     steps = options.steps_of(film.steps - options.start)
     return films.chosen(known, options.trajectory, options.start, steps), steps
 
 
 def tile_of(run: RunDir) -> int | None:
-    """Side of the tiles that a run's network sees, in pixels; None where it sees whole pictures. Raises SpecError for options that cannot
-    be read."""
+    """Side of the tiles that a run's network sees, in pixels; None where it sees whole pictures.
+
+    Raises SpecError for options that cannot be read.
+    """
     spec = run.spec()
     return None if spec.entry.tile is None else spec.entry.tile(spec.of_workload)
 
@@ -191,7 +225,10 @@ def trajectories(home: Home, run: RunDir) -> list[Film]:
 
 
 def read_fields(home: Home, run: RunDir) -> Fields:
-    """The fields that a run's workload reads. Raises SpecError, DatasetError where they are not known."""
+    """The fields that a run's workload reads.
+
+    Raises SpecError, DatasetError where they are not known.
+    """
     spec = run.spec()
     return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
 
@@ -199,7 +236,10 @@ def read_fields(home: Home, run: RunDir) -> Fields:
 ROLLOUT = Evaluation(
     name=NAME,
     title="Autoregressive rollout",
-    summary="The model is fed with its own pictures, from a frame of a held-out film on, and compared with the true ones.",
+    summary=(
+        "The model is fed with its own pictures, from a frame of a held-out film on, and compared"
+        " with the true ones."
+    ),
     verb="Run rollout",
     options=RolloutOptions,
     applies=applies,
@@ -215,25 +255,34 @@ ROLLOUT = Evaluation(
 )
 
 
-# ---- report ---------------------------------------------------------------------------------------
+# ---- report --------------------------------------------------------------------------------------
 
 BASELINES = ("reference", "replay")
 
 
 def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
-    """The scores of the first way, then the times of all. Raises JobError when nothing was measured."""
+    """The scores of the first way, then the times of all.
+
+    Raises JobError when nothing was measured.
+    """
     key = result["iteration"]
     measured = [answer for answer in answers_of(run, NAME) if answer.facts["iteration"] == key]
     if not measured:
         raise JobError(f"job {key} has written no measurement: look into its log.")
     ways = [_document(answer) for answer in measured]
-    return Report({"run_id": run.run_id, **result, "ways": ways}, list(_parts(run.run_id, measured)))
+    return Report(
+        {"run_id": run.run_id, **result, "ways": ways}, list(_parts(run.run_id, measured))
+    )
 
 
 def _document(answer: Answer) -> dict[str, object]:
     """Without the numbers of each step, which are in the store."""
     scores = [
-        {"name": score.name, "value": score.value, **{name: _baseline(score, name) for name in BASELINES}}
+        {
+            "name": score.name,
+            "value": score.value,
+            **{name: _baseline(score, name) for name in BASELINES},
+        }
         for score in answer.scores
     ]
     return {
@@ -271,7 +320,8 @@ def _parts(run_id: str, measured: list[Answer]) -> Iterator[str | Grid]:
     yield f"Replay: what followed the nearest frame of the training films, {facts['replay']}."
     yield f"Median milliseconds of a frame; {' and '.join(ONCE)} once a program:"
     yield Grid(
-        ("Way", "Cores", *(str(stage["name"]) for stage in _stages(first))), list(map(_times, measured))
+        ("Way", "Cores", *(str(stage["name"]) for stage in _stages(first))),
+        list(map(_times, measured)),
     )
 
 

@@ -1,8 +1,10 @@
-"""What a row of a flow holds: a frame, the next one, the frames after that, and numbers of the flow.
+"""What a row of a flow holds: a frame, the next one, the frames after that, and numbers of the
+flow.
 
-The source is (ux, uy, vorticity, obstacle), the target the same flow a moment later, without the obstacle, which stays where
-it is. So a target with the source's channels beyond its own is the next source. Frames become values and back in
-domains/flows/lattice.py, which needs NumPy; the catalog does not.
+The source is (ux, uy, vorticity, obstacle), the target the same flow a moment later, without the
+obstacle, which stays where it is. So a target with the source's channels beyond its own is the next
+source. Frames become values and back in domains/flows/lattice.py, which needs NumPy; the catalog
+does not.
 """
 
 from __future__ import annotations
@@ -15,10 +17,16 @@ from gan_runtime.base.fields import SOURCE, TARGET, Field, Fields, needed
 if TYPE_CHECKING:
     from gan_runtime.domains.flows.entry import Pix2pixOptions
 
-LATER = "later"  # (count, height, width, channels of the target): the frames after the target, oldest first; may be missing
-REYNOLDS = "reynolds"  # of the flow, on the obstacle's diameter; the same for all rows of a trajectory
+# (count, height, width, channels of the target): the frames after the target, oldest first; may be
+# missing
+LATER = "later"
+REYNOLDS = (  # of the flow, on the obstacle's diameter; the same for all rows of a trajectory
+    "reynolds"
+)
 LATTICE_STEP = "lattice_step"  # of the solver, of the source
-OBSTACLE_WIDTH = "obstacle_width"  # across the stream, cells of the solver; sets of version 0.2.0 lack it
+OBSTACLE_WIDTH = (  # across the stream, cells of the solver; sets of version 0.2.0 lack it
+    "obstacle_width"
+)
 OBSTACLE_SHIFT = "obstacle_shift"  # so many cells lower than the middle; likewise
 
 FLOW_CHANNELS = ("ux", "uy", "vorticity")  # of a target; a source has the obstacle too, 0 or 1
@@ -31,7 +39,10 @@ ODD_CHANNELS = (UY, VORTICITY)
 
 
 def flow_fields(height: int, width: int, later: int = 0) -> Fields:
-    """The fields of a data set of frames of a flow. `later`: how many frames after the target a row holds."""
+    """The fields of a data set of frames of a flow.
+
+    `later`: how many frames after the target a row holds.
+    """
     channels = len(FLOW_CHANNELS)
     rows = {
         SOURCE: _flow(height, width, channels + 1),
@@ -49,13 +60,16 @@ def _flow(*shape: int) -> Field:
 
 
 def describe(fields: Fields) -> str:
-    """A row of a flow in words: "80 × 192, each with the next 3 · Reynolds number"; "" for a row of something else."""
+    """A row of a flow in words: "80 × 192, each with the next 3 · Reynolds number"; "" for a
+    row of something else.
+    """
     if REYNOLDS not in fields:
         return ""
     height, width, _ = fields[SOURCE].shape
     following = 1 + (fields[LATER].shape[0] if LATER in fields else 0)
     return (
-        f"{height} × {width}, each with the next {'one' if following == 1 else following} · Reynolds number"
+        f"{height} × {width}, each with the next {'one' if following == 1 else following} ·"
+        " Reynolds number"
     )
 
 
@@ -67,7 +81,9 @@ ADVICE = "use data set karman, or pairs of pictures"
 
 
 def fitted(offered: Fields) -> dict[str, Any]:
-    """The largest tile, a power of two, for which the sources have room: 128 for images of 200 × 150."""
+    """The largest tile, a power of two, for which the sources have room: 128 for images of
+    200 × 150.
+    """
     if SOURCE not in offered:
         return {}
     room = min(*offered[SOURCE].shape[:2], MOST_TILE)
@@ -75,10 +91,12 @@ def fitted(offered: Fields) -> dict[str, Any]:
 
 
 def reads(options: Pix2pixOptions, offered: Fields) -> Fields:
-    """Sources and targets of one size, not smaller than a tile; the frames after the target where steps are unrolled.
+    """Sources and targets of one size, not smaller than a tile; the frames after the target where
+    steps are unrolled.
 
     Raises:
-        DatasetError: one of them is missing, or too small, or may not be flipped or fed back as the options say.
+        DatasetError: one of them is missing, or too small, or may not be flipped or fed back as the
+            options say.
     """
     source = needed(
         offered,
@@ -96,12 +114,14 @@ def reads(options: Pix2pixOptions, offered: Fields) -> Fields:
     )
     if options.flip == "horizontal" and (source.odd_channels or target.odd_channels):
         raise DatasetError(
-            "it has a direction from left to right, which flip=horizontal would turn round: use flip=vertical or none."
+            "it has a direction from left to right, which flip=horizontal would turn round: use"
+            " flip=vertical or none."
         )
     (*_, given), (*_, made) = source.shape, target.shape
     if made > given and options.output == "change":
         raise DatasetError(
-            f"its target has {made} channels and its source {given}, so that a change cannot be added to it: use output=image."
+            f"its target has {made} channels and its source {given}, so that a change cannot be"
+            " added to it: use output=image."
         )
     return {SOURCE: source, TARGET: target, **_later(options, offered, source, target)}
 
@@ -112,7 +132,8 @@ def _later(options: Pix2pixOptions, offered: Fields, source: Field, target: Fiel
     (*_, given), (*_, made) = source.shape, target.shape
     if made > given:
         raise DatasetError(
-            f"its target has {made} channels and its source {given}, so that what is made cannot be fed back: use unrolled=1."
+            f"its target has {made} channels and its source {given}, so that what is made cannot be"
+            " fed back: use unrolled=1."
         )
     more = options.unrolled - 1
     return {

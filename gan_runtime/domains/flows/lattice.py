@@ -1,19 +1,23 @@
-"""A flow past an obstacle, computed by a lattice Boltzmann method: nine speeds in two dimensions (D2Q9), one relaxation time (BGK).
+"""A flow past an obstacle, computed by a lattice Boltzmann method: nine speeds in two dimensions
+(D2Q9), one relaxation time (BGK).
 
     flow = Lattice(reynolds=100.0, obstacle=square())
     flow.advance(6_000)
     ux, uy = flow.velocity()                                     # (80, 192) each, in cells a step
 
-Lengths in cells, times in steps; rows run downwards, row 0 is the top, and y points up. Speeds of the lattice c_i, their weights
-w_i and the equilibrium (Qian, d'Humières and Lallemand 1992, doi:10.1209/0295-5075/17/6/001), with the sums over the nine populations
+Lengths in cells, times in steps; rows run downwards, row 0 is the top, and y points up. Speeds of
+the lattice c_i, their weights w_i and the equilibrium (Qian, d'Humières and Lallemand 1992,
+doi:10.1209/0295-5075/17/6/001), with the sums over the nine populations
 
     ρ = Σ f_i      j = ρ u = Σ c_i f_i
     f_i^eq = w_i (ρ + 3 c_i·j + (4.5 (c_i·j)² - 1.5 j²) / ρ)
     f_i ← f_i - ω (f_i - f_i^eq),  then moves on by c_i;  ω = 1 / (3 ν + 1/2),  ν = U D / Re
 
-Re counts on the DIAMETER (a square's side) and the speed of the inflow. Widely copied programs count on the radius: their 220 is 440 here.
-Left: inflow with u = (U, 0), its density after Zou and He 1997 (doi:10.1063/1.869307). Right: what would come back is copied from one column
-before. Obstacle: populations turn round (full-way bounce-back), so its wall lies half a cell outside its cells.
+Re counts on the DIAMETER (a square's side) and the speed of the inflow. Widely copied programs
+count on the radius: their 220 is 440 here.
+Left: inflow with u = (U, 0), its density after Zou and He 1997 (doi:10.1063/1.869307). Right: what
+would come back is copied from one column before. Obstacle: populations turn round (full-way
+bounce-back), so its wall lies half a cell outside its cells.
 """
 
 from __future__ import annotations
@@ -25,11 +29,14 @@ from numpy.typing import NDArray
 
 from gan_runtime.domains.flows.fields import DIAMETER, FLOW_CHANNELS, HEIGHT, WIDTH
 
-CENTER = (
-    38.0  # of the obstacle, cells from the left, a fifth of the width; across the stream it is in the middle
+# of the obstacle, cells from the left, a fifth of the width; across the stream it is in the middle
+CENTER = 38.0
+INFLOW = (
+    0.1  # U, cells a step: 0.17 of the speed of sound, so the density stays within some percent
 )
-INFLOW = 0.1  # U, cells a step: 0.17 of the speed of sound, so the density stays within some percent
-BLOCK = 1_900  # cells in one product of matrices: they fit a core's cache, and are too few for OpenBLAS to wake its threads
+# cells in one product of matrices: they fit a core's cache, and are too few for OpenBLAS to wake
+# its threads
+BLOCK = 1_900
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -39,7 +46,9 @@ Walls = Literal[
 ]  # slip: a mirror, nothing sticks to it; periodic: what leaves at the top enters below
 Ends = Literal["open", "periodic"]
 
-C = np.array([(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)])  # c_i: (x, y up)
+C = np.array(
+    [(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)]
+)  # c_i: (x, y up)
 W = np.array([4 / 9, *[1 / 9] * 4, *[1 / 36] * 4])
 OPPOSITE = np.array([0, 3, 4, 1, 2, 7, 8, 5, 6])
 MIRRORED = np.array([0, 1, 4, 3, 2, 8, 7, 6, 5])  # in a wall above or below
@@ -49,13 +58,20 @@ _INSIDE = slice(1, -1)  # without the margin of a cell all around
 _POPULATIONS, _SUMS, _SQUARES = slice(0, 9), slice(9, 12), slice(12, 15)
 
 
-def square(height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER) -> Mask:
-    """(height, width), True in the obstacle. `shift`: so many cells lower than the middle; `diameter`: cells, an even number."""
+def square(
+    height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER
+) -> Mask:
+    """(height, width), True in the obstacle.
+
+    `shift`: so many cells lower than the middle; `diameter`: cells, an even number.
+    """
     across, down = _from_center(height, width, shift)
     return np.maximum(abs(across), abs(down)) < diameter / 2
 
 
-def circle(height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER) -> Mask:
+def circle(
+    height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER
+) -> Mask:
     """As `square`."""
     across, down = _from_center(height, width, shift)
     return np.hypot(across, down) < diameter / 2
@@ -65,11 +81,14 @@ OBSTACLES = {"square": square, "circle": circle}
 
 
 class Lattice:
-    """A flow at one moment; `advance` brings it on. Starts with the inflow everywhere, and a kick behind the obstacle.
+    """A flow at one moment; `advance` brings it on.
+
+    Starts with the inflow everywhere, and a kick behind the obstacle.
 
     `reynolds`: on `diameter`, the obstacle's width in cells.
-    `kick`: the highest velocity across the stream that it starts with, of U; a symmetrical flow would take long to become unsteady.
-    `ends="periodic"`: what leaves on the right enters on the left, a closed box.
+    `kick`: the highest velocity across the stream that it starts with, of U; a symmetrical flow
+    would take long to become unsteady. `ends="periodic"`: what leaves on the right enters on the
+    left, a closed box.
     """
 
     def __init__(
@@ -86,7 +105,8 @@ class Lattice:
         self._walls, self._ends = walls, ends
         self._collision = collision(relaxation(reynolds, diameter))
         height, width = obstacle.shape
-        # The nine populations, then ρ, jx, jy, then jx²/ρ, jy²/ρ, jx jy/ρ: of each cell and of a margin around.
+        # The nine populations, then ρ, jx, jy, then jx²/ρ, jy²/ρ, jx jy/ρ: of each cell and of a
+        # margin around.
         self._state = np.zeros((15, height + 2, width + 2), np.float32)
         self._collided = np.empty(
             (9, height + 2, width + 2), np.float32
@@ -101,7 +121,9 @@ class Lattice:
 
     @property
     def mass(self) -> float:
-        """Of all cells, those of the obstacle too, whose populations are on their way back into the flow."""
+        """Of all cells, those of the obstacle too, whose populations are on their way back
+        into the flow.
+        """
         return float(self.populations.sum(dtype=np.float64))
 
     def density(self) -> Floats:
@@ -116,7 +138,9 @@ class Lattice:
         return ux, uy
 
     def crossing(self, column: int) -> float:
-        """The mass that went from `column` to the next one in the last step, less what came back."""
+        """The mass that went from `column` to the next one in the last step, less what came
+        back.
+        """
         before, after = column + 1, column + 2  # in arrays with a margin
         right = self._collided[C[:, 0] == 1, _INSIDE, before].sum(dtype=np.float64)
         return float(right - self._collided[C[:, 0] == -1, _INSIDE, after].sum(dtype=np.float64))
@@ -133,7 +157,9 @@ class Lattice:
         self.steps += steps
 
     def _begin(self, kick: float) -> None:
-        """Equilibrium of ρ = 1 and u = (U, kick · U · a bell as wide as the obstacle, one diameter behind its center)."""
+        """Equilibrium of ρ = 1 and u = (U, kick · U · a bell as wide as the obstacle, one
+        diameter behind its center).
+        """
         height, width = self.obstacle.shape
         across, down = _from_center(height, width, 0.0)
         bell = np.exp(-((across - DIAMETER) ** 2 + down**2) / (2.0 * (DIAMETER / 2) ** 2))
@@ -145,7 +171,9 @@ class Lattice:
         flat[_POPULATIONS] = EQUILIBRIUM @ flat[9:]
 
     def _collide(self) -> None:
-        """[f; ρ, j; j²/ρ] → f - ω (f - f^eq), two products of matrices: (3, 9) (9, cells) and (9, 15) (15, cells)."""
+        """[f; ρ, j; j²/ρ] → f - ω (f - f^eq), two products of matrices: (3, 9) (9, cells) and
+        (9, 15) (15, cells).
+        """
         flat = self._state.reshape(15, -1)
         np.matmul(SUMS, flat[_POPULATIONS], out=flat[_SUMS])
         self._square()
@@ -166,7 +194,9 @@ class Lattice:
         np.multiply(yy, jy, out=yy)
 
     def _surround(self) -> None:
-        """The margin above and below holds what comes in from there: the flow on the other side, or its mirror image."""
+        """The margin above and below holds what comes in from there: the flow on the other
+        side, or its mirror image.
+        """
         flow = self._collided
         for up, down in zip(UPWARDS, DOWNWARDS, strict=True):
             if self._walls == "periodic":
@@ -177,7 +207,9 @@ class Lattice:
             flow[:, :, 0], flow[:, :, -1] = flow[:, :, -2], flow[:, :, 1]
 
     def _move(self) -> None:
-        """Each population by its speed: c = (1, 1) comes from the column on the left and the row below."""
+        """Each population by its speed: c = (1, 1) comes from the column on the left and the
+        row below.
+        """
         height, width = self.obstacle.shape
         for to, flow, (x, y) in zip(self.populations, self._collided, C, strict=True):
             np.copyto(to, flow[1 + y : 1 + y + height, 1 - x : 1 - x + width])
@@ -189,7 +221,9 @@ class Lattice:
             last[:, -1] = last[:, -2]
 
     def _flow_in(self) -> None:
-        """The left end: ρ = (Σ across + 2 Σ leftwards) / (1 - U), which is that of what has come there if u = (U, 0), at equilibrium."""
+        """The left end: ρ = (Σ across + 2 Σ leftwards) / (1 - U), which is that of what has
+        come there if u = (U, 0), at equilibrium.
+        """
         first = self.populations[:, :, 0]
         across = first[0] + first[2] + first[4]
         leftwards = first[3] + first[6] + first[7]
@@ -204,12 +238,16 @@ def relaxation(reynolds: float, diameter: float = DIAMETER) -> float:
 
 
 def collision(omega: float) -> Floats:
-    """[(1 - ω) 1 | ω E], (9, 15): of the populations, and of the six sums that the equilibrium is made of."""
+    """[(1 - ω) 1 | ω E], (9, 15): of the populations, and of the six sums that the
+    equilibrium is made of.
+    """
     return np.hstack([(1.0 - omega) * np.eye(9), omega * EQUILIBRIUM]).astype(np.float32)
 
 
 def _equilibrium() -> Floats:
-    """E (9, 6): f^eq = E [ρ, jx, jy, jx²/ρ, jy²/ρ, jx jy/ρ], as (c·j)² = cx² jx² + cy² jy² + 2 cx cy jx jy."""
+    """E (9, 6): f^eq = E [ρ, jx, jy, jx²/ρ, jy²/ρ, jx jy/ρ], as (c·j)² = cx² jx² + cy² jy² +
+    2 cx cy jx jy.
+    """
     cx, cy = C.T
     columns = [np.ones(9), 3 * cx, 3 * cy, 4.5 * cx**2 - 1.5, 4.5 * cy**2 - 1.5, 9 * cx * cy]
     return (W[:, None] * np.stack(columns, axis=1)).astype(np.float32)
@@ -221,20 +259,27 @@ ENTERING = EQUILIBRIUM @ _INFLOW_SUMS  # (9,) of ρ = 1, u = (U, 0)
 SUMS = np.stack([np.ones(9), *C.T]).astype(np.float32)  # (3, 9): ρ, jx, jy
 
 
-def _from_center(height: int, width: int, shift: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of the middle of each cell, from the obstacle's center: to the right (1, width), downwards (height, 1)."""
+def _from_center(
+    height: int, width: int, shift: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of the middle of each cell, from the obstacle's center: to the right (1, width),
+    downwards (height, 1).
+    """
     across = np.arange(width, dtype=np.float64) + (0.5 - CENTER)
     down = np.arange(height, dtype=np.float64) + (0.5 - height / 2 - shift)
     return across[None], down[:, None]
 
 
 # ---- solver frames -------------------------------------------------------------------------------
-# A moment of a flow as a picture of three channels: ux, uy and the vorticity, each from -1 to 1 by a scale that never changes.
+# A moment of a flow as a picture of three channels: ux, uy and the vorticity, each from -1 to 1 by
+# a scale that never changes.
 #
-#     ux / U = 0.5 + 1.5 a      uy / U = b      ω D / U = 5 c            ω = ∂uy/∂x - ∂ux/∂y, counterclockwise above 0
+# ux / U = 0.5 + 1.5 a      uy / U = b      ω D / U = 5 c            ω = ∂uy/∂x - ∂ux/∂y,
+# counterclockwise above 0
 #
-# What is beyond the scale is cut: of the vorticity this is the thin layer on the obstacle's front edges. Row 0 is the top, columns run with
-# the stream, y points up, so ∂/∂y = -∂/∂row. In the obstacle all three quantities are 0.
+# What is beyond the scale is cut: of the vorticity this is the thin layer on the obstacle's front
+# edges. Row 0 is the top, columns run with the stream, y points up, so ∂/∂y = -∂/∂row. In the
+# obstacle all three quantities are 0.
 
 
 MIDDLE = np.array([0.5, 0.0, 0.0], np.float32)  # of each scale: ux / U, uy / U, ω D / U
@@ -247,8 +292,12 @@ def of(flow: Lattice) -> Floats:
     return values(ux, uy, np.where(flow.obstacle, 0.0, vorticity(ux, uy)))
 
 
-def values(ux: NDArray[np.floating], uy: NDArray[np.floating], turning: NDArray[np.floating]) -> Floats:
-    """(…, height, width) each, velocities in cells a step, vorticity per step → (…, height, width, 3) from -1 to 1."""
+def values(
+    ux: NDArray[np.floating], uy: NDArray[np.floating], turning: NDArray[np.floating]
+) -> Floats:
+    """(…, height, width) each, velocities in cells a step, vorticity per step → (…, height,
+    width, 3) from -1 to 1.
+    """
     physical_values = np.stack([ux / INFLOW, uy / INFLOW, turning * (DIAMETER / INFLOW)], axis=-1)
     return np.clip((physical_values - MIDDLE) / REACH, -1.0, 1.0).astype(np.float32)
 
@@ -259,19 +308,25 @@ def physical(frames: NDArray[np.floating]) -> Floats:
 
 
 def source(frames: NDArray[np.floating], obstacle: Mask) -> NDArray[np.floating]:
-    """Frames (…, height, width, 3) with the obstacle (height, width) as a fourth channel, 0 or 1."""
+    """Frames (…, height, width, 3) with the obstacle (height, width) as a fourth channel, 0
+    or 1.
+    """
     channel = np.broadcast_to(obstacle[..., None], (*frames.shape[:-1], 1))
     return np.concatenate([frames, channel.astype(frames.dtype)], axis=-1)
 
 
 def vorticity(ux: NDArray[np.floating], uy: NDArray[np.floating], spacing: float = 1.0) -> Floats:
-    """∂uy/∂x - ∂ux/∂y of (…, height, width), `spacing` apart: central differences, one-sided at the edges."""
+    """∂uy/∂x - ∂ux/∂y of (…, height, width), `spacing` apart: central differences, one-sided
+    at the edges.
+    """
     turning: Floats = np.gradient(uy, spacing, axis=-1) + np.gradient(ux, spacing, axis=-2)
     return turning
 
 
 def halved(fine: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The mean of each 2 × 2 pixels: (…, height, width, channels) → (…, height / 2, width / 2, channels)."""
+    """The mean of each 2 × 2 pixels: (…, height, width, channels) → (…, height / 2, width /
+    2, channels).
+    """
     rows = (fine[..., 0::2, :, :] + fine[..., 1::2, :, :]) / 2
     halves: NDArray[np.floating] = (rows[..., 0::2, :] + rows[..., 1::2, :]) / 2
     return halves

@@ -1,9 +1,11 @@
 """Frames of a flow in colors, and the source, output and target of a network next to each other.
 
-The color of a pixel says which way the flow turns: red counterclockwise, blue clockwise, white not at all; the obstacle is grey.
+The color of a pixel says which way the flow turns: red counterclockwise, blue clockwise, white not
+at all; the obstacle is grey.
 
-The colors are those of "RdBu" (C. Brewer, colorbrewer2.org, Apache 2.0), which color-blind people tell apart, between fixed ends, so
-that pictures of different flows, epochs and runs can be compared.
+The colors are those of "RdBu" (C. Brewer, colorbrewer2.org, Apache 2.0), which color-blind people
+tell apart, between fixed ends, so that pictures of different flows, epochs and runs can be
+compared.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ ACROSS = 2  # triplets at most, so that their titles can be read on a phone
 FRAMES_SHOWN = 4  # of the first rows of a set, as far from each other as can be
 
 
-def drawn(frames: NDArray[np.generic], obstacle: NDArray[np.generic] | None = None) -> NDArray[np.uint8]:
+def drawn(
+    frames: NDArray[np.generic], obstacle: NDArray[np.generic] | None = None
+) -> NDArray[np.uint8]:
     """(…, 3) colors of frames (…, 3 or 4) with values from -1 to 1; what is beyond is cut.
 
     `obstacle`: (…), 1 where it is; without it the frames' own, if they have a fourth channel.
@@ -67,10 +71,14 @@ def drawn(frames: NDArray[np.generic], obstacle: NDArray[np.generic] | None = No
 
 
 def diverging(values: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """(…, 3) colors of values (…) from -1 to 1, straight lines between the anchors; NaN is black."""
+    """(…, 3) colors of values (…) from -1 to 1, straight lines between the anchors; NaN is
+    black.
+    """
     anchors = np.stack([_levels(anchor) for anchor in ANCHORS])
     places = np.linspace(-1.0, 1.0, len(anchors))
-    colors = np.stack([np.interp(values, places, anchors[:, channel]) for channel in range(3)], axis=-1)
+    colors = np.stack(
+        [np.interp(values, places, anchors[:, channel]) for channel in range(3)], axis=-1
+    )
     known = np.isfinite(values)[..., np.newaxis]
     return np.where(known, np.rint(np.where(known, colors, 0.0)), _levels(NOWHERE)).astype(np.uint8)
 
@@ -80,17 +88,23 @@ def _levels(color: str) -> NDArray[np.uint8]:
     return np.frombuffer(bytes.fromhex(color.removeprefix("#")), np.uint8)
 
 
-def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room) -> Image.Image:
-    """Three arrays (N, height, width, 1 or 3) of as many rows; two triplets stand beside each other where there is room.
+def triplets(
+    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room
+) -> Image.Image:
+    """Three arrays (N, height, width, 1 or 3) of as many rows; two triplets stand beside each other
+    where there is room.
 
-    Where an input has four channels, all three are frames of a flow, and the fourth is the obstacle of its row.
+    Where an input has four channels, all three are frames of a flow, and the fourth is the obstacle
+    of its row.
 
     Raises:
         ValueError: their numbers of images differ.
     """
     counts = [len(array) for array in arrays]
     if len(set(counts)) > 1:
-        given = " and ".join(f"{count} {title}s" for count, title in zip(counts, TITLES, strict=True))
+        given = " and ".join(
+            f"{count} {title}s" for count, title in zip(counts, TITLES, strict=True)
+        )
         raise ValueError(f"triplets was given {given}: give as many of each.")
     height = max(array.shape[1] for array in arrays)
     lefts, width = _columns([array.shape[2] for array in arrays])
@@ -98,14 +112,18 @@ def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: 
     rows = min(-(-counts[0] // across), sheet.fitting(height, room.tallest))
     parts = _parts(tuple(array[: rows * across] for array in arrays))
     channels = max(part.shape[-1] for part in parts)
-    picture = sheet.canvas(across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, channels)
+    picture = sheet.canvas(
+        across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, channels
+    )
     for group in range(across):
         for title, left in zip(TITLES, lefts, strict=True):
             sheet.write(picture, group * (width + BETWEEN) + left + AROUND_TITLE, LINE // 2, title)
     for index in range(len(parts[0])):
         top = LINE + index // across * (height + GAP)
         for part, left in zip(parts, lefts, strict=True):
-            picture.paste(_as(part[index], channels), (index % across * (width + BETWEEN) + left, top))
+            picture.paste(
+                _as(part[index], channels), (index % across * (width + BETWEEN) + left, top)
+            )
     return picture
 
 
@@ -118,7 +136,9 @@ def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
 
 
 def _columns(of_images: list[int]) -> tuple[list[int], int]:
-    """Where the three columns of a triplet begin, and how wide it is: a column is as wide as its images and its title."""
+    """Where the three columns of a triplet begin, and how wide it is: a column is as wide as
+    its images and its title.
+    """
     titled = [sheet.length(title) + 2 * AROUND_TITLE for title in TITLES]
     widths = [max(image, title) for image, title in zip(of_images, titled, strict=True)]
     lefts = [sum(widths[:place]) + place * GAP for place in range(len(widths))]

@@ -1,6 +1,7 @@
 """The preparations `karman` and `karman_small`: frames of simulated flows become a data set.
 
-The rows of a flow stand in the order of time, each with its Reynolds number. The flows that are held out come last.
+The rows of a flow stand in the order of time, each with its Reynolds number. The flows that are
+held out come last.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
 from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows import pictures
-from gan_runtime.domains.flows.fields import LATER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
+from gan_runtime.domains.flows.fields import (
+    LATER,
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+)
 from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice
 from gan_runtime.domains.flows.preparation_options import (
     FlowCase,
@@ -40,7 +47,9 @@ Frame = NDArray[np.float16]
 
 
 class FlowProgress:
-    """Advances flows, and reports how far all of them are together, with a picture of the one that is simulated."""
+    """Advances flows, and reports how far all of them are together, with a picture of the one
+    that is simulated.
+    """
 
     def __init__(self, options: FlowOptions, folder: Path, progress: Progress) -> None:
         self._total = solver_steps(options)
@@ -76,13 +85,20 @@ def prepare(_source: None, options: FlowOptions, folder: Path, progress: Progres
 
 
 def _summary(flows: list[FlowCase], trained: int, options: FlowOptions) -> Summary:
-    """Rows of each flow, those that are held out first. `trained`: so many of the flows, the first ones, are trained on."""
+    """Rows of each flow, those that are held out first.
+
+    `trained`: so many of the flows, the first ones, are trained on.
+    """
     trained_on, held_out = (
         Counter({name: count * pairs(options) for name, count in Counter(names).items()})
-        for names in ([title(*case.key) for case in part] for part in (flows[:trained], flows[trained:]))
+        for names in (
+            [title(*case.key) for case in part] for part in (flows[:trained], flows[trained:])
+        )
     )
     return Summary(
-        held_out=held_out.total(), counts=dict(held_out + trained_on), held_out_counts=dict(held_out)
+        held_out=held_out.total(),
+        counts=dict(held_out + trained_on),
+        held_out_counts=dict(held_out),
     )
 
 
@@ -104,7 +120,9 @@ def begun(options: FlowOptions, case: FlowCase) -> Lattice:
     return Lattice(case.reynolds, obstacle, kick=KICK, diameter=case.width)
 
 
-def rows_of(case: FlowCase, options: FlowOptions, progress: FlowProgress, place: str) -> Iterator[Arrays]:
+def rows_of(
+    case: FlowCase, options: FlowOptions, progress: FlowProgress, place: str
+) -> Iterator[Arrays]:
     """One row after the other, each as the arrays of a single one: (1, …) of each field."""
     flow = begun(options, case)
     progress.advance(flow, options.discarded, place)
@@ -122,7 +140,8 @@ def _frame(flow: Lattice, options: FlowOptions) -> Frame:
     fine = flow_frames.of(flow)
     if not np.isfinite(fine).all():
         raise DatasetError(
-            f"the flow at Re {flow.reynolds:g} became unstable at step {flow.steps:,}: leave it out, or use a lower number."
+            f"the flow at Re {flow.reynolds:g} became unstable at step {flow.steps:,}: leave it"
+            " out, or use a lower number."
         )
     return _on_grid(fine, options).astype(np.float16)
 

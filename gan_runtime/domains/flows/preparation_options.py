@@ -16,22 +16,29 @@ from gan_runtime.domains.flows.fields import DIAMETER, HEIGHT, WIDTH, flow_field
 Obstacle = Literal["square", "circle"]
 Grid = Literal["full", "half"]
 SHAPES = {"full": (HEIGHT, WIDTH), "half": (HEIGHT // 2, WIDTH // 2)}  # rows and columns of a frame
-LOWEST, HIGHEST = 40.0, 250.0  # Reynolds numbers: below there is no street, above the lattice is too coarse
+LOWEST, HIGHEST = (
+    40.0,
+    250.0,
+)  # Reynolds numbers: below there is no street, above the lattice is too coarse
 MOST_FLOWS = 40  # in a list
 NARROWEST, WIDEST = 6, 20  # cells: below the grid is too coarse, above the walls are too near
 MOST_SHIFT = 20  # cells
 GROUP = "Model and data"
 _CASE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)(?:\s+width\s+(\d{1,2}))?(?:\s+shift\s+(-?\d{1,2}))?")
 _LIST = (
-    f"numbers from {LOWEST:g} to {HIGHEST:g}, each flow once, with commas between; after a number perhaps the obstacle's width "
-    f"(even, {NARROWEST} to {WIDEST} cells) and its shift (up to {MOST_SHIFT} cells down, or up with a minus), such as 140 width 14 shift -5"
+    f"numbers from {LOWEST:g} to {HIGHEST:g}, each flow once, with commas between; after a number"
+    f" perhaps the obstacle's width (even, {NARROWEST} to {WIDEST} cells) and its shift (up to"
+    f" {MOST_SHIFT} cells down, or up with a minus), such as 140 width 14 shift -5"
 )
 
 
 @dataclass(frozen=True)
 class FlowCase:
-    """One flow to simulate. `reynolds`: on the obstacle's `width`, in cells across the stream. `shift`: of the obstacle, so many cells lower
-    than the middle; None: as the option `shift` says."""
+    """One flow to simulate.
+
+    `reynolds`: on the obstacle's `width`, in cells across the stream. `shift`: of the obstacle, so
+    many cells lower than the middle; None: as the option `shift` says.
+    """
 
     reynolds: float
     width: int = int(DIAMETER)
@@ -63,31 +70,41 @@ def grid(default: Grid) -> Any:
         label="Grid",
         group=GROUP,
         choices=get_args(Grid),
-        help="'full': frames of 80 × 192 pixels, the solver's cells. 'half': 40 × 96, four cells averaged: for two cores.",
+        help=(
+            "'full': frames of 80 × 192 pixels, the solver's cells. 'half': 40 × 96, four cells"
+            " averaged: for two cores."
+        ),
         error="pick full or half.",
     )
 
 
 class FlowOptions(OptionRecord):
-    """Which flows are simulated, a trajectory for each Reynolds number, and what of them is kept."""
+    """Which flows are simulated, a trajectory for each Reynolds number, and what of them is
+    kept.
+    """
 
     obstacle: Obstacle = option(
         "square",
         label="Obstacle",
         group=GROUP,
         choices=get_args(Obstacle),
-        help="What the flow has to pass: a square, as at KIT, or a circle. 10 cells wide, an eighth of the height, where a flow says nothing else.",
+        help=(
+            "What the flow has to pass: a square, as at KIT, or a circle. 10 cells wide, an eighth"
+            " of the height, where a flow says nothing else."
+        ),
         error="pick square or circle.",
     )
     reynolds: str = option(
-        "80, 100, 180, 200, 90 shift 5, 190 shift -8, 100 width 8 shift -4, 190 width 8 shift 7, 80 width 12 shift -6, "
-        "180 width 12 shift 3, 100 width 12 shift 8, 200 width 8 shift -2",
+        "80, 100, 180, 200, 90 shift 5, 190 shift -8, 100 width 8 shift -4, 190 width 8 shift 7, 80"
+        " width 12 shift -6, 180 width 12 shift 3, 100 width 12 shift 8, 200 width 8 shift -2",
         label="Reynolds numbers",
         group=GROUP,
         text=_LIST,
         max_length=400,
-        help="U D / ν with the obstacle's whole width: one flow for each is trained on. A street appears from about 50. "
-        "'100 width 12 shift -5' has a wider obstacle, 5 cells higher.",
+        help=(
+            "U D / ν with the obstacle's whole width: one flow for each is trained on. A street"
+            " appears from about 50. '100 width 12 shift -5' has a wider obstacle, 5 cells higher."
+        ),
         error="use 80, 100, 180, 200.",
     )
     held_out_reynolds: str = option(
@@ -96,8 +113,11 @@ class FlowOptions(OptionRecord):
         group=GROUP,
         text=_LIST,
         max_length=400,
-        help="One whole flow for each, which no run trains on: for measuring on flows that a model has never seen. Far from those that are "
-        "trained on, or replaying one of these is hard to beat.",
+        help=(
+            "One whole flow for each, which no run trains on: for measuring on flows that a model"
+            " has never seen. Far from those that are trained on, or replaying one of these is hard"
+            " to beat."
+        ),
         error="use 60, 140, 230, 140 width 14, or others that are not trained on.",
     )
     frames: int = option(
@@ -107,7 +127,10 @@ class FlowOptions(OptionRecord):
         unit="per flow",
         ge=4,
         le=10_000,
-        help="How many moments of each flow are kept. A pair of eddies is shed in about 25, so 150 are six periods.",
+        help=(
+            "How many moments of each flow are kept. A pair of eddies is shed in about 25, so 150"
+            " are six periods."
+        ),
         error="use about 150.",
     )
     steps_per_frame: int = option(
@@ -116,7 +139,10 @@ class FlowOptions(OptionRecord):
         group=GROUP,
         ge=1,
         le=500,
-        help="Of the solver, from one frame to the next. In 24 the stream passes a quarter of the obstacle's width.",
+        help=(
+            "Of the solver, from one frame to the next. In 24 the stream passes a quarter of the"
+            " obstacle's width."
+        ),
         error="use 24.",
     )
     discarded: int = option(
@@ -135,7 +161,10 @@ class FlowOptions(OptionRecord):
         unit="per row",
         ge=0,
         le=8,
-        help="A row holds a frame, the next one, and so many after it: for training on several steps in a row.",
+        help=(
+            "A row holds a frame, the next one, and so many after it: for training on several steps"
+            " in a row."
+        ),
         error="use 2, or 0 to save room.",
     )
     grid: Grid = grid("full")
@@ -146,7 +175,10 @@ class FlowOptions(OptionRecord):
         unit="cells",
         ge=0,
         le=MOST_SHIFT,
-        help="Each flow's obstacle lies up to so many cells above or below the middle, by the seed, where its list gives no shift.",
+        help=(
+            "Each flow's obstacle lies up to so many cells above or below the middle, by the seed,"
+            " where its list gives no shift."
+        ),
         error="use 0, or up to 20.",
     )
     seed: int = option(
@@ -162,7 +194,10 @@ class FlowOptions(OptionRecord):
     @field_validator("reynolds", "held_out_reynolds", mode="after")
     @classmethod
     def _written_alike(cls, text: str) -> str:
-        """The list as everybody writes it, "80, 100". Raises ValueError for what is no such list."""
+        """The list as everybody writes it, "80, 100".
+
+        Raises ValueError for what is no such list.
+        """
         flows = cases(text)
         if (
             len(flows) > MOST_FLOWS
@@ -201,7 +236,9 @@ def _is_possible(flow: FlowCase) -> bool:
 
 
 def pairs(options: FlowOptions) -> int:
-    """Rows that one flow gives: each frame that has a next one, and as many after that as a row holds."""
+    """Rows that one flow gives: each frame that has a next one, and as many after that as a
+    row holds.
+    """
     return options.frames - 1 - options.later
 
 
@@ -219,7 +256,8 @@ def held_out_is_not_trained_on(options: FlowOptions) -> FieldError | None:
         return None
     return FieldError(
         "held_out_reynolds",
-        f"held_out_reynolds is {options.held_out_reynolds}, but reynolds holds {', '.join(both)} as well: leave it out of one.",
+        f"held_out_reynolds is {options.held_out_reynolds}, but reynolds holds {', '.join(both)} as"
+        " well: leave it out of one.",
     )
 
 
@@ -229,7 +267,8 @@ def enough_frames(options: FlowOptions) -> FieldError | None:
         return None
     return FieldError(
         "frames",
-        f"frames is {options.frames}, fewer than the {options.later + 2} of a row with later={options.later}: use more.",
+        f"frames is {options.frames}, fewer than the {options.later + 2} of a row with"
+        f" later={options.later}: use more.",
     )
 
 

@@ -1,5 +1,7 @@
-"""The work of the job that feeds a run's model with its own pictures: the frames that come, their scores beside the true ones, and the time
-of each stage. One answer for each way in which it was done, with a file of frames."""
+"""The work of the job that feeds a run's model with its own pictures: the frames that come, their
+scores beside the true ones, and the time of each stage. One answer for each way in which it was
+done, with a file of frames.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True)
 class RolloutModel:
-    """A checkpoint of a run as a network that makes pictures of pictures, and its engine's programs."""
+    """A checkpoint of a run as a network that makes pictures of pictures, and its engine's
+    programs.
+    """
 
     spec: RunSpec
     checkpoint: Checkpoint
@@ -60,9 +64,12 @@ class RolloutModel:
 
 @dataclass(frozen=True)
 class RolloutCase:
-    """What a model is fed with and held against, as values. `source`: (height, width, channels in) of the start frame; `truth`:
-    (1 + steps, height, width, channels out), the start frame first. `period`: in frames, of the whole film; NaN of pictures and where no
-    eddies are shed. `replay`: of the nearest training film."""
+    """What a model is fed with and held against, as values.
+
+    `source`: (height, width, channels in) of the start frame; `truth`: (1 + steps, height, width,
+    channels out), the start frame first. `period`: in frames, of the whole film; NaN of pictures
+    and where no eddies are shed. `replay`: of the nearest training film.
+    """
 
     film: Film
     source: Values
@@ -82,7 +89,9 @@ class RolloutCase:
 
     @property
     def obstacle(self) -> NDArray[np.bool_]:
-        """Where the fluid cannot be, on the solver's cells: (80, 192) of a frame of either size, whose pixels are one or four of them."""
+        """Where the fluid cannot be, on the solver's cells: (80, 192) of a frame of either
+        size, whose pixels are one or four of them.
+        """
         pixels = np.asarray((self.mask > 0.5).any(axis=-1))
         each = max(1, WIDTH // pixels.shape[1])
         return pixels.repeat(each, axis=0).repeat(each, axis=1)
@@ -90,7 +99,9 @@ class RolloutCase:
 
 @dataclass(frozen=True)
 class Iteration:
-    """`name`: the job's; `per_epoch`: steps of the run's training; `solver_s`: of a frame by the solver, NaN for pictures."""
+    """`name`: the job's; `per_epoch`: steps of the run's training; `solver_s`: of a frame by
+    the solver, NaN for pictures.
+    """
 
     name: str
     options: RolloutOptions
@@ -99,7 +110,9 @@ class Iteration:
 
 
 def iterate(subject: Subject) -> Evaluated:
-    """One answer for each way. The result has the iteration's name, the step of the checkpoint and warnings.
+    """One answer for each way.
+
+    The result has the iteration's name, the step of the checkpoint and warnings.
 
     Raises:
         CheckpointError, SpecError: the run has no such checkpoint, or its options cannot be read.
@@ -132,7 +145,9 @@ def iterate(subject: Subject) -> Evaluated:
 
 
 def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> RolloutCase:
-    """Raises DatasetError when the data set has no such film, too few frames of it, or targets that cannot be fed back."""
+    """Raises DatasetError when the data set has no such film, too few frames of it, or
+    targets that cannot be fed back.
+    """
     if reason := films.not_fed_back(data.fields):
         raise DatasetError(reason)
     film, steps = film_of(films.films(data), options)
@@ -140,11 +155,15 @@ def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> Roll
     first = host_value(source, data.fields[SOURCE])
     truth = host_value(targets, data.fields[TARGET])
     frames = np.concatenate([first[np.newaxis, ..., : truth.shape[-1]], truth])
-    return RolloutCase(film, first, frames, period_of(data, film), nearest(data, frames[0], steps, progress))
+    return RolloutCase(
+        film, first, frames, period_of(data, film), nearest(data, frames[0], steps, progress)
+    )
 
 
 def period_of(data: DataSet, film: Film) -> float:
-    """Frames in which the flow of a film sheds a pair of eddies; NaN where it sheds none, and of pictures."""
+    """Frames in which the flow of a film sheds a pair of eddies; NaN where it sheds none, and
+    of pictures.
+    """
     if film.reynolds is None:
         return float("nan")
     _, targets = films.frames(data, film, 0, film.steps)
@@ -152,7 +171,9 @@ def period_of(data: DataSet, film: Film) -> float:
 
 
 def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> RolloutModel:
-    """Loads the framework that the run was trained with, on simulated cores. `offered`: the fields of its data set.
+    """Loads the framework that the run was trained with, on simulated cores.
+
+    `offered`: the fields of its data set.
 
     Raises:
         CheckpointError: the run has no such checkpoint, or no usable weights of that epoch.
@@ -170,7 +191,8 @@ def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> RolloutMo
 
 
 def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
-    """That of the run's checkpoints; where an epoch is wanted, with the weights that were kept after it, in half precision.
+    """That of the run's checkpoints; where an epoch is wanted, with the weights that were kept
+    after it, in half precision.
 
     Raises:
         CheckpointError: there is none, or the weights are damaged or too large for half precision.
@@ -181,14 +203,17 @@ def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
     arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, options.epoch)}
     if broken := first_not_finite(arrays):
         raise CheckpointError(
-            f"the weights of epoch {options.epoch} cannot be used: {broken} holds numbers too large for the half precision that they are "
-            "kept in: take another epoch."
+            f"the weights of epoch {options.epoch} cannot be used: {broken} holds numbers too large"
+            " for the half precision that they are kept in: take another epoch."
         )
     return replace(checkpoint, arrays=arrays, step=options.epoch * steps_per_epoch(run))
 
 
 def set_flags(spec: RunSpec) -> None:
-    """For as many simulated cores as an iteration may ask for. Before anything loads the framework."""
+    """For as many simulated cores as an iteration may ask for.
+
+    Before anything loads the framework.
+    """
     keep_scikit_learn_out()
     cores = MOST_CORES if spec.engine == "jax" else 1
     importlib.import_module(catalog.engine(spec.engine).flags).set_flags(
@@ -197,7 +222,10 @@ def set_flags(spec: RunSpec) -> None:
 
 
 def division_of(given: RolloutCase, model: RolloutModel, options: RolloutOptions) -> Division:
-    """Into the tiles that the network was trained with. Raises SpecError for an overlap that is not below their side."""
+    """Into the tiles that the network was trained with.
+
+    Raises SpecError for an overlap that is not below their side.
+    """
     height, width = given.source.shape[:2]
     try:
         return Division((height, width), (model.translator.tile,) * 2, options.overlap)
@@ -206,16 +234,26 @@ def division_of(given: RolloutCase, model: RolloutModel, options: RolloutOptions
 
 
 def outcome(
-    iteration: Iteration, model: RolloutModel, given: RolloutCase, tiles: Division, way: Way, told: Told
+    iteration: Iteration,
+    model: RolloutModel,
+    given: RolloutCase,
+    tiles: Division,
+    way: Way,
+    told: Told,
 ) -> tuple[Answer, Frames]:
-    """The answer of one way and its frames. `tiles`: at whose borders seams are looked for, in every way."""
+    """The answer of one way and its frames.
+
+    `tiles`: at whose borders seams are looked for, in every way.
+    """
     options, shape = iteration.options, given.source.shape
     division = (options.cores, options.overlap, options.blend)
     painter = Painter(model.program, model.translator, way, shape, *division)
     predicted = rolled_out(painter, given.source, given.steps, told)
     times = Times(painter.stopwatch.picture_s(), iteration.solver_s)
     replayed = given.replay.frames if given.replay else None
-    found = scored(given.truth, predicted, given.mask, tiles, given.film, times, given.period, replayed)
+    found = scored(
+        given.truth, predicted, given.mask, tiles, given.film, times, given.period, replayed
+    )
     halves = (each.astype(np.float16) for each in (given.truth, predicted, given.mask))
     facts = facts_of(iteration, model, given, painter)
     step = model.checkpoint.step
@@ -225,8 +263,9 @@ def outcome(
 
 
 def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
-    """(1 + steps, height, width, channels out): the start frame, then each picture made of the one before. Channels that the source has
-    beyond those of a picture stay as they are."""
+    """(1 + steps, height, width, channels out): the start frame, then each picture made of the one
+    before. Channels that the source has beyond those of a picture stay as they are.
+    """
     made: list[Values] = []
     for step in range(1, steps + 1):
         picture = paint(source)
@@ -239,7 +278,9 @@ def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
 
 
 def solver_seconds(given: RolloutCase) -> float:
-    """Median seconds in which the solver makes a frame of this flow, past its own obstacle, on this machine; NaN for pictures."""
+    """Median seconds in which the solver makes a frame of this flow, past its own obstacle,
+    on this machine; NaN for pictures.
+    """
     flow, steps = solver_of(given), given.film.solver_steps
     if flow is None or steps is None:
         return float("nan")
@@ -254,7 +295,11 @@ def solver_seconds(given: RolloutCase) -> float:
 def solver_of(given: RolloutCase) -> Lattice | None:
     """The flow at its beginning; None for pictures."""
     film = given.film
-    return None if film.reynolds is None else Lattice(film.reynolds, given.obstacle, diameter=film.width)
+    return (
+        None
+        if film.reynolds is None
+        else Lattice(film.reynolds, given.obstacle, diameter=film.width)
+    )
 
 
 def facts_of(

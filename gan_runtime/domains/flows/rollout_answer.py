@@ -37,8 +37,11 @@ class RolloutState:
 def answer_of(
     facts: dict[str, Any], state: RolloutState, found: Scored, stages: Sequence[StageTime]
 ) -> Answer:
-    """The answer of one way, but for the file of the frames. Numbers of the run are those of the usual question, of which those
-    in tiles come before the whole picture."""
+    """The answer of one way, but for the file of the frames.
+
+    Numbers of the run are those of the usual question, of which those in tiles come before the
+    whole picture.
+    """
     return Answer(
         evaluation=NAME,
         key=key_of(facts, state),
@@ -54,7 +57,8 @@ def answer_of(
 
 
 def key_of(facts: dict[str, Any], state: RolloutState) -> str:
-    """Equal for rollouts that begin in the same frame, take as many steps and divide the picture in the same way.
+    """Equal for rollouts that begin in the same frame, take as many steps and divide the picture in
+    the same way.
 
     Weights kept after an epoch are no checkpoint: they never take the place of one.
     """
@@ -89,7 +93,9 @@ def written(run: RunDir, kept: list[tuple[Answer, Frames]]) -> list[Answer]:
     files: list[str] = []
     try:
         for answer, frames in kept:
-            files.append(film_files.write(run, f"{answer.facts['iteration']}-{answer.facts['way']}", frames))
+            files.append(
+                film_files.write(run, f"{answer.facts['iteration']}-{answer.facts['way']}", frames)
+            )
             arrays = [ArrayFile(name="frames", file=files[-1])]
             answers.append(answer.model_copy(update={"arrays": arrays}))
     except BaseException:
@@ -100,7 +106,8 @@ def written(run: RunDir, kept: list[tuple[Answer, Frames]]) -> list[Answer]:
 
 
 # ---- scoring -------------------------------------------------------------------------------------
-# The scores of predicted frames beside the true ones, as domains/flows/score_metrics.py declares them.
+# The scores of predicted frames beside the true ones, as domains/flows/score_metrics.py declares
+# them.
 
 Values = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -124,8 +131,10 @@ class Times:
 
 @dataclass(frozen=True)
 class FrameNumbers:
-    """A number a frame, from step `first` on: of the prediction (`values`), of the copied start frame, of the true frames, and
-    of the replay, NaN from its end on. Empty: there is no such number."""
+    """A number a frame, from step `first` on: of the prediction (`values`), of the copied start
+    frame, of the true frames, and of the replay, NaN from its end on. Empty: there is no such
+    number.
+    """
 
     name: str
     values: list[float]
@@ -168,8 +177,10 @@ def scored(
     period: float = math.nan,
     replay: Values | None = None,
 ) -> Scored:
-    """`truth`, `predicted`: (1 + steps, height, width, channels), the given frame first; `mask`: (height, width, more); `period`: frames in which
-    the true flow sheds a pair of eddies, NaN where that is not known; `replay`: (K, height, width, channels), of the first K steps."""
+    """`truth`, `predicted`: (1 + steps, height, width, channels), the given frame first; `mask`:
+    (height, width, more); `period`: frames in which the true flow sheds a pair of eddies, NaN where
+    that is not known; `replay`: (K, height, width, channels), of the first K steps.
+    """
     still = np.repeat(truth[:1], len(truth) - 1, axis=0)  # persistence: the given frame for ever
     replayed = truth[:0] if replay is None else replay
     series = [
@@ -212,8 +223,12 @@ def _of_flow(
 
 
 def _probe(truth: Values, predicted: Values, replayed: Values, shift: float) -> FrameNumbers:
-    """Of the given frame too, which the replay does not have: its own signal begins with the truth's."""
-    given, true, swings = (measures.probe(frames, shift) for frames in (truth[:1], truth, predicted))
+    """Of the given frame too, which the replay does not have: its own signal begins with the
+    truth's.
+    """
+    given, true, swings = (
+        measures.probe(frames, shift) for frames in (truth[:1], truth, predicted)
+    )
     replay = np.concatenate([given, measures.probe(replayed, shift)]) if len(replayed) else None
     return _series("probe", swings, truth=true, replay=replay, first=0)
 
@@ -231,12 +246,15 @@ def _horizons(rmse: FrameNumbers, replayed: int) -> list[Score]:
 
 
 def _street(probe: FrameNumbers, film: Film, period: float) -> list[Score]:
-    """By the frequency at which the probe swings; NaN where it does not, or not often enough to tell. `period`: of the whole true film; where
-    it is NaN, the steps alone tell that of the truth."""
+    """By the frequency at which the probe swings; NaN where it does not, or not often enough to
+    tell. `period`: of the whole true film; where it is NaN, the steps alone tell that of the truth.
+    """
     signals = (np.array(signal) for signal in (probe.values, probe.truth, probe.replay))
     predicted, true, replay = map(measures.period, signals)
     periods = (predicted, period if math.isfinite(period) else true, replay)
-    strouhal = [measures.strouhal_of(1.0 / frames, film.solver_steps or 1, film.width) for frames in periods]
+    strouhal = [
+        measures.strouhal_of(1.0 / frames, film.solver_steps or 1, film.width) for frames in periods
+    ]
     off = [abs(number - strouhal[1]) / strouhal[1] for number in strouhal]
     return [
         _single("strouhal", strouhal),
@@ -264,7 +282,9 @@ def _series(
     """A replay that ends before is NaN from there on; one without a number is none."""
     references = {"truth": truth, "persistence": persistence}
     if replay is not None and len(replay):
-        references["replay"] = np.pad(replay, (0, len(values) - len(replay)), constant_values=np.nan)
+        references["replay"] = np.pad(
+            replay, (0, len(values) - len(replay)), constant_values=np.nan
+        )
     rounded = {key: _rounded(numbers) for key, numbers in references.items() if numbers is not None}
     return FrameNumbers(name=name, first=first, values=_rounded(values), **rounded)
 
@@ -278,9 +298,14 @@ def _single(name: str, sides: Sequence[float]) -> Score:
 
 
 def _mean(series: FrameNumbers) -> Score:
-    """Over the steps. Equal frames have an infinite PSNR, which no mean can hold: they are left out of it."""
+    """Over the steps.
+
+    Equal frames have an infinite PSNR, which no mean can hold: they are left out of it.
+    """
     equal = math.inf if series.name == "psnr" else math.nan  # NaN equals nothing
-    means = [_mean_of([number for number in numbers if number != equal]) for numbers in _sides(series)]
+    means = [
+        _mean_of([number for number in numbers if number != equal]) for numbers in _sides(series)
+    ]
     return _single(series.name, means)
 
 
@@ -289,8 +314,12 @@ def _sides(series: FrameNumbers) -> tuple[list[float], list[float], list[float]]
 
 
 def _mean_of(values: list[float]) -> float:
-    """NaN where one of them is no finite number, as of a model that has run away, and where there is none."""
-    return math.fsum(values) / len(values) if values and all(map(math.isfinite, values)) else math.nan
+    """NaN where one of them is no finite number, as of a model that has run away, and where
+    there is none.
+    """
+    return (
+        math.fsum(values) / len(values) if values and all(map(math.isfinite, values)) else math.nan
+    )
 
 
 def _rounded(numbers: Numbers) -> list[float]:

@@ -1,8 +1,10 @@
-"""Pix2Pix: an image out of an image, such as the next frame of a flow; fed back into itself, a film.
+"""Pix2Pix: an image out of an image, such as the next frame of a flow; fed back into itself, a
+film.
 
-Images: values (B, height, width, channels), float32 in [-1, 1]. A step sees a tile of each. Generator G: source → image;
-discriminator D: [source, image] → logits of patches.
-Source: Isola et al. 2017, arXiv:1611.07004, equations 1 to 4; phillipi/pix2pix, train.lua. See docs/pix2pix.md.
+Images: values (B, height, width, channels), float32 in [-1, 1]. A step sees a tile of each.
+Generator G: source → image; discriminator D: [source, image] → logits of patches.
+Source: Isola et al. 2017, arXiv:1611.07004, equations 1 to 4; phillipi/pix2pix, train.lua. See
+docs/pix2pix.md.
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ from gan_runtime.workloads.losses import bce_fake, bce_real, mean_absolute_error
 from gan_runtime.workloads.pair import UNDECIDED, spread
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
-FOLLOW_G, FOLLOW_D = Update(GENERATOR, "loss_generator"), Update(DISCRIMINATOR, "loss_discriminator")
+FOLLOW_G, FOLLOW_D = (
+    Update(GENERATOR, "loss_generator"),
+    Update(DISCRIMINATOR, "loss_discriminator"),
+)
 
 
 class Pix2pix:
@@ -46,12 +51,19 @@ class Pix2pix:
 
     def networks(self, options: Pix2pixOptions, fields: Fields) -> dict[str, Any]:
         """See `unet` and `patch_gan`."""
-        return {GENERATOR: generator(options, fields), DISCRIMINATOR: discriminator(options, fields)}
+        return {
+            GENERATOR: generator(options, fields),
+            DISCRIMINATOR: discriminator(options, fields),
+        }
 
     def program(self, options: Pix2pixOptions, fields: Fields) -> Program:
-        """Both networks from one forward pass, as in TensorFlow's tutorial; or D, then G against the new D (decision 44)."""
+        """Both networks from one forward pass, as in TensorFlow's tutorial; or D, then G
+        against the new D (decision 44).
+        """
         if options.updates == "together":
-            return Program((Phase("both", partial(both_phase, options, fields), (FOLLOW_G, FOLLOW_D)),))
+            return Program(
+                (Phase("both", partial(both_phase, options, fields), (FOLLOW_G, FOLLOW_D)),)
+            )
         return Program(
             (
                 Phase("discriminator", partial(discriminator_phase, options, fields), (FOLLOW_D,)),
@@ -60,7 +72,9 @@ class Pix2pix:
         )
 
     def inputs(self, options: Pix2pixOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
-        """A tile of each source, and the same of its target, which the outcome is held against: (B, tile, tile, channels)."""
+        """A tile of each source, and the same of its target, which the outcome is held
+        against: (B, tile, tile, channels).
+        """
         draws = noise.uniform(rows[SOURCE].shape[0], 2)
         return {name: unet.cut(rows[name], draws, options.tile) for name in (SOURCE, TARGET)}
 
@@ -76,7 +90,8 @@ class Pix2pix:
         draws = random.random_sample((count, 2)).astype(np.float32)
         again = np.arange(count) % len(rows[SOURCE])
         return {
-            name: np.asarray(unet.cut(rows[name][again], draws, options.tile)) for name in (SOURCE, TARGET)
+            name: np.asarray(unet.cut(rows[name][again], draws, options.tile))
+            for name in (SOURCE, TARGET)
         }
 
     def show(
@@ -89,8 +104,16 @@ class Pix2pix:
         """{"source": …, "generated": …, "target": …}."""
         return {**inputs, GENERATED: _generated(options, networks, inputs[SOURCE], training=False)}
 
-    def judge(self, options: Pix2pixOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
-        """D's scores, each the mean over the patches of a tile; how often it is right; and how far outputs are from their targets."""
+    def judge(
+        self,
+        options: Pix2pixOptions,
+        networks: Networks,
+        rows: Batch,  # noqa: ARG002
+        inputs: Batch,
+    ) -> Judged:
+        """D's scores, each the mean over the patches of a tile; how often it is right; and
+        how far outputs are from their targets.
+        """
         source, target = inputs[SOURCE], inputs[TARGET]
         made = _generated(options, networks, source, training=False)
         beliefs = {
@@ -100,7 +123,10 @@ class Pix2pix:
         right = {"real": beliefs["real"] > UNDECIDED, "fake": beliefs["fake"] < UNDECIDED}
         return Judged(
             {kind: ops.mean(belief, axis=1) for kind, belief in beliefs.items()},
-            {f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32")) for kind, hits in right.items()}
+            {
+                f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32"))
+                for kind, hits in right.items()
+            }
             | {f"probe_score_{kind}": ops.mean(belief) for kind, belief in beliefs.items()}
             | {"spread_real": spread(target), "spread_fake": spread(made)}
             | {"tile_error": mean_absolute_error(made, target), **_unchanged(source, target)},
@@ -111,16 +137,20 @@ class Pix2pix:
         return options.tile
 
     def translate(self, options: Pix2pixOptions, networks: Networks, source: Tensor) -> Tensor:
-        """What G makes of sources, float32, by its stored statistics and without dropout: each row by itself."""
+        """What G makes of sources, float32, by its stored statistics and without dropout:
+        each row by itself.
+        """
         return _generated(options, networks, source, training=False)
 
 
-# ---- a step -------------------------------------------------------------------------------------------------------
+# ---- a step --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class RolloutFrames:
-    """What G starts from, and of the last frame that it makes: what D sees beside it, and the true one. `targets`: of all frames."""
+    """What G starts from, and of the last frame that it makes: what D sees beside it, and the
+    true one. `targets`: of all frames.
+    """
 
     start: Tensor
     targets: tuple[Tensor, ...]
@@ -161,8 +191,11 @@ def generator_phase(
     return _of_generator(options, frames, made, fake)
 
 
-def drawn_frames(options: Pix2pixOptions, fields: Fields, batch: Batch, noise: Noise) -> RolloutFrames:
-    """Tiles at places drawn for each row, the same in all of its frames; turned over and made noisy as the options say.
+def drawn_frames(
+    options: Pix2pixOptions, fields: Fields, batch: Batch, noise: Noise
+) -> RolloutFrames:
+    """Tiles at places drawn for each row, the same in all of its frames; turned over and made noisy
+    as the options say.
 
     D sees the last frame beside what truly came before it, for true and generated frames alike.
     """
@@ -189,7 +222,9 @@ def films(options: Pix2pixOptions, networks: Networks, frames: RolloutFrames) ->
 
 
 def following(source: Tensor, image: Tensor) -> Tensor:
-    """The next source: the image, and the channels that a source has beyond it, such as the obstacle, as they are."""
+    """The next source: the image, and the channels that a source has beyond it, such as the
+    obstacle, as they are.
+    """
     own = image.shape[-1]
     return ops.concatenate([image, source[..., own:]], axis=-1) if source.shape[-1] > own else image
 
@@ -204,8 +239,13 @@ def _noisy(options: Pix2pixOptions, source: Tensor, target: Tensor, noise: Noise
     return following(source, source[..., :fed_back] + errors)
 
 
-def _generated(options: Pix2pixOptions, networks: Networks, source: Tensor, training: bool) -> Tensor:
-    """G(s), or s + G(s) over the channels of the target. In training the sum may leave -1 to 1: cut, it would have no gradient there."""
+def _generated(
+    options: Pix2pixOptions, networks: Networks, source: Tensor, training: bool
+) -> Tensor:
+    """G(s), or s + G(s) over the channels of the target.
+
+    In training the sum may leave -1 to 1: cut, it would have no gradient there.
+    """
     made = ops.cast(networks[GENERATOR](source, training=training), "float32")
     if options.output == "image":
         return made
@@ -216,17 +256,24 @@ def _generated(options: Pix2pixOptions, networks: Networks, source: Tensor, trai
 def _of_discriminator(
     options: Pix2pixOptions, networks: Networks, frames: RolloutFrames, fake: Tensor
 ) -> Forward:
-    """L_D = ½ (BCE(D(s, t), real) + BCE(D(s, G(s)), generated)), means over rows and patches: at tile 256 of (B, 30, 30, 1) logits."""
+    """L_D = ½ (BCE(D(s, t), real) + BCE(D(s, G(s)), generated)), means over rows and patches:
+    at tile 256 of (B, 30, 30, 1) logits.
+    """
     real = networks[DISCRIMINATOR]([frames.beside, frames.targets[-1]], training=True)
     loss = options.weight_discriminator * (bce_real(real) + bce_fake(fake))
-    scores = {"d_real": ops.mean(probability_real(real)), "d_fake": ops.mean(probability_real(fake))}
+    scores = {
+        "d_real": ops.mean(probability_real(real)),
+        "d_fake": ops.mean(probability_real(fake)),
+    }
     return Forward({FOLLOW_D.loss: loss}, scores)
 
 
 def _of_generator(
     options: Pix2pixOptions, frames: RolloutFrames, made: list[Tensor], fake: Tensor
 ) -> Forward:
-    """L_G = BCE(D(s, G(s)), real) + λ mean |t - G(s)| (equation 4, non-saturating); the difference is the mean over all frames."""
+    """L_G = BCE(D(s, G(s)), real) + λ mean |t - G(s)| (equation 4, non-saturating); the
+    difference is the mean over all frames.
+    """
     surely = bce_real(fake)
     pairs = zip(made, frames.targets, strict=True)
     difference = sum(mean_absolute_error(*pair) for pair in pairs) / len(made)

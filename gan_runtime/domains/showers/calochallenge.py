@@ -1,7 +1,9 @@
-"""The HDF5 files of the CaloChallenge 2022 (arXiv:2410.21611), data sets 2 and 3 (doi:10.5281/zenodo.6366270, doi:10.5281/zenodo.6366323).
+"""The HDF5 files of the CaloChallenge 2022 (arXiv:2410.21611), data sets 2 and 3
+(doi:10.5281/zenodo.6366270, doi:10.5281/zenodo.6366323).
 
-incident_energies (N, 1) and showers (N, voxels), both in MeV. Voxels lie in the order layer, angle, radius, the radius running fastest; here
-a shower is (alpha, r, layer), and alpha closes on itself. A submission has the format of the data.
+incident_energies (N, 1) and showers (N, voxels), both in MeV. Voxels lie in the order layer, angle,
+radius, the radius running fastest; here a shower is (alpha, r, layer), and alpha closes on itself.
+A submission has the format of the data.
 """
 
 from __future__ import annotations
@@ -58,8 +60,10 @@ GEOMETRIES = (Geometry(2, alphas=16, radii=9), Geometry(3, alphas=50, radii=18))
 
 
 def cells_of(voxels: NDArray[Any], order: tuple[str, ...] = ORDER) -> NDArray[Any]:
-    """(N, voxels) → (N, alpha, r, layer): 6,480 voxels are 45 layers of 16 angles of 9 radii, so (N, 16, 9, 45). `order`: of the axes in a row,
-    the slowest first, if it is another one than the challenge's."""
+    """(N, voxels) → (N, alpha, r, layer): 6,480 voxels are 45 layers of 16 angles of 9 radii, so
+    (N, 16, 9, 45). `order`: of the axes in a row, the slowest first, if it is another one than the
+    challenge's.
+    """
     geometry = next(geometry for geometry in GEOMETRIES if geometry.voxels == voxels.shape[1])
     sizes = dict(zip(AXES, geometry.shape, strict=True))
     by_axis = voxels.reshape(-1, *(sizes[axis] for axis in order))
@@ -74,9 +78,12 @@ def showers_mev_of(cells_gev: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def write_submission(path: Path, parts: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> int:
-    """Writes showers as the challenge takes them, packed with gzip; returns how many. Nothing is left of a file that cannot be finished.
+    """Writes showers as the challenge takes them, packed with gzip; returns how many.
 
-    `parts`: cells (n, alpha, r, layer) in GeV and their incident energies (n,) in GeV, part by part, all of one grid.
+    Nothing is left of a file that cannot be finished.
+
+    `parts`: cells (n, alpha, r, layer) in GeV and their incident energies (n,) in GeV, part by
+    part, all of one grid.
 
     Raises:
         ValueError: no part, or a grid that is none of the challenge's.
@@ -100,7 +107,11 @@ def _append(file: h5py.File, cells_gev: NDArray[Any], energies_gev: NDArray[Any]
     for key, rows in ((SHOWERS, showers), (ENERGIES, energies)):
         if key not in file:
             file.create_dataset(
-                key, (0, rows.shape[1]), np.float32, maxshape=(None, rows.shape[1]), compression="gzip"
+                key,
+                (0, rows.shape[1]),
+                np.float32,
+                maxshape=(None, rows.shape[1]),
+                compression="gzip",
             )
         begin = len(file[key])
         file[key].resize(begin + len(rows), axis=0)
@@ -109,9 +120,11 @@ def _append(file: h5py.File, cells_gev: NDArray[Any], energies_gev: NDArray[Any]
 
 
 # ---- calochallenge preparation -------------------------------------------------------------------
-# The preparation `calochallenge`: data sets 2 and 3 of the CaloChallenge, as their files are (domains/showers/calochallenge.py).
+# The preparation `calochallenge`: data sets 2 and 3 of the CaloChallenge, as their files are
+# (domains/showers/calochallenge.py).
 #
-# Values are (GeV · 50)^0.85, as of all showers here; there is no angle: all electrons come straight in.
+# Values are (GeV · 50)^0.85, as of all showers here; there is no angle: all electrons come straight
+# in.
 
 AT_ONCE = 256
 CHALLENGES_ORDER = "_".join(ORDER)
@@ -119,8 +132,13 @@ CHALLENGES_ORDER = "_".join(ORDER)
 content = hdf5_files.content
 
 
-def prepare(source: Path, options: CaloChallengeOptions, folder: Path, progress: Progress) -> Stored:
-    """Writes the rows of all files into the existing, empty `folder`. Raises as `shower_conversion.convert`."""
+def prepare(
+    source: Path, options: CaloChallengeOptions, folder: Path, progress: Progress
+) -> Stored:
+    """Writes the rows of all files into the existing, empty `folder`.
+
+    Raises as `shower_conversion.convert`.
+    """
     is_checked = options.order == AUTO
     order = CHALLENGES_ORDER if is_checked else options.order
     rules = Rules(
@@ -158,7 +176,9 @@ def columns(file: h5py.File) -> Columns:
 
 def fields(columns: Columns) -> Fields:
     """Of the rows that become of a file."""
-    shape = next(geometry.shape for geometry in GEOMETRIES if geometry.voxels == columns[SHOWERS].shape[1])
+    shape = next(
+        geometry.shape for geometry in GEOMETRIES if geometry.voxels == columns[SHOWERS].shape[1]
+    )
     return shower_fields((*shape, 1), angle=False, periodic=(ALPHA_AXIS,))
 
 

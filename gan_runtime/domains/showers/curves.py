@@ -1,4 +1,5 @@
-"""What a page draws of showers beside real ones, for bins of energy and angle: profiles, spectra, distributions, maps.
+"""What a page draws of showers beside real ones, for bins of energy and angle: profiles, spectra,
+distributions, maps.
 
 What the curves are called, and how they are read, stands in declared.py.
 """
@@ -20,8 +21,10 @@ from gan_runtime.domains.showers.scores import ShowerSample
 
 @dataclass(frozen=True)
 class ShowerCurve:
-    """Means or shares over `x`, of real and of generated showers, with one standard deviation of each. `bins`: of energy and angle, -1
-    for all of them. `y`: of a map the second place of each number; else empty."""
+    """Means or shares over `x`, of real and of generated showers, with one standard deviation of
+    each. `bins`: of energy and angle, -1 for all of them. `y`: of a map the second place of each
+    number; else empty.
+    """
 
     name: str
     bins: tuple[int, int]
@@ -37,7 +40,10 @@ EVERY = -1
 
 
 def curves(real: ShowerSample, other: ShowerSample) -> list[ShowerCurve]:
-    """For every bin of energy and angle, and all of them together: what `CURVES` names. Bins are those of the real showers."""
+    """For every bin of energy and angle, and all of them together: what `CURVES` names.
+
+    Bins are those of the real showers.
+    """
     energy, angle = bounds(real)
     mine, theirs = _rows(real, energy, angle), _rows(other, energy, angle)
     grids = _grids(real.features, other.features)
@@ -54,14 +60,18 @@ def curves(real: ShowerSample, other: ShowerSample) -> list[ShowerCurve]:
 
 
 def whole(real: ShowerSample, other: ShowerSample) -> list[ShowerCurve]:
-    """Of all showers together, which all have one energy: profiles, spectrum and distributions, but nothing over the energy."""
+    """Of all showers together, which all have one energy: profiles, spectrum and
+    distributions, but nothing over the energy.
+    """
     grids = _grids(real.features, other.features)
     names = [name for name in grids if name not in _RESPONSES]
     return [_curve(name, (EVERY, EVERY), real.features, other.features, grids) for name in names]
 
 
 def _matrix(real: Features, other: Features) -> ShowerCurve:
-    """The correlations of the layer sums of all showers, row after row; x: places in the flat matrix. Errors are not told."""
+    """The correlations of the layer sums of all showers, row after row; x: places in the flat
+    matrix. Errors are not told.
+    """
     mine, theirs = (scores.layer_correlations(features).reshape(-1) for features in (real, other))
     none = np.zeros(len(mine))
     return ShowerCurve(
@@ -70,12 +80,15 @@ def _matrix(real: Features, other: Features) -> ShowerCurve:
 
 
 def _angle_map(real: ShowerSample, other: ShowerSample) -> ShowerCurve:
-    """Shares of all showers by the angle that was asked for (x) and the one that is measured (y), rad; real ones have what is measured.
-    What lies beyond the real angles is in no place, so that shares may add up to less."""
+    """Shares of all showers by the angle that was asked for (x) and the one that is measured (y),
+    rad; real ones have what is measured. What lies beyond the real angles is in no place, so that
+    shares may add up to less.
+    """
     edges = np.linspace(real.asked_angle.min(), real.asked_angle.max() + 1e-9, MAP_BINS + 1)
     asked, seen = np.meshgrid(*[(edges[1:] + edges[:-1]) / 2.0] * 2, indexing="ij")
     mine, theirs = (
-        np.histogram2d(sample.asked_angle, sample.features.angle, [edges, edges])[0].reshape(-1) / len(sample)
+        np.histogram2d(sample.asked_angle, sample.features.angle, [edges, edges])[0].reshape(-1)
+        / len(sample)
         for sample in (real, other)
     )
     none = np.zeros(len(mine))
@@ -85,13 +98,19 @@ def _angle_map(real: ShowerSample, other: ShowerSample) -> ShowerCurve:
 
 
 def bounds(real: ShowerSample) -> tuple[Array, Array]:
-    """The edges of the bins of incident energy (GeV) and of the angle (rad); no edges of angles where there are none."""
+    """The edges of the bins of incident energy (GeV) and of the angle (rad); no edges of
+    angles where there are none.
+    """
     angles = real.asked_angle
     energy = scores.edges(real.features.energy_gev, scores.ENERGY_BINS)
-    return energy, np.empty(0) if np.isnan(angles).any() else scores.edges(angles, scores.ANGLE_BINS)
+    return energy, (
+        np.empty(0) if np.isnan(angles).any() else scores.edges(angles, scores.ANGLE_BINS)
+    )
 
 
-def _rows(showers: ShowerSample, energy: Array, angle: Array) -> dict[tuple[int, int], NDArray[np.int64]]:
+def _rows(
+    showers: ShowerSample, energy: Array, angle: Array
+) -> dict[tuple[int, int], NDArray[np.int64]]:
     everything = np.arange(len(showers))
     by_energy = [everything, *scores.binned(showers.features.energy_gev, energy)]
     by_angle = [everything, *(scores.binned(showers.asked_angle, angle) if len(angle) else ())]
@@ -133,12 +152,20 @@ _RESPONSES: Mapping[str, Callable[[Features], Array]] = {
     "sampling_fraction": lambda features: features.sampling_fraction,
     "read_energy": lambda features: features.read_gev / features.energy_gev,
 }
-HISTOGRAM_BINS, RANGE = 24, (0.5, 99.5)  # percentiles of the real numbers, with a margin on both sides
+HISTOGRAM_BINS, RANGE = (
+    24,
+    (
+        0.5,
+        99.5,
+    ),
+)  # percentiles of the real numbers, with a margin on both sides
 MAP_BINS = 20
 
 
 def _grids(real: Features, other: Features) -> dict[str, Array]:
-    """Name of each curve → its x: numbers of cells from 1, bins of energies, or bins of a number that hold both samples."""
+    """Name of each curve → its x: numbers of cells from 1, bins of energies, or bins of a
+    number that hold both samples.
+    """
     places: dict[str, Array] = {
         f"along_{axis}": np.arange(profile.shape[1], dtype=np.float64) + 1.0
         for axis, profile in real.profiles.items()
@@ -158,7 +185,9 @@ def _known(read: Callable[[Features], Array], *samples: Features) -> bool:
 
 
 def _edges_of(name: str, mine: Array, theirs: Array, real: Features) -> Array:
-    """Of the bins of a number: whole cells, a belief from 0 to 1, else as far as the real numbers go, or both where a network reads."""
+    """Of the bins of a number: whole cells, a belief from 0 to 1, else as far as the real
+    numbers go, or both where a network reads.
+    """
     if name.startswith("peak_"):
         cells = real.profiles[name.removeprefix("peak_")].shape[1]
         return np.arange(cells + 1, dtype=np.float64) + 0.5
@@ -177,12 +206,16 @@ def _curve(
     name: str, bins: tuple[int, int], real: Features, other: Features, grids: Mapping[str, Array]
 ) -> ShowerCurve:
     if name in _NUMBERS:
-        grid, sides = grids[name], [_shares(_NUMBERS[name](side), grids[name]) for side in (real, other)]
+        grid, sides = (
+            grids[name],
+            [_shares(_NUMBERS[name](side), grids[name]) for side in (real, other)],
+        )
         grid = (grid[1:] + grid[:-1]) / 2.0
     elif name in _RESPONSES:
         grid = (grids[name][1:] + grids[name][:-1]) / 2.0
         sides = [
-            _means_in_bins(_RESPONSES[name](side), side.energy_gev, grids[name]) for side in (real, other)
+            _means_in_bins(_RESPONSES[name](side), side.energy_gev, grids[name])
+            for side in (real, other)
         ]
     elif name == "spectrum":
         grid = 1e3 * np.sqrt(SPECTRUM_EDGES[1:] * SPECTRUM_EDGES[:-1])  # MeV
@@ -199,7 +232,10 @@ def _means(rows: Array) -> tuple[Array, Array]:
 
 
 def _shares(numbers: Array, grid: Array) -> tuple[Array, Array]:
-    """Share of the showers in each bin; error of counting. Numbers beyond the bins lie in none, and so the shares add up to less."""
+    """Share of the showers in each bin; error of counting.
+
+    Numbers beyond the bins lie in none, and so the shares add up to less.
+    """
     counts = np.histogram(numbers, grid)[0]
     return counts / len(numbers), np.sqrt(counts) / len(numbers)
 

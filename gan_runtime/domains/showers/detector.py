@@ -1,7 +1,10 @@
-"""The calorimeter that is simulated: 25 layers of tungsten and silicon, the barrel ECAL of CLIC, and the medium that a shower sees in it.
+"""The calorimeter that is simulated: 25 layers of tungsten and silicon, the barrel ECAL of CLIC,
+and the medium that a shower sees in it.
 
-Geometry: github.com/key4hep/k4geo, CLIC_o2_v04, ECalBarrel_o2_v01_01. That the authors' files were made with exactly this stack is
-inferred: 25 layers and cells of 5.1 mm agree. Mixture rules: Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section 3.
+Geometry: github.com/key4hep/k4geo, CLIC_o2_v04, ECalBarrel_o2_v01_01. That the authors' files were
+made with exactly this stack is
+inferred: 25 layers and cells of 5.1 mm agree. Mixture rules: Grindhammer and Peters 2000,
+arXiv:hep-ex/0001020, section 3.
 """
 
 from __future__ import annotations
@@ -20,7 +23,10 @@ SCATTERING_MEV = 21.2  # Es, of the Molière radius
 
 @dataclass(frozen=True)
 class Material:
-    """One substance. `atomic_number`: Z; `density`: g/cm³; `radiation_length_mm`: X0; `critical_mev`: Ec."""
+    """One substance.
+
+    `atomic_number`: Z; `density`: g/cm³; `radiation_length_mm`: X0; `critical_mev`: Ec.
+    """
 
     atomic_number: float
     density: float
@@ -35,9 +41,11 @@ BOARD_RADIATION_LENGTH_MM = 194.0  # G10
 
 @dataclass(frozen=True)
 class Medium:
-    """A section of absorber and sensor as if it were one substance; what the parameters of a shower depend on.
+    """A section of absorber and sensor as if it were one substance; what the parameters of a shower
+    depend on.
 
-    `sections_per_x0`: Fs, X0 over the length of a section. `response`: ê, of electrons over that of minimum ionizing particles.
+    `sections_per_x0`: Fs, X0 over the length of a section. `response`: ê, of electrons over that of
+    minimum ionizing particles.
     """
 
     atomic_number: float
@@ -49,14 +57,20 @@ class Medium:
 
     @classmethod
     def of(
-        cls, absorber: Material, absorber_mm: float, sensor: Material, sensor_mm: float, gaps_mm: float
+        cls,
+        absorber: Material,
+        absorber_mm: float,
+        sensor: Material,
+        sensor_mm: float,
+        gaps_mm: float,
     ) -> Medium:
         """By the mixture rules, with the mass shares w_i = d_i ρ_i / Σ d_j ρ_j:
 
         Z = Σ w_i Z_i;  X0 = Σ d_i / Σ (d_i / X0_i);  Ec = X0 Σ w_i Ec_i / X0_i;  R_M = Es X0 / Ec
         Fs = X0 / Σ d_i;  ê = 1 / (1 + 0.007 (Z_absorber - Z_sensor))
 
-        `gaps_mm`: of air and boards, in which a shower goes on growing sideways, so R_M grows by the whole length.
+        `gaps_mm`: of air and boards, in which a shower goes on growing sideways, so R_M grows by
+        the whole length.
         """
         parts = ((absorber, absorber_mm), (sensor, sensor_mm))
         length = absorber_mm + sensor_mm
@@ -81,12 +95,16 @@ class Medium:
 
 @dataclass(frozen=True)
 class Detector:
-    """A stack of layers, absorber first. `absorbers_mm`: of each; behind it lie sensor, board and air, the same in all layers."""
+    """A stack of layers, absorber first.
+
+    `absorbers_mm`: of each; behind it lie sensor, board and air, the same in all layers.
+    """
 
     absorbers_mm: tuple[float, ...]
     sensor_mm: float
     board_mm: float
-    air_mm: float  # half of it before the sensor, half behind the board; with two thin sheets of a mixture
+    # half of it before the sensor, half behind the board; with two thin sheets of a mixture
+    air_mm: float
     cell_mm: float
     lateral_cells: int
 
@@ -98,7 +116,9 @@ class Detector:
     @cached_property
     def layer_x0(self) -> Numbers:
         """(Z,): how thick each layer is, in radiation lengths."""
-        behind = self.sensor_mm / SILICON.radiation_length_mm + self.board_mm / BOARD_RADIATION_LENGTH_MM
+        behind = (
+            self.sensor_mm / SILICON.radiation_length_mm + self.board_mm / BOARD_RADIATION_LENGTH_MM
+        )
         return np.array(self.absorbers_mm) / TUNGSTEN.radiation_length_mm + behind
 
     @cached_property
@@ -116,7 +136,8 @@ class Detector:
     def density_seen(self) -> Numbers:
         """(Z,): a sensor sees how dense the shower is, not how much of it its absorber has stopped.
 
-        What is deposited in a layer counts by 1 in a thin one, and by thin / thick, about 0.5, in one of twice the tungsten.
+        What is deposited in a layer counts by 1 in a thin one, and by thin / thick, about 0.5, in
+        one of twice the tungsten.
         """
         return self.layer_x0.min() / self.layer_x0
 
@@ -138,11 +159,13 @@ CLIC = Detector(
 
 
 # ---- longitudinal --------------------------------------------------------------------------------
-# How a shower of electrons grows and dies along its axis (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section 3.1).
+# How a shower of electrons grows and dies along its axis (Grindhammer and Peters 2000,
+# arXiv:hep-ex/0001020, section 3.1).
 #
 #     f(t) = b (b t)^(a - 1) exp(-b t) / Γ(a),   b = (a - 1) / T,   t in radiation lengths
 #
-# T is the depth of the maximum, a the shape; both fluctuate from shower to shower and are correlated. Constants as in Geant4's gflash.
+# T is the depth of the maximum, a the shape; both fluctuate from shower to shower and are
+# correlated. Constants as in Geant4's gflash.
 
 MEV_PER_GEV = 1_000.0
 LARGEST_SPREAD = 0.5  # of ln T and ln a, and the least T and a below: Geant4's, for low energies
@@ -157,7 +180,9 @@ class Profiles:
     shape: Numbers
 
     def fractions(self, edges_x0: Numbers) -> Numbers:
-        """The share of the energy between each two edges (N, Z + 1) → (N, Z): ∫ f dt = P(a, b t₂) - P(a, b t₁)."""
+        """The share of the energy between each two edges (N, Z + 1) → (N, Z): ∫ f dt = P(a, b
+        t₂) - P(a, b t₁).
+        """
         slope = (self.shape - 1.0) / self.maximum  # b
         return np.diff(special.gammainc(self.shape[:, None], slope[:, None] * edges_x0), axis=1)
 
@@ -169,7 +194,8 @@ class Profiles:
 
 
 def mean_profiles(energies_gev: Numbers, medium: Medium) -> Profiles:
-    """exp ⟨ln T⟩ and exp ⟨ln a⟩ of a sampling calorimeter, from those of a homogeneous one (equations for T_hom, a_hom, T_samp, a_samp).
+    """exp ⟨ln T⟩ and exp ⟨ln a⟩ of a sampling calorimeter, from those of a homogeneous one
+    (equations for T_hom, a_hom, T_samp, a_samp).
 
     With ln y = ln(E / Ec):
         T_hom = ln y - 0.812;                      T = T_hom - 0.55 / Fs - 0.69 (1 - ê)
@@ -182,7 +208,9 @@ def mean_profiles(energies_gev: Numbers, medium: Medium) -> Profiles:
 
 
 def drawn_profiles(energies_gev: Numbers, medium: Medium, random: np.random.Generator) -> Profiles:
-    """T and a of single showers: log-normal, correlated by ρ. With g₁, g₂ standard normal and C± = √((1 ± ρ) / 2):
+    """T and a of single showers: log-normal, correlated by ρ.
+
+    With g₁, g₂ standard normal and C± = √((1 ± ρ) / 2):
 
     ln T = ⟨ln T⟩ + σ_T (C₊ g₁ + C₋ g₂);    ln a = ⟨ln a⟩ + σ_a (C₊ g₁ - C₋ g₂)
     σ_T = 1 / (-2.5 + 1.25 ln y);  σ_a = 1 / (-0.82 + 0.79 ln y);  ρ = 0.784 - 0.023 ln y
@@ -206,7 +234,8 @@ def _log_y(energies_gev: Numbers, medium: Medium) -> Numbers:
 
 
 # ---- radial --------------------------------------------------------------------------------------
-# How wide a shower is at each depth (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section 3.2): a core and a tail.
+# How wide a shower is at each depth (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section
+# 3.2): a core and a tail.
 #
 # f(r) = p 2 r R_c² / (r² + R_c²)² + (1 - p) 2 r R_t² / (r² + R_t²)²,   r in Molière radii
 
@@ -215,7 +244,9 @@ LEAST_RADIUS = 1e-3  # in Molière radii: far from the maximum the fits become n
 
 @dataclass(frozen=True)
 class Widths:
-    """At each depth of each shower, all (N, Z): `core` R_c and `tail` R_t in Molière radii, `core_share` p."""
+    """At each depth of each shower, all (N, Z): `core` R_c and `tail` R_t in Molière radii,
+    `core_share` p.
+    """
 
     core: Numbers
     tail: Numbers
@@ -224,12 +255,16 @@ class Widths:
 
 def shower_ages(depths_x0: Numbers, profiles: Profiles, mean: Profiles) -> Numbers:
     """Depths (N, Z) over that of the shower's middle: τ = t / T · (a - 1) / a · ⟨a⟩ / (⟨a⟩ - 1)."""
-    factor = (profiles.shape - 1.0) / profiles.shape * mean.shape / (mean.shape - 1.0) / profiles.maximum
+    factor = (
+        (profiles.shape - 1.0) / profiles.shape * mean.shape / (mean.shape - 1.0) / profiles.maximum
+    )
     return depths_x0 * factor[:, None]
 
 
 def widths(energies_gev: Numbers, ages: Numbers, medium: Medium) -> Widths:
-    """Energies (N,) and ages τ (N, Z) → widths. Of a homogeneous calorimeter, then the terms of a sampling one.
+    """Energies (N,) and ages τ (N, Z) → widths.
+
+    Of a homogeneous calorimeter, then the terms of a sampling one.
 
     R_c = 0.0251 + 0.00319 ln E + (0.1162 - 0.000381 Z) τ
     R_t = (0.659 - 0.00309 Z) (exp(-2.59 (τ - 0.645)) + exp((0.3585 + 0.0412 ln E) (τ - 0.645)))
@@ -238,12 +273,16 @@ def widths(energies_gev: Numbers, ages: Numbers, medium: Medium) -> Widths:
     number, log_energy = medium.atomic_number, np.log(energies_gev)[:, None]
     core = 0.0251 + 0.00319 * log_energy + (0.1162 - 0.000381 * number) * ages
     late = ages - 0.645
-    tail = (0.659 - 0.00309 * number) * (np.exp(-2.59 * late) + np.exp((0.3585 + 0.0412 * log_energy) * late))
+    tail = (0.659 - 0.00309 * number) * (
+        np.exp(-2.59 * late) + np.exp((0.3585 + 0.0412 * log_energy) * late)
+    )
     q = (0.401 + 0.00187 * number - ages) / (1.313 - 0.0686 * log_energy)
     return _sampled(core, tail, (2.632 - 0.00094 * number) * np.exp(q - np.exp(q)), ages, medium)
 
 
-def _sampled(core: Numbers, tail: Numbers, core_share: Numbers, ages: Numbers, medium: Medium) -> Widths:
+def _sampled(
+    core: Numbers, tail: Numbers, core_share: Numbers, ages: Numbers, medium: Medium
+) -> Widths:
     """What the layers of a sampling calorimeter add.
 
     R_c: - 0.0203 (1 - ê) + 0.0397 exp(-τ) / Fs;   R_t: - 0.14 (1 - ê) - 0.495 exp(-τ) / Fs

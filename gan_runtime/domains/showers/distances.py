@@ -1,7 +1,9 @@
-"""Distances between two samples of features: FPD and KPD of Kansal et al. 2022 (arXiv:2211.10295) for some thousand showers, and the
-separation power. Those of the CaloChallenge are in challenge_distances.py.
+"""Distances between two samples of features: FPD and KPD of Kansal et al. 2022 (arXiv:2211.10295)
+for some thousand showers, and the separation power. Those of the CaloChallenge are in
+challenge_distances.py.
 
-Features are divided by the largest absolute value that the real sample has, each by its own, as the authors' package jetnet does.
+Features are divided by the largest absolute value that the real sample has, each by its own, as the
+authors' package jetnet does.
 """
 
 from __future__ import annotations
@@ -29,16 +31,21 @@ PERCENTILES = (16.275, 83.725)  # one standard deviation of a normal distributio
 
 
 def scaled(real: Array, other: Array) -> tuple[Array, Array]:
-    """Both samples (N, F), (M, F), divided by the largest absolute value of each feature among the real ones."""
+    """Both samples (N, F), (M, F), divided by the largest absolute value of each feature
+    among the real ones.
+    """
     largest = np.abs(real).max(axis=0)
     largest[largest == 0.0] = 1.0
     return real / largest, other / largest
 
 
 def frechet(first: Array, second: Array) -> float:
-    """d² = |μ₁ - μ₂|² + Tr(Σ₁ + Σ₂ - 2 (Σ₁ Σ₂)^½) of the normal distributions with the means and covariances of both samples."""
+    """d² = |μ₁ - μ₂|² + Tr(Σ₁ + Σ₂ - 2 (Σ₁ Σ₂)^½) of the normal distributions with the means
+    and covariances of both samples.
+    """
     one, two = (
-        (sample.mean(axis=0), np.atleast_2d(np.cov(sample, rowvar=False))) for sample in (first, second)
+        (sample.mean(axis=0), np.atleast_2d(np.cov(sample, rowvar=False)))
+        for sample in (first, second)
     )
     return frechet_of_moments(one, two)
 
@@ -48,14 +55,16 @@ def frechet_of_moments(first: Moments, second: Moments) -> float:
     (mean, one), (other_mean, two) = first, second
     means = mean - other_mean
     root = _root(one)
-    # Tr (Σ₁ Σ₂)^½ = Tr (Σ₁^½ Σ₂ Σ₁^½)^½, and that one is symmetric: its eigenvalues are real and not negative.
+    # Tr (Σ₁ Σ₂)^½ = Tr (Σ₁^½ Σ₂ Σ₁^½)^½, and that one is symmetric: its eigenvalues are real and
+    # not negative.
     shared = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ two @ root), 0.0)).sum()
     return float(means @ means + np.trace(one) + np.trace(two) - 2.0 * shared)
 
 
 def fpd(real: Array, other: Array, seed: int = 0) -> Value:
-    """The Fréchet physics distance, extrapolated to infinitely many showers; NaN of fewer than `fewest_showers`, where neither the value nor
-    its error holds (docs/metrics.md)."""
+    """The Fréchet physics distance, extrapolated to infinitely many showers; NaN of fewer than
+    `fewest_showers`, where neither the value nor its error holds (docs/metrics.md).
+    """
     enough = min(len(real), len(other)) >= fewest_showers(real.shape[1])
     return extrapolated(real, other, seed) if enough else Value(math.nan)
 
@@ -63,9 +72,11 @@ def fpd(real: Array, other: Array, seed: int = 0) -> Value:
 def extrapolated(real: Array, other: Array, seed: int = 0) -> Value:
     """d² at several sample sizes n, and the intercept of a line in 1/n.
 
-    d² of finite samples is too large by about c/n. Each d² is of rows drawn without repetition, so that the bias of a few thousand
-    showers goes with n as well; jetnet repeats rows, which leaves that of its 50,000 in. Error: standard deviation of the intercept when
-    both samples are resampled, so it says how far other showers would be; lengths stay divided by the largest of the real sample.
+    d² of finite samples is too large by about c/n. Each d² is of rows drawn without repetition, so
+    that the bias of a few thousand showers goes with n as well; jetnet repeats rows, which leaves
+    that of its 50,000 in. Error: standard deviation of the intercept when both samples are
+    resampled, so it says how far other showers would be; lengths stay divided by the largest of the
+    real sample.
     """
     random = np.random.RandomState(seed)
     first, second = scaled(real, other)
@@ -78,22 +89,30 @@ def extrapolated(real: Array, other: Array, seed: int = 0) -> Value:
 
 
 def kpd(real: Array, other: Array, seed: int = 0) -> Value:
-    """The kernel physics distance: the unbiased squared maximum mean discrepancy of k(x, y) = (xᵀy / F + 1)⁴, which is 0 on average
-    where both samples are of one distribution. Median over draws, and half of what holds 68 % of them."""
+    """The kernel physics distance: the unbiased squared maximum mean discrepancy of k(x, y) = (xᵀy
+    / F + 1)⁴, which is 0 on average where both samples are of one distribution. Median over draws,
+    and half of what holds 68 % of them.
+    """
     first, second = scaled(real, other)
     random, found = np.random.RandomState(seed), []
-    rows = max(2, min(KERNEL_ROWS, len(first) // 2, len(second) // 2))  # else all draws were the same
+    rows = max(
+        2, min(KERNEL_ROWS, len(first) // 2, len(second) // 2)
+    )  # else all draws were the same
     for _ in range(KERNEL_BATCHES):
-        x, y = (sample[random.choice(len(sample), rows, replace=False)] for sample in (first, second))
+        x, y = (
+            sample[random.choice(len(sample), rows, replace=False)] for sample in (first, second)
+        )
         found.append(mmd(x, y))
     low, high = np.percentile(found, PERCENTILES)
     return Value(float(np.median(found)), float(high - low) / 2.0)
 
 
 def mmd(x: Array, y: Array, of_x: Counts | None = None, of_y: Counts | None = None) -> float:
-    """With k(x, y) = (xᵀy / F + 1)⁴ (jetnet, _mmd_poly_quadratic_unbiased; the KID of images takes 3, docs/metrics.md):
-    MMD²_u = Σ_{i≠j} k(x_i, x_j) / n(n-1) + Σ_{i≠j} k(y_i, y_j) / m(m-1) - 2 Σ k(x_i, y_j) / nm (Gretton et al. 2012, lemma 6).
-    `of_x`, `of_y`: how often each row is in its sample, (N,) and (M,); once each where they are left out."""
+    """With k(x, y) = (xᵀy / F + 1)⁴ (jetnet, _mmd_poly_quadratic_unbiased; the KID of images takes
+    3, docs/metrics.md): MMD²_u = Σ_{i≠j} k(x_i, x_j) / n(n-1) + Σ_{i≠j} k(y_i, y_j) / m(m-1) - 2 Σ
+    k(x_i, y_j) / nm (Gretton et al. 2012, lemma 6). `of_x`, `of_y`: how often each row is in its
+    sample, (N,) and (M,); once each where they are left out.
+    """
 
     def kernel(left: Array, right: Array) -> Array:
         products = left @ right.T / left.shape[1] + 1.0
@@ -112,12 +131,16 @@ def mmd(x: Array, y: Array, of_x: Counts | None = None, of_y: Counts | None = No
 
 
 def separation(real: Array, other: Array, bins: int = BINS) -> float:
-    """S² = ½ Σ (h₁ - h₂)² / (h₁ + h₂) of two samples (N,), (M,) of one number as histograms of sum 1: 0 for equal ones, 1 for those
-    that nowhere overlap (CaloChallenge, arXiv:2410.21611). The bins reach over both samples."""
+    """S² = ½ Σ (h₁ - h₂)² / (h₁ + h₂) of two samples (N,), (M,) of one number as histograms of sum
+    1: 0 for equal ones, 1 for those that nowhere overlap (CaloChallenge, arXiv:2410.21611). The
+    bins reach over both samples.
+    """
     low, high = min(real.min(), other.min()), max(real.max(), other.max())
     if low == high:
         return 0.0
-    one, two = (np.histogram(sample, bins, (low, high))[0] / len(sample) for sample in (real, other))
+    one, two = (
+        np.histogram(sample, bins, (low, high))[0] / len(sample) for sample in (real, other)
+    )
     both = one + two
     filled = both > 0
     return float(0.5 * ((one - two)[filled] ** 2 / both[filled]).sum())
@@ -131,8 +154,12 @@ def _root(covariance: Array) -> Array:
 def _intercept(first: Array, second: Array, batches: int, random: np.random.RandomState) -> float:
     """d² for n → ∞. `batches`: draws of each size."""
     count = min(len(first), len(second))
-    sizes = np.unique((1.0 / np.linspace(1.0 / (SMALLEST * count), 1.0 / count, POINTS)).astype(int))
-    distances = [np.mean([_drawn(first, second, size, random) for _ in range(batches)]) for size in sizes]
+    sizes = np.unique(
+        (1.0 / np.linspace(1.0 / (SMALLEST * count), 1.0 / count, POINTS)).astype(int)
+    )
+    distances = [
+        np.mean([_drawn(first, second, size, random) for _ in range(batches)]) for size in sizes
+    ]
     return float(np.polyfit(1.0 / sizes, distances, 1)[1])
 
 
@@ -142,13 +169,17 @@ def _drawn(first: Array, second: Array, size: int, random: np.random.RandomState
 
 
 # ---- challenge features --------------------------------------------------------------------------
-# The features by which the CaloChallenge compares showers (arXiv:2410.21611; evaluate.py and HighLevelFeatures.py of
-# github.com/CaloChallenge/homepage, with this set since November 2023): 2 + 8 Z numbers a shower of Z layers, 362 on data set 2.
+# The features by which the CaloChallenge compares showers (arXiv:2410.21611; evaluate.py and
+# HighLevelFeatures.py of github.com/CaloChallenge/homepage, with this set since November 2023): 2 +
+# 8 Z numbers a shower of Z layers, 362 on data set 2.
 #
-# Cells below the readout threshold count as 0 first. Two differences change neither FPD nor KPD: lengths are in cells, there in mm / 100 (each
-# feature is divided by its largest value), and angles begin at 0, there at -π (which turns both signs of every center).
+# Cells below the readout threshold count as 0 first. Two differences change neither FPD nor KPD:
+# lengths are in cells, there in mm / 100 (each feature is divided by its largest value), and angles
+# begin at 0, there at -π (which turns both signs of every center).
 
-THRESHOLD_GEV = 0.5e-6 / 0.033  # 15.15 keV: 0.5 keV that the silicon sees, over the sampling fraction
+THRESHOLD_GEV = (
+    0.5e-6 / 0.033
+)  # 15.15 keV: 0.5 keV that the silicon sees, over the sampling fraction
 SMALLEST_MEV = 1e-8  # an empty layer counts as 10⁻⁸ MeV
 ROUNDING = 1e-12  # of ⟨p²⟩: a variance below it is none
 
@@ -156,22 +187,27 @@ ROUNDING = 1e-12  # of ⟨p²⟩: a variance below it is none
 def challenge_features(
     cells_gev: NDArray[np.floating], energy_gev: Array, places: Array, around_beam: bool
 ) -> Array:
-    """(N, 2 + 8 Z): log10 of the incident energy and of each layer's, centers and widths of the layers on both axes, log10 of the total
-    energy, sparsity of the layers, centers and widths in r.
+    """(N, 2 + 8 Z): log10 of the incident energy and of each layer's, centers and widths of the
+    layers on both axes, log10 of the total energy, sparsity of the layers, centers and widths in r.
 
-    Cells (N, X, Y, Z); NaN and negative ones count as 0. `places`: of the columns of cells on both axes across (2, X, Y). r is measured from
-    the beam, or from the middle of a grid that has none. Energies in MeV, lengths in cells.
+    Cells (N, X, Y, Z); NaN and negative ones count as 0. `places`: of the columns of cells on both
+    axes across (2, X, Y). r is measured from the beam, or from the middle of a grid that has none.
+    Energies in MeV, lengths in cells.
     """
     cells = np.where(cells_gev >= THRESHOLD_GEV, cells_gev, 0.0).astype(np.float64)
     layers = cells.sum(axis=(1, 2))
     middle = 0.0 if around_beam else np.mean(places, axis=(1, 2), keepdims=True)
     radius = np.sqrt(((places - middle) ** 2).sum(axis=0))
-    (x, x_width), (y, y_width), (r, r_width) = (spread(cells, layers, axis) for axis in (*places, radius))
+    (x, x_width), (y, y_width), (r, r_width) = (
+        spread(cells, layers, axis) for axis in (*places, radius)
+    )
     total = layers.sum(axis=1, keepdims=True)
     sparsity = 1.0 - (cells > 0.0).mean(axis=(1, 2))
     energy = np.log10(energy_gev * MEV_PER_GEV)[:, np.newaxis]
     across = (x, y, x_width, y_width)
-    return np.concatenate([energy, log_mev(layers), *across, log_mev(total), sparsity, r, r_width], axis=1)
+    return np.concatenate(
+        [energy, log_mev(layers), *across, log_mev(total), sparsity, r, r_width], axis=1
+    )
 
 
 def log_mev(gev: Array) -> Array:
@@ -180,9 +216,12 @@ def log_mev(gev: Array) -> Array:
 
 
 def spread(cells: NDArray[np.floating], layers: Array, places: Array) -> tuple[Array, Array]:
-    """Center ⟨p⟩ and width √(⟨p²⟩ - ⟨p⟩²) of each layer, both (N, Z); 0 for an empty one. Cells (N, X, Y, Z), `places` (X, Y).
+    """Center ⟨p⟩ and width √(⟨p²⟩ - ⟨p⟩²) of each layer, both (N, Z); 0 for an empty one.
 
-    A width that is rounding alone, as of a layer with one cell, is 0: distances would divide by a largest width of 10⁻⁸.
+    Cells (N, X, Y, Z), `places` (X, Y).
+
+    A width that is rounding alone, as of a layer with one cell, is 0: distances would divide by a
+    largest width of 10⁻⁸.
     """
     first, second = (
         divided(np.einsum("nxyz,xy->nz", cells, power, dtype=np.float64, optimize=True), layers)
@@ -193,20 +232,28 @@ def spread(cells: NDArray[np.floating], layers: Array, places: Array) -> tuple[A
 
 
 # ---- challenge distances -------------------------------------------------------------------------
-# FPD and KPD as the CaloChallenge computes them: with the draws of jetnet 0.2.5 (Kansal et al. 2022, arXiv:2211.10295), so to its last digits.
+# FPD and KPD as the CaloChallenge computes them: with the draws of jetnet 0.2.5 (Kansal et al.
+# 2022, arXiv:2211.10295), so to its last digits.
 #
-# jetnet draws 20,000 to 50,000 rows with repetition, whatever there is. So the distance is that of the two sets of showers as they are: of N showers
-# it is too large by about c / N, where c grows with the number of features. With fewer than 50,000 showers, compare it with its floor.
-# Rows that were drawn several times are counted, not copied.
+# jetnet draws 20,000 to 50,000 rows with repetition, whatever there is. So the distance is that of
+# the two sets of showers as they are: of N showers it is too large by about c / N, where c grows
+# with the number of features. With fewer than 50,000 showers, compare it with its floor. Rows that
+# were drawn several times are counted, not copied.
 
 SEED = 42
 FEWEST_DRAWN, MOST_DRAWN, CHALLENGE_POINTS, CHALLENGE_BATCHES = 20_000, 50_000, 10, 20  # of FPD
-KERNEL_DRAWN, CHALLENGE_KERNEL_BATCHES, KERNEL_STRIDE = 5_000, 10, 1_000  # of KPD; seeds are 1,000 apart
+KERNEL_DRAWN, CHALLENGE_KERNEL_BATCHES, KERNEL_STRIDE = (
+    5_000,
+    10,
+    1_000,
+)  # of KPD; seeds are 1,000 apart
 
 
 def challenge_fpd(real: Array, other: Array) -> Value:
-    """d² of sizes with even steps in 1/n, and the intercept of a line through their means that neither falls nor begins below 0. Error: of
-    the distance when both sets are resampled (jetnet: of the line alone)."""
+    """d² of sizes with even steps in 1/n, and the intercept of a line through their means that
+    neither falls nor begins below 0. Error: of the distance when both sets are resampled (jetnet:
+    of the line alone).
+    """
     first, second = scaled(real, other)
     sizes = (1.0 / np.linspace(1.0 / FEWEST_DRAWN, 1.0 / MOST_DRAWN, CHALLENGE_POINTS)).astype(int)
     random = np.random.default_rng(SEED)
@@ -224,8 +271,11 @@ def challenge_fpd(real: Array, other: Array) -> Value:
 
 
 def challenge_kpd(real: Array, other: Array) -> Value:
-    """MMD² of 5,000 rows of each set, median of ten draws. Error: half of the range that holds 68 % of ten draws of no more rows than there
-    are (jetnet: of 5,000)."""
+    """MMD² of 5,000 rows of each set, median of ten draws.
+
+    Error: half of the range that holds 68 % of ten draws of no more rows than there are (jetnet: of
+    5,000).
+    """
     first, second = scaled(real, other)
     count = min(len(first), len(second))
     draws = _kernel_draws(first, second, KERNEL_DRAWN)
@@ -239,7 +289,9 @@ def _line(x: Array, intercept: float, slope: float) -> Array:
 
 
 def _distance(first: Array, second: Array, size: int, random: np.random.Generator) -> float:
-    moments, others = (_moments(sample, _counts(sample, size, random), size) for sample in (first, second))
+    moments, others = (
+        _moments(sample, _counts(sample, size, random), size) for sample in (first, second)
+    )
     return frechet_of_moments(moments, others)
 
 
@@ -247,7 +299,9 @@ def _kernel_draws(first: Array, second: Array, size: int) -> list[float]:
     draws = []
     for batch in range(CHALLENGE_KERNEL_BATCHES):
         random = np.random.default_rng(SEED + batch * KERNEL_STRIDE)
-        (x, of_x), (y, of_y) = (_some(sample, _counts(sample, size, random)) for sample in (first, second))
+        (x, of_x), (y, of_y) = (
+            _some(sample, _counts(sample, size, random)) for sample in (first, second)
+        )
         draws.append(mmd(x, y, of_x, of_y))
     return draws
 

@@ -18,7 +18,8 @@ from gan_runtime.domains.showers.preparation_options import (
 PREPARATIONS = {
     "showers": Preparation(
         "Simulated showers",
-        "Electrons in 25 layers of tungsten and silicon, simulated here: no files and no network needed.",
+        "Electrons in 25 layers of tungsten and silicon, simulated here: no files and no network"
+        " needed.",
         ShowerOptions,
         maker="gan_runtime.domains.showers.simulation",
         name="showers",
@@ -27,7 +28,8 @@ PREPARATIONS = {
     ),
     "showers_tiny": Preparation(
         "Simulated showers, small",
-        "The same in 17 × 17 × 25 cells, 4,000 of them: for two cores. A run that needs them has them made.",
+        "The same in 17 × 17 × 25 cells, 4,000 of them: for two cores. A run that needs them has"
+        " them made.",
         TinyShowerOptions,
         maker="gan_runtime.domains.showers.simulation",
         name="showers_tiny",
@@ -56,19 +58,28 @@ PREPARATIONS = {
 PRESETS = {
     "showers": Preset(
         title="Showers: CERN's 3DGAN, cut down for two cores",
-        summary="Networks with 4 channels on showers of 17 × 17 × 25 cells, which are simulated here first: small batches, rates that fall, and "
-        "few random numbers a shower give showers within minutes (docs/3dgan.md).",
+        summary=(
+            "Networks with 4 channels on showers of 17 × 17 × 25 cells, which are simulated here"
+            " first: small batches, rates that fall, and few random numbers a shower give showers"
+            " within minutes (docs/3dgan.md)."
+        ),
         values={
             "workload": "shower_3dgan",
             "dataset": "showers_tiny",
             "size": "tiny",
             "replicas": 1,
-            "latent_size": 16,  # decision 42; with 254 random numbers the mean shower drowns in noise for a thousand steps
+            "latent_size": (16),
+            # decision 42; with 254 random numbers the mean shower drowns in noise for a thousand
+            # steps
             "angle_gain": 6.0,  # measured angles of the tiny grid differ by 0.17 rad, so now by 1
             "norm_momentum": 0.9,  # else D judges what G made a hundred updates ago
-            "batch_size_global": 8,  # nearly as many showers a second as with 64, and eight times the updates
+            "batch_size_global": (
+                8
+            ),  # nearly as many showers a second as with 64, and eight times the updates
             "epochs": 6,
-            "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
+            "learning_rate_schedule": (
+                "cosine_restarts"
+            ),  # one cycle: the last weights do not oscillate
             "restart_epochs": 6,
             "steps_per_loop": 25,
             "profile_steps": 5,
@@ -85,7 +96,9 @@ DOMAIN = Domain(
         "shower_projections": Renderer(
             ("showers",), "gan_runtime.domains.showers.pictures:shower_projections"
         ),
-        "shower_slices": Renderer(("showers",), "gan_runtime.domains.showers.pictures:shower_slices"),
+        "shower_slices": Renderer(
+            ("showers",), "gan_runtime.domains.showers.pictures:shower_slices"
+        ),
     },
     presets=PRESETS,
     evaluations=("gan_runtime.domains.showers.evaluation:PHYSICS",),

@@ -1,4 +1,7 @@
-"""3DGAN on calorimeter showers: options, what it reads, how large it is. Its numbers: shower_numbers.py; its layers: shower_plan.py."""
+"""3DGAN on calorimeter showers: options, what it reads, how large it is.
+
+Its numbers: shower_numbers.py; its layers: shower_plan.py.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from gan_runtime.domains.showers.score_metrics import (
 )
 
 NetworkSize = Literal["full", "tiny"]
-# Grids that the full networks are for: the authors', and data sets 2 and 3 of the CaloChallenge (alpha, r, layer).
+# Grids that the full networks are for: the authors', and data sets 2 and 3 of the CaloChallenge
+# (alpha, r, layer).
 FULL_GRIDS = (AUTHORS_GRID, (16, 9, 45), (50, 18, 45))
 SHORTEST = 2  # cells of an axis, which the discriminator's pooling halves
 OF_THE_AUTHORS = "recardoso/ISC_HPC_3DGAN: 0.001"
@@ -36,7 +40,10 @@ class ShowerGanOptions(OptionRecord):
         "tiny",
         label="Network size",
         choices=get_args(NetworkSize),
-        help="'full' is the authors' network, about 40 billion multiplications a shower and step; 'tiny' has the same layers with 4 channels each.",
+        help=(
+            "'full' is the authors' network, about 40 billion multiplications a shower and step;"
+            " 'tiny' has the same layers with 4 channels each."
+        ),
         source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: full",
         error="use tiny on a CPU, full on an accelerator.",
         phrase="{} networks",
@@ -47,7 +54,10 @@ class ShowerGanOptions(OptionRecord):
         unit="numbers",
         ge=3,
         le=4096,
-        help="Numbers that one shower is made from: its energy, its angle, and normal noise for the rest.",
+        help=(
+            "Numbers that one shower is made from: its energy, its angle, and normal noise for the"
+            " rest."
+        ),
         source="recardoso/ISC_HPC_3DGAN: 256",
         error="use a whole number from 3, such as 256.",
     )
@@ -56,7 +66,10 @@ class ShowerGanOptions(OptionRecord):
         label="Learning rate, generator",
         gt=0,
         le=1.0,
-        help="Step size of the generator's optimizer, which takes two steps in each step of the training.",
+        help=(
+            "Step size of the generator's optimizer, which takes two steps in each step of the"
+            " training."
+        ),
         source=OF_THE_AUTHORS,
         error="use a positive rate, such as 0.001.",
         phrase="rate of G {}",
@@ -66,7 +79,10 @@ class ShowerGanOptions(OptionRecord):
         label="Learning rate, discriminator",
         gt=0,
         le=1.0,
-        help="Step size of the discriminator's optimizer, which takes two steps in each step of the training.",
+        help=(
+            "Step size of the discriminator's optimizer, which takes two steps in each step of the"
+            " training."
+        ),
         source=OF_THE_AUTHORS,
         error="use a positive rate, such as 0.001.",
         phrase="rate of D {}",
@@ -76,7 +92,10 @@ class ShowerGanOptions(OptionRecord):
         label="Weight of real or generated",
         ge=0,
         le=1000,
-        help="What the binary cross-entropy of D's belief that a shower is real counts in every loss.",
+        help=(
+            "What the binary cross-entropy of D's belief that a shower is real counts in every"
+            " loss."
+        ),
         source="recardoso/ISC_HPC_3DGAN: 3",
         error="use a number from 0, such as 3.",
     )
@@ -85,7 +104,10 @@ class ShowerGanOptions(OptionRecord):
         label="Weight of the energy",
         ge=0,
         le=1000,
-        help="What a per cent of error in the energy that D reads from a shower counts in every loss.",
+        help=(
+            "What a per cent of error in the energy that D reads from a shower counts in every"
+            " loss."
+        ),
         source="recardoso/ISC_HPC_3DGAN: 0.1",
         error="use a number from 0, such as 0.1.",
     )
@@ -94,7 +116,10 @@ class ShowerGanOptions(OptionRecord):
         label="Weight of the angle",
         ge=0,
         le=1000,
-        help="What an error of one rad in the angle that is measured on a shower counts in the generator's loss. Not read without angles.",
+        help=(
+            "What an error of one rad in the angle that is measured on a shower counts in the"
+            " generator's loss. Not read without angles."
+        ),
         source="recardoso/ISC_HPC_3DGAN: 25",
         error="use a number from 0, such as 25.",
     )
@@ -112,7 +137,10 @@ class ShowerGanOptions(OptionRecord):
         label="Dropout in D",
         ge=0,
         le=0.9,
-        help="Share of its values that each layer of D leaves out in training, others in each step. 0 leaves none out.",
+        help=(
+            "Share of its values that each layer of D leaves out in training, others in each step."
+            " 0 leaves none out."
+        ),
         source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: 0.2",
         error="use 0, or about 0.2.",
     )
@@ -121,8 +149,11 @@ class ShowerGanOptions(OptionRecord):
         label="Gain of the angle",
         ge=0,
         le=1000,
-        help="0: the latent holds the angle in rad, as the authors have it. Else its distance from 90°, times this number: on the tiny grid angles "
-        "differ by 0.17 rad, which G learns to heed only slowly.",
+        help=(
+            "0: the latent holds the angle in rad, as the authors have it. Else its distance from"
+            " 90°, times this number: on the tiny grid angles differ by 0.17 rad, which G learns to"
+            " heed only slowly."
+        ),
         source="recardoso/ISC_HPC_3DGAN: the angle in rad",
         error="use 0, or about 6 on the tiny grid.",
     )
@@ -131,8 +162,11 @@ class ShowerGanOptions(OptionRecord):
         label="Memory of batch norm",
         ge=0,
         lt=1,
-        help="Share that the stored statistics of batch norm keep in each update. D is shown what G makes by them: with 0.99 they lag a hundred "
-        "updates behind, which short runs do not have.",
+        help=(
+            "Share that the stored statistics of batch norm keep in each update. D is shown what G"
+            " makes by them: with 0.99 they lag a hundred updates behind, which short runs do not"
+            " have."
+        ),
         source="recardoso/ISC_HPC_3DGAN: Keras' 0.99",
         error="use 0.99, or 0.9 for runs of some thousand steps.",
     )
@@ -141,7 +175,10 @@ class ShowerGanOptions(OptionRecord):
         label="Flipped labels",
         ge=0,
         le=0.5,
-        help="Share of showers that D is told the opposite of, drawn anew in each step, so that it does not become too sure.",
+        help=(
+            "Share of showers that D is told the opposite of, drawn anew in each step, so that it"
+            " does not become too sure."
+        ),
         source="recardoso/ISC_HPC_3DGAN, BitFlip: 0.05",
         error="use 0, or about 0.05.",
     )
@@ -185,7 +222,9 @@ def layers(options: ShowerGanOptions, fields: Fields) -> LayerPlan:
 
 
 def size(options: ShowerGanOptions, fields: Fields) -> Size:
-    """Exact weights of both networks (a test counts them), and about what the dearest phase, the generator's, keeps of each shower."""
+    """Exact weights of both networks (a test counts them), and about what the dearest phase,
+    the generator's, keeps of each shower.
+    """
     planned = layers(options, fields)
     enlarged = math.prod(planned.cells) * planned.cell_channels
     generator = enlarged + sum(3 * layer.cells for layer in planned.generator)
@@ -193,30 +232,44 @@ def size(options: ShowerGanOptions, fields: Fields) -> Size:
     return Size(planned.parameters(options.latent_size), generator + discriminator)
 
 
-def a_cpu_pools_no_float16_volumes(accelerator: str, engine: str, precision: str) -> FieldError | None:
-    """TensorFlow has no AvgPool3D of float16 for CPUs (measured: InvalidArgumentError in the first step)."""
+def a_cpu_pools_no_float16_volumes(
+    accelerator: str, engine: str, precision: str
+) -> FieldError | None:
+    """TensorFlow has no AvgPool3D of float16 for CPUs (measured: InvalidArgumentError in the
+    first step).
+    """
     if accelerator != "cpu" or engine == "jax" or precision != "mixed_float16":
         return None
     return FieldError(
         "precision",
-        "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes: use mixed_bfloat16 or float32, or engine=jax.",
+        "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes: use"
+        " mixed_bfloat16 or float32, or engine=jax.",
     )
 
 
 def clusters_take_whole_batches(xla: str, accumulation_steps: int) -> FieldError | None:
-    """Measured: automatic clustering makes a circle of the loop over a batch's parts, and TensorFlow refuses the graph."""
+    """Measured: automatic clustering makes a circle of the loop over a batch's parts, and
+    TensorFlow refuses the graph.
+    """
     if xla != "autocluster" or accumulation_steps == 1:
         return None
     return FieldError(
         "xla",
-        f"xla is autocluster, which cannot cluster this GAN's step in {accumulation_steps} parts: use xla=off or jit, or accumulation_steps=1.",
+        f"xla is autocluster, which cannot cluster this GAN's step in {accumulation_steps} parts:"
+        " use xla=off or jit, or accumulation_steps=1.",
     )
 
 
 ENTRY = WorkloadEntry(
     title="3DGAN (CERN)",
-    summary="Showers in a calorimeter, made for a given energy and angle: three-dimensional convolutions, four updates a step.",
-    source="Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; Cardoso et al. 2021, doi:10.1051/epjconf/202125102073",
+    summary=(
+        "Showers in a calorimeter, made for a given energy and angle: three-dimensional"
+        " convolutions, four updates a step."
+    ),
+    source=(
+        "Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; Cardoso et al. 2021,"
+        " doi:10.1051/epjconf/202125102073"
+    ),
     module="gan_runtime.domains.showers.workload",
     options=ShowerGanOptions,
     networks=NETWORKS,

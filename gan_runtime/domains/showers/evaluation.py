@@ -1,4 +1,7 @@
-"""The evaluation `physics`: its options, when a run has none, and how it is declared. Loads no framework."""
+"""The evaluation `physics`: its options, when a run has none, and how it is declared.
+
+Loads no framework.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ from gan_runtime.training import checkpoints
 NAME = "physics"
 Measured = Literal["newest", "best", "every"]
 Submission = Literal["no", "yes"]
-MAKES_NO_SHOWERS = f"This run makes no showers: its data set has no field {SHOWERS}. Pick a run that has."
+MAKES_NO_SHOWERS = (
+    f"This run makes no showers: its data set has no field {SHOWERS}. Pick a run that has."
+)
 SUBMISSION_FILE = "submission.hdf5"  # among the results of a job that was asked for it
 
 
@@ -59,7 +64,10 @@ class PhysicsOptions(OptionRecord):
         "no",
         label="Submission",
         choices=get_args(Submission),
-        help="Also write the generated showers of the last checkpoint as a submission to the CaloChallenge (HDF5).",
+        help=(
+            "Also write the generated showers of the last checkpoint as a submission to the"
+            " CaloChallenge (HDF5)."
+        ),
         error="use yes or no.",
     )
 
@@ -77,22 +85,30 @@ def usual(_home: Home, run: RunDir) -> dict[str, str]:
 
 
 def check(home: Home, run: RunDir, options: PhysicsOptions) -> None:
-    """Raises DatasetError when the run's showers are on no grid of the CaloChallenge, for a submission."""
+    """Raises DatasetError when the run's showers are on no grid of the CaloChallenge, for a
+    submission.
+    """
     if options.submission == "no":
         return
     from gan_runtime.domains.showers.calochallenge import GEOMETRIES  # loads h5py
 
-    grid, known = read_fields(home, run)[SHOWERS].shape[:3], [geometry.shape for geometry in GEOMETRIES]
+    grid, known = (
+        read_fields(home, run)[SHOWERS].shape[:3],
+        [geometry.shape for geometry in GEOMETRIES],
+    )
     if grid not in known:
         own, *others = (" × ".join(map(str, shape)) for shape in (grid, *known))
         raise DatasetError(
-            f"showers of run {run.run_id} have {own} cells, but a submission to the CaloChallenge has {' or '.join(others)}: "
-            "leave it out, or train on one of its data sets."
+            f"showers of run {run.run_id} have {own} cells, but a submission to the CaloChallenge"
+            f" has {' or '.join(others)}: leave it out, or train on one of its data sets."
         )
 
 
 def read_fields(home: Home, run: RunDir) -> Fields:
-    """The fields that a run's workload reads. Raises SpecError, DatasetError where they are not known."""
+    """The fields that a run's workload reads.
+
+    Raises SpecError, DatasetError where they are not known.
+    """
     spec = run.spec()
     return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
 
@@ -118,25 +134,33 @@ PHYSICS = Evaluation(
 )
 
 
-# ---- report ---------------------------------------------------------------------------------------
+# ---- report --------------------------------------------------------------------------------------
 
 COLUMNS = ("Score", "Generated", "Real ones among themselves")
 
 
 def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
-    """Of the last checkpoint, where several were measured. Raises JobError when nothing was measured."""
+    """Of the last checkpoint, where several were measured.
+
+    Raises JobError when nothing was measured.
+    """
     measured = answers_of(run, NAME)
     if not measured:
-        raise JobError(f"the job has written no measurement of run {run.run_id}: look into its log.")
+        raise JobError(
+            f"the job has written no measurement of run {run.run_id}: look into its log."
+        )
     last = measured[-1]
     known = {score.name: score for score in SCORES}
     rows = [_row(known[score.name], score, last) for score in last.scores if score.name in known]
     sentence = (
-        f"{run.run_id} after epoch {last.epoch} ({last.checkpoint}), {last.facts['showers']:,} showers:"
+        f"{run.run_id} after epoch {last.epoch} ({last.checkpoint}), {last.facts['showers']:,}"
+        " showers:"
     )
     fields = {"name", "value", "error", "floor", "floor_error"}
     scores = [score.model_dump(include=fields) for score in last.scores]
-    return Report({"run_id": run.run_id, **result, "scores": scores}, [sentence, Grid(COLUMNS, rows)])
+    return Report(
+        {"run_id": run.run_id, **result, "scores": scores}, [sentence, Grid(COLUMNS, rows)]
+    )
 
 
 def _row(score: ShowerScore, value: Score, measured: Answer) -> tuple[str, str, str]:

@@ -1,8 +1,10 @@
-"""What is measured on each shower: the quantities that a detector physicist looks at, beside those of the CaloChallenge.
+"""What is measured on each shower: the quantities that a detector physicist looks at, beside those
+of the CaloChallenge.
 
-Energies in GeV, places in cells (the center of the first cell is 0.5). On a grid around the beam, whose first axis closes on
-itself, places across are x = r cos α, y = r sin α, with r in cells. Sources: github.com/svalleco/3Dgan (analysis), sections
-"moments", "hits", "shower shapes"; CaloChallenge, arXiv:2410.21611, section 5 (centers of energy, widths).
+Energies in GeV, places in cells (the center of the first cell is 0.5). On a grid around the beam,
+whose first axis closes on itself, places across are x = r cos α, y = r sin α, with r in cells.
+Sources: github.com/svalleco/3Dgan (analysis), sections "moments", "hits", "shower shapes";
+CaloChallenge, arXiv:2410.21611, section 5 (centers of energy, widths).
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ Array = NDArray[np.float64]
 class Features:
     """N showers, row by row, on a grid (X, Y, Z).
 
-    `energy_gev`: of the incident particle (N,). `visible_gev`: sum of the cells (N,). `along_x`, `along_y`, `along_z`: sums over the
-    other two axes (N, X), (N, Y), (N, Z), GeV. `moments`: (N, 3 axes, 3 orders), cells to the power of the order. `hits`: cells above
-    HIT_GEV (N,). `angle`: measured on the image, rad (N,); NaN where the grid knows none. `spectrum`: cells in each bin of
-    SPECTRUM_EDGES (N, bins). `centers`, `widths`: of each layer, across (N, Z, 2), cells; 0 for an empty layer. `peak`: numbers of the
-    brightest cell along the axes, from 1 (N, 3). `challenge`: see challenge_features.py (N, 2 + 8 Z). `belief`, `read_gev`: what a judging network reads, that they are real (0 to 1) and
-    their incident energy (N,); NaN where none was asked.
+    `energy_gev`: of the incident particle (N,). `visible_gev`: sum of the cells (N,). `along_x`,
+    `along_y`, `along_z`: sums over the other two axes (N, X), (N, Y), (N, Z), GeV. `moments`: (N, 3
+    axes, 3 orders), cells to the power of the order. `hits`: cells above HIT_GEV (N,). `angle`:
+    measured on the image, rad (N,); NaN where the grid knows none. `spectrum`: cells in each bin of
+    SPECTRUM_EDGES (N, bins). `centers`, `widths`: of each layer, across (N, Z, 2), cells; 0 for an
+    empty layer. `peak`: numbers of the brightest cell along the axes, from 1 (N, 3). `challenge`:
+    see challenge_features.py (N, 2 + 8 Z). `belief`, `read_gev`: what a judging network reads, that
+    they are real (0 to 1) and their incident energy (N,); NaN where none was asked.
     """
 
     energy_gev: Array
@@ -57,7 +61,9 @@ class Features:
 
     @property
     def sampling_fraction(self) -> Array:
-        """Visible energy over incident energy (N,): about 0.02 for the calorimeter of the authors."""
+        """Visible energy over incident energy (N,): about 0.02 for the calorimeter of the
+        authors.
+        """
         return self.visible_gev / self.energy_gev
 
     @property
@@ -67,7 +73,9 @@ class Features:
 
     @property
     def thirds(self) -> Array:
-        """Share of the visible energy in the first, middle and last third of the layers (N, 3): 8, 8 and 9 of 25."""
+        """Share of the visible energy in the first, middle and last third of the layers (N,
+        3): 8, 8 and 9 of 25.
+        """
         layers = self.along_z.shape[1]
         parts = (self.along_z[:, : layers // 3], self.along_z[:, layers // 3 : 2 * layers // 3])
         last = self.along_z[:, 2 * layers // 3 :]
@@ -76,7 +84,9 @@ class Features:
 
     def chosen(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Features:
         """Some of the showers."""
-        return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        return replace(
+            self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)}
+        )
 
 
 def measured(
@@ -85,7 +95,9 @@ def measured(
     periodic: tuple[int, ...] = (),
     has_angle: bool = True,
 ) -> Features:
-    """Features of showers (N, X, Y, Z) in GeV, all at least 0. `energy_gev`: of the incident particles (N,), above 0.
+    """Features of showers (N, X, Y, Z) in GeV, all at least 0.
+
+    `energy_gev`: of the incident particles (N,), above 0.
 
     Raises:
         ValueError: not one energy for each shower.
@@ -96,11 +108,15 @@ def measured(
         )
     energy = np.asarray(energy_gev, np.float64)
     blocks = [
-        _of_block(cells_gev[begin : begin + BLOCK], energy[begin : begin + BLOCK], periodic, has_angle)
+        _of_block(
+            cells_gev[begin : begin + BLOCK], energy[begin : begin + BLOCK], periodic, has_angle
+        )
         for begin in range(0, len(cells_gev), BLOCK)
     ]
     names = [field.name for field in fields(Features)]
-    return Features(**{name: np.concatenate([getattr(block, name) for block in blocks]) for name in names})
+    return Features(
+        **{name: np.concatenate([getattr(block, name) for block in blocks]) for name in names}
+    )
 
 
 def _of_block(
@@ -112,7 +128,9 @@ def _of_block(
     across = places_across(cells.shape[1:3], periodic)  # (2, X, Y)
     depth = np.arange(layers.shape[1]) + 0.5
     centers, widths = _in_layers(cells, layers, across)
-    moments = [_moments(front.reshape(len(front), -1), place.reshape(-1), visible) for place in across]
+    moments = [
+        _moments(front.reshape(len(front), -1), place.reshape(-1), visible) for place in across
+    ]
     moments.append(_moments(layers, depth, visible))
     return Features(
         energy_gev=energy,
@@ -122,7 +140,9 @@ def _of_block(
         along_z=layers,
         moments=np.stack(moments, axis=1),
         hits=(cells > HIT_GEV).sum(axis=(1, 2, 3)).astype(np.float64),
-        angle=measured_angle(cells).astype(np.float64) if has_angle else np.full(len(cells), np.nan),
+        angle=(
+            measured_angle(cells).astype(np.float64) if has_angle else np.full(len(cells), np.nan)
+        ),
         spectrum=_spectrum(cells),
         centers=centers,
         widths=widths,
@@ -140,7 +160,9 @@ def _brightest(cells: NDArray[np.floating]) -> Array:
 
 
 def places_across(shape: tuple[int, ...], periodic: tuple[int, ...]) -> Array:
-    """(2, X, Y): where each column of cells stands, on two axes at right angles to the depth, in cells."""
+    """(2, X, Y): where each column of cells stands, on two axes at right angles to the depth,
+    in cells.
+    """
     first, second = np.meshgrid(np.arange(shape[0]) + 0.5, np.arange(shape[1]) + 0.5, indexing="ij")
     if 0 not in periodic:
         return np.stack([first, second])
@@ -149,7 +171,9 @@ def places_across(shape: tuple[int, ...], periodic: tuple[int, ...]) -> Array:
 
 
 def _moments(weights: Array, places: Array, total: Array) -> Array:
-    """(N, 3): the mean place m₁ = Σ w p / Σ w, and Σ w (p - m₁)^k / Σ w for k = 2, 3; 0 for an empty shower. weights: (N, P)."""
+    """(N, 3): the mean place m₁ = Σ w p / Σ w, and Σ w (p - m₁)^k / Σ w for k = 2, 3; 0 for
+    an empty shower. weights: (N, P).
+    """
     mean = divided(weights @ places, total)
     offsets = places[np.newaxis] - mean[:, np.newaxis]  # (N, P)
     higher = [divided((weights * offsets**order).sum(axis=1), total) for order in ORDERS[1:]]
@@ -164,7 +188,9 @@ def _in_layers(cells: NDArray[np.floating], layers: Array, across: Array) -> tup
 
 
 def _spectrum(cells: NDArray[np.floating]) -> Array:
-    """(N, bins): how many cells of each shower lie in each bin of SPECTRUM_EDGES; fainter and brighter ones are left out."""
+    """(N, bins): how many cells of each shower lie in each bin of SPECTRUM_EDGES; fainter and
+    brighter ones are left out.
+    """
     bins = len(SPECTRUM_EDGES) - 1
     rows, *_ = places = np.nonzero(cells >= SPECTRUM_EDGES[0])
     number = np.searchsorted(SPECTRUM_EDGES, cells[places], side="right") - 1
@@ -174,9 +200,11 @@ def _spectrum(cells: NDArray[np.floating]) -> Array:
 
 
 def high_level(features: Features) -> Array:
-    """(N, 1 + 5 Z), the layer features, for the scores `fpd`, `kpd`, `separation` and `auc_high`: log10 of the incident energy, log10 of the
-    energy of each layer, and its center and width on both axes. Energies in MeV. The evaluation of the CaloChallenge had these until
-    November 2023; its set of today is `Features.challenge`."""
+    """(N, 1 + 5 Z), the layer features, for the scores `fpd`, `kpd`, `separation` and `auc_high`:
+    log10 of the incident energy, log10 of the energy of each layer, and its center and width on
+    both axes. Energies in MeV. The evaluation of the CaloChallenge had these until November 2023;
+    its set of today is `Features.challenge`.
+    """
     count = len(features)
     layers = log_mev(features.along_z)
     parts = (
@@ -188,8 +216,9 @@ def high_level(features: Features) -> Array:
 
 
 def correlated(features: Features) -> Array:
-    """(N, 12) as in the authors' correlation matrix: first and second moments on three axes, visible and incident energy, hits, and
-    the shares of the thirds of the layers."""
+    """(N, 12) as in the authors' correlation matrix: first and second moments on three axes,
+    visible and incident energy, hits, and the shares of the thirds of the layers.
+    """
     moments = np.concatenate([features.moments[:, :, 0], features.moments[:, :, 1]], axis=1)
     single = np.stack([features.visible_gev, features.energy_gev, features.hits], axis=1)
     return np.concatenate([moments, single, features.thirds], axis=1)

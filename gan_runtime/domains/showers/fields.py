@@ -1,9 +1,10 @@
 """What a row of showers holds, and the value of a cell: (energy in GeV · 50)^0.85.
 
-The unit and the power are those of the authors' files and of their training (github.com/recardoso/ISC_HPC_3DGAN): a
-calorimeter sees about 1/50 of the energy, so the sum of the cells in this unit is about the incident energy in GeV, and
-the power brings the many faint cells closer to the few bright ones. Numbers become values and back in domains/showers/cells.py,
-which needs NumPy; the catalog does not.
+The unit and the power are those of the authors' files and of their training
+(github.com/recardoso/ISC_HPC_3DGAN): a calorimeter sees about 1/50 of the energy, so the sum of the
+cells in this unit is about the incident energy in GeV, and the power brings the many faint cells
+closer to the few bright ones. Numbers become values and back in domains/showers/cells.py, which
+needs NumPy; the catalog does not.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ SHOWERS = "showers"  # (X, Y, Z, 1): two lateral axes, then depth
 ENERGY = "energy"  # of the incident particle; its value is E / 100 GeV
 ANGLE = "angle"  # measured on the image (angle.py); missing where a data set has none
 DEPOSIT = "deposit"  # sum of the cells, before the power
-BELIEF = "belief"  # of a judging network that a shower is real, 0 to 1; no field, but what it is asked for beside the energy
+# of a judging network that a shower is real, 0 to 1; no field, but what it is asked for beside the
+# energy
+BELIEF = "belief"
 
 AUTHORS_GRID = (51, 51, 25)  # cells along x, y, z
 MERGED = {
@@ -35,7 +38,10 @@ def cells_along(grid: str) -> tuple[int, int, int]:
 def shower_fields(
     shape: tuple[int, int, int, int], angle: bool = True, periodic: tuple[int, ...] = ()
 ) -> Fields:
-    """The fields of a data set of showers. `shape`: (X, Y, Z, 1) of one; `periodic`: those of its axes that close on themselves."""
+    """The fields of a data set of showers.
+
+    `shape`: (X, Y, Z, 1) of one; `periodic`: those of its axes that close on themselves.
+    """
     fields = {
         SHOWERS: Field(shape, dtype="float16", unit="(20 MeV)^0.85", periodic=periodic),
         ENERGY: Field((), dtype="float32", scale=ENERGY_SCALE, unit="100 GeV"),

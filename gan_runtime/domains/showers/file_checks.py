@@ -1,8 +1,10 @@
-"""Each part of a file of showers is checked and cleaned before it is stored, and what was done is counted.
+"""Each part of a file of showers is checked and cleaned before it is stored, and what was done is
+counted.
 
-Left out, and counted: showers with next to nothing in their cells, and single ones whose sum is far from that of the others. Refused: many of
-these at once, as another unit or a filler such as -1 makes them; a cell that cannot be stored; cells below 0 that hold up the sum; and
-cells in an order that makes no showers.
+Left out, and counted: showers with next to nothing in their cells, and single ones whose sum is far
+from that of the others. Refused: many of these at once, as another unit or a filler such as -1
+makes them; a cell that cannot be stored; cells below 0 that hold up the sum; and cells in an order
+that makes no showers.
 """
 
 from __future__ import annotations
@@ -24,17 +26,21 @@ from gan_runtime.domains.showers.file_units import Readout, Units
 Cells = NDArray[np.float32]
 # Of a cell that float16 holds: 9,273.
 # ---- conversion tally ----------------------------------------------------------------------------
-# What files of showers were seen to hold, and what was left out and changed: counted part by part, said in the summary.
+# What files of showers were seen to hold, and what was left out and changed: counted part by part,
+# said in the summary.
 
 Floats = NDArray[np.float64]
 
 
 @dataclass
 class ShowerTally:
-    """`showers`: those that are kept. `odd`, `faint`: left out, for a sum far from that of the others, and for next to none.
-    `below_0`: cells that became empty; `given`: the sum of what the showers held of their energies before that.
-    `stored`, `squares`: the sum of what they hold now, and of its squares. `lowest`, `highest`: of the energies, GeV. `layers`: (Z,), the
-    sum of the share of each layer."""
+    """`showers`: those that are kept.
+
+    `odd`, `faint`: left out, for a sum far from that of the others, and for next to none.
+    `below_0`: cells that became empty; `given`: the sum of what the showers held of their energies
+    before that. `stored`, `squares`: the sum of what they hold now, and of its squares. `lowest`,
+    `highest`: of the energies, GeV. `layers`: (Z,), the sum of the share of each layer.
+    """
 
     showers: int = 0
     odd: int = 0
@@ -48,7 +54,9 @@ class ShowerTally:
     layers: Floats = field(default_factory=lambda: np.zeros(1))
 
     def add(self, cells_gev: NDArray[Any], energies_gev: NDArray[Any]) -> None:
-        """Showers that are kept: cells (N, X, Y, Z), none of them all empty, and incident energies (N,)."""
+        """Showers that are kept: cells (N, X, Y, Z), none of them all empty, and incident
+        energies (N,).
+        """
         if not len(cells_gev):
             return
         layers = cells_gev.sum(axis=(1, 2), dtype=np.float64)
@@ -102,7 +110,9 @@ RISEN_SHARE = 0.1  # of the showers: those that may rise more
 
 @dataclass(frozen=True)
 class Part:
-    """Showers as a file has them, from row `begin` on: `cells` (N, X, Y, Z), `energies` (N,). `name`: of the file."""
+    """Showers as a file has them, from row `begin` on: `cells` (N, X, Y, Z), `energies` (N,).
+    `name`: of the file.
+    """
 
     name: str
     begin: int
@@ -117,7 +127,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """`kept`: (N,), which showers of a part are; `cells_gev` (n, X, Y, Z) and `energies_gev` (n,) of these."""
+    """`kept`: (N,), which showers of a part are; `cells_gev` (n, X, Y, Z) and `energies_gev`
+    (n,) of these.
+    """
 
     kept: NDArray[np.bool_]
     cells_gev: Cells
@@ -126,11 +138,12 @@ class Cleaned:
 
 @dataclass(frozen=True)
 class Rules:
-    """`least_gev`: showers whose cells hold no more are left out. `threshold`: of a cell, in units of `threshold_gev`. `negative_cells`: as the
-    option says.
+    """`least_gev`: showers whose cells hold no more are left out.
 
-    `order`: in which the cells are taken, by its name; empty where that is not to be checked. `orders`: the same showers with their cells
-    taken in other orders, by name.
+    `threshold`: of a cell, in units of `threshold_gev`. `negative_cells`: as the option says.
+
+    `order`: in which the cells are taken, by its name; empty where that is not to be checked.
+    `orders`: the same showers with their cells taken in other orders, by name.
     """
 
     known: Readout
@@ -176,15 +189,29 @@ class Checks:
 
     def changes(self) -> dict[str, int]:
         """For the summary: what was changed, and how often."""
-        kind = "cells below 0 made empty, the others scaled" if self._scales else "cells below 0 made empty"
+        kind = (
+            "cells below 0 made empty, the others scaled"
+            if self._scales
+            else "cells below 0 made empty"
+        )
         return {kind: self.tally.below_0} if self.tally.below_0 else {}
 
     def note(self, faint: str) -> str:
-        """For the summary: the units, and what was left out. `faint`: why, the end of a sentence."""
+        """For the summary: the units, and what was left out.
+
+        `faint`: why, the end of a sentence.
+        """
         tally = self.tally
         total = tally.showers + tally.faint + tally.odd
-        left_out = [f"{tally.faint:,} of {total:,} showers are left out: each {faint}"] if tally.faint else []
-        odd = f"{tally.odd:,} of {total:,} showers are left out: the sum of each is over {FAR:g} times off that of the others"
+        left_out = (
+            [f"{tally.faint:,} of {total:,} showers are left out: each {faint}"]
+            if tally.faint
+            else []
+        )
+        odd = (
+            f"{tally.odd:,} of {total:,} showers are left out: the sum of each is over {FAR:g}"
+            " times off that of the others"
+        )
         return ". ".join([*left_out, *([odd] if tally.odd else []), self.units.reason])
 
     def warnings(self, usual: tuple[str, str]) -> tuple[str, ...]:
@@ -194,16 +221,18 @@ class Checks:
         warnings = []
         if (units.energies, units.cells) != usual:
             warnings.append(
-                f"Energies are read in {units.energies} and cells in {units.cells}; the files of {known.name} have {usual[0]} and {usual[1]}. "
-                "Check that this is right."
+                f"Energies are read in {units.energies} and cells in {units.cells}; the files of"
+                f" {known.name} have {usual[0]} and {usual[1]}. Check that this is right."
             )
         if abs(stored / given - 1.0) > WARNED_CHANGE:
             warnings.append(
-                f"Cells below 0 or the threshold are empty, so the showers hold {stored:.4g} of the energy, where the file has {given:.4g}."
+                f"Cells below 0 or the threshold are empty, so the showers hold {stored:.4g} of the"
+                f" energy, where the file has {given:.4g}."
             )
         if not 1.0 / WARNED_SHARE < stored / known.sampling_fraction < WARNED_SHARE:
             warnings.append(
-                f"The showers hold {stored:.3g} of the energy, where about {known.sampling_fraction:g} is known of {known.name}."
+                f"The showers hold {stored:.3g} of the energy, where about"
+                f" {known.sampling_fraction:g} is known of {known.name}."
             )
         return tuple(warnings)
 
@@ -214,21 +243,31 @@ class Checks:
     def _odd(
         self, part: Part, shares: NDArray[np.float64], energies: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Which showers have a sum that is far from that of the others. Those that are nearly empty do not count."""
+        """Which showers have a sum that is far from that of the others.
+
+        Those that are nearly empty do not count.
+        """
         usual = self.units.share
         is_far = ~((shares > usual / FAR) & (shares < usual * FAR))
         odd: NDArray[np.bool_] = is_far & (np.abs(shares) * energies > self.rules.least_gev)
         if odd.sum() > max(MOST_ODD, MOST_ODD_SHARE * len(odd)):
             raise DatasetError(
-                f"{part.rows}: the cells of {odd.sum():,} showers, from row {part.begin + int(odd.argmax()):,} on, sum up to "
-                f"{np.median(shares[odd]):.2g} of the incident energy, but those of the first rows to {usual:.2g}. "
-                "Are they in another unit, or filled up with one number? Convert them, or leave them out of the file."
+                f"{part.rows}: the cells of {odd.sum():,} showers, from row"
+                f" {part.begin + int(odd.argmax()):,} on, sum up to {np.median(shares[odd]):.2g} of"
+                f" the incident energy, but those of the first rows to {usual:.2g}. Are they in"
+                " another unit, or filled up with one number? Convert them, or leave them out of"
+                " the file."
             )
         return odd
 
-    def _fill_up(self, rows: str, showers: Cleaned, given: NDArray[np.float64], negative: Cells) -> None:
-        """Cells below 0, which were `negative`, have become empty. Scales the others of each shower that had some, so that it holds what was
-        `given` of its energy, if that is chosen."""
+    def _fill_up(
+        self, rows: str, showers: Cleaned, given: NDArray[np.float64], negative: Cells
+    ) -> None:
+        """Cells below 0, which were `negative`, have become empty.
+
+        Scales the others of each shower that had some, so that it holds what was `given` of its
+        energy, if that is chosen.
+        """
         cells, energies = showers.cells_gev, showers.energies_gev
         stored = _sums(cells) / energies
         if self.rules.negative_cells == "rescale":
@@ -247,10 +286,12 @@ class Checks:
         above = NOISE * float(np.sqrt(np.square(negative[negative < 0.0]).mean()))
         left = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()
         return DatasetError(
-            f"{rows}: cells below 0, such as noise leaves, hold the sums down: made empty, they would raise them from {given:.3g} to {stored:.3g} of "
-            f"the incident energy, and by over {rise:.1%} in one shower of {1.0 / RISEN_SHARE:.0f}. Set negative_cells=rescale to scale the other cells of each "
-            f"shower so that its sum stays, a threshold above the noise (threshold={above / self.rules.threshold_gev:.3g} leaves {left:.3g}), or "
-            "negative_cells=clip to take the higher sums."
+            f"{rows}: cells below 0, such as noise leaves, hold the sums down: made empty, they"
+            f" would raise them from {given:.3g} to {stored:.3g} of the incident energy, and by"
+            f" over {rise:.1%} in one shower of {1.0 / RISEN_SHARE:.0f}. Set negative_cells=rescale"
+            " to scale the other cells of each shower so that its sum stays, a threshold above the"
+            f" noise (threshold={above / self.rules.threshold_gev:.3g} leaves {left:.3g}), or"
+            " negative_cells=clip to take the higher sums."
         )
 
     def _check_order(self, rows: str, showers: Cleaned) -> None:
@@ -260,15 +301,20 @@ class Checks:
         most, off = file_units.limit(len(cells)), rules.known.distance(cells, energies)
         if off <= most:
             return
-        others = {name: rules.known.distance(other, energies) for name, other in rules.orders(cells)}
+        others = {
+            name: rules.known.distance(other, energies) for name, other in rules.orders(cells)
+        }
         best = min(others, key=others.__getitem__, default="")
         fits = best and others[best] <= most
         advice = (
-            f"In the order {best} they are: set order={best}" if fits else "Look at their order and units"
+            f"In the order {best} they are: set order={best}"
+            if fits
+            else "Look at their order and units"
         )
         raise DatasetError(
-            f"{rows}: its cells, in the order {rules.order}, are not the showers of electrons: {off:.0%} of the energy lies elsewhere than it "
-            f"should, and {most:.0%} may. {advice}, or set order={rules.order} to take them as they are."
+            f"{rows}: its cells, in the order {rules.order}, are not the showers of electrons:"
+            f" {off:.0%} of the energy lies elsewhere than it should, and {most:.0%} may. {advice},"
+            f" or set order={rules.order} to take them as they are."
         )
 
 
@@ -283,6 +329,7 @@ def _check_largest(part: Part) -> None:
     if largest > LARGEST_GEV:
         row = part.begin + int(part.cells.max(axis=(1, 2, 3)).argmax())
         raise DatasetError(
-            f"{part.name}, row {row:,}: a cell holds {largest:,.3g} GeV, but at most {LARGEST_GEV:,.0f} GeV can be stored (float16): "
-            "correct that shower, or leave it out of the file."
+            f"{part.name}, row {row:,}: a cell holds {largest:,.3g} GeV, but at most"
+            f" {LARGEST_GEV:,.0f} GeV can be stored (float16): correct that shower, or leave it out"
+            " of the file."
         )

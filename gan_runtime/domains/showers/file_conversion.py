@@ -1,6 +1,8 @@
-"""Files of showers become a data set: all are checked by their headers first, then converted part by part, in the order of their names.
+"""Files of showers become a data set: all are checked by their headers first, then converted part
+by part, in the order of their names.
 
-What tells two kinds of files apart is a `FileKind`; the last rows are held out, as the authors hold out their last files.
+What tells two kinds of files apart is a `FileKind`; the last rows are held out, as the authors hold
+out their last files.
 """
 
 from __future__ import annotations
@@ -26,7 +28,13 @@ from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
 from gan_runtime.domains.showers import file_units
 from gan_runtime.domains.showers.cells import rows_of
-from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS, MERGED, cells_along, shower_fields
+from gan_runtime.domains.showers.fields import (
+    AUTHORS_GRID,
+    CELL_UNITS,
+    MERGED,
+    cells_along,
+    shower_fields,
+)
 from gan_runtime.domains.showers.file_checks import Checks, Cleaned, Part, Rules
 from gan_runtime.domains.showers.file_units import FileSample
 from gan_runtime.domains.showers.preparation_options import AUTO, AuthorsOptions, ShowerFileOptions
@@ -39,10 +47,12 @@ ENERGIES_AT_ONCE = 1 << 20
 class FileKind:
     """How files of one kind are read.
 
-    `columns(file)`: what is needed of a file, checked; those under the keys `cells` and `energies` are the showers. `fields(columns)`: of the
-    rows that become of it. `arranged(cells)`: some rows of the cells as (N, X, Y, Z). `rows(showers, others)`: as stored; `others`: the
-    same rows of the other columns, with the name of the file. Each raises DatasetError. `at_once`: rows. `usual`: units of energies and
-    cells in such files. `faint`: why showers are left out that hold next to nothing, the end of a sentence.
+    `columns(file)`: what is needed of a file, checked; those under the keys `cells` and `energies`
+    are the showers. `fields(columns)`: of the rows that become of it. `arranged(cells)`: some rows
+    of the cells as (N, X, Y, Z). `rows(showers, others)`: as stored; `others`: the same rows of the
+    other columns, with the name of the file. Each raises DatasetError. `at_once`: rows. `usual`:
+    units of energies and cells in such files. `faint`: why showers are left out that hold next to
+    nothing, the end of a sentence.
     """
 
     columns: Callable[[h5py.File], Columns]
@@ -73,14 +83,16 @@ def convert(
     """Writes the rows of all files into the existing, empty `folder`.
 
     Raises:
-        DatasetError: a file is damaged, of another kind, or of another shape than the first; its units or the order of its cells are
+        DatasetError: a file is damaged, of another kind, or of another shape than the first; its
+            units or the order of its cells are
             unclear; a part of it cannot be (see `shower_checks`); no row is left.
         HomeError: the disk has too little space.
     """
     found = hdf5_files.source_of(source)
     contents = _contents(found.files, kind)
     checks = Checks(
-        kind.rules, file_units.units(_sample(found.files[0], kind, contents), options, kind.rules.known)
+        kind.rules,
+        file_units.units(_sample(found.files[0], kind, contents), options, kind.rules.known),
     )
     total, done = contents.showers, 0
     with RowWriter(folder, contents.fields, total, f"a data set of {total:,} showers") as writer:
@@ -113,7 +125,8 @@ def _contents(files: list[Path], kind: FileKind) -> _Contents:
             fields = kind.fields(columns)
             if known is not None and fields != known:
                 raise DatasetError(
-                    f"{hdf5_files.name_of(file)} holds other showers than {readable(files[0].name)}: prepare them one by one."
+                    f"{hdf5_files.name_of(file)} holds other showers than"
+                    f" {readable(files[0].name)}: prepare them one by one."
                 )
             known, rows = fields, hdf5_files.same_rows(file, columns)
             for begin in range(0, rows, ENERGIES_AT_ONCE):
@@ -131,22 +144,31 @@ def _sample(path: Path, kind: FileKind, contents: _Contents) -> FileSample:
         rows = min(len(columns[kind.cells]), kind.at_once)
         cells = kind.arranged(hdf5_files.read(file, columns[kind.cells], 0, rows))
         energies = hdf5_files.read(file, columns[kind.energies], 0, rows).reshape(-1)
-        return FileSample(hdf5_files.name_of(file), contents.lowest, contents.highest, cells, energies)
+        return FileSample(
+            hdf5_files.name_of(file), contents.lowest, contents.highest, cells, energies
+        )
 
 
 def _parts(path: Path, kind: FileKind, checks: Checks) -> Iterator[tuple[int, Arrays]]:
     """Of one file: how many rows were read, and those that are kept, as stored."""
     with opened(path) as file:
         columns, name = kind.columns(file), hdf5_files.name_of(file)
-        for begin, end in hdf5_files.parts(columns, hdf5_files.same_rows(file, columns), kind.at_once):
-            read = {key: hdf5_files.read(file, numbers, begin, end) for key, numbers in columns.items()}
-            cells, energies = kind.arranged(read.pop(kind.cells)), read.pop(kind.energies).reshape(-1)
+        for begin, end in hdf5_files.parts(
+            columns, hdf5_files.same_rows(file, columns), kind.at_once
+        ):
+            read = {
+                key: hdf5_files.read(file, numbers, begin, end) for key, numbers in columns.items()
+            }
+            cells, energies = (
+                kind.arranged(read.pop(kind.cells)),
+                read.pop(kind.energies).reshape(-1),
+            )
             showers = checks.cleaned(Part(name, begin, cells, energies))
             others = {key: numbers.reshape(-1)[showers.kept] for key, numbers in read.items()}
             yield end - begin, kind.rows(showers, others, name)
 
 
-# ---- files of the authors -------------------------------------------------------------------------
+# ---- files of the authors ------------------------------------------------------------------------
 
 CELLS, ENERGY, ANGLE = "ECAL", "energy", "mtheta"
 LEAST_SUM = 10.0  # GeV · 50, of an event: 0.2 GeV seen, about 10 GeV of the electron
@@ -195,7 +217,10 @@ def columns(file: h5py.File) -> Columns:
 
 
 def rows(grid: str, showers: Cleaned, others: dict[str, NDArray[Any]], name: str) -> Arrays:
-    """As stored; angles are measured where there are none, or cells are merged. Raises DatasetError."""
+    """As stored; angles are measured where there are none, or cells are merged.
+
+    Raises DatasetError.
+    """
     merged = MERGED[grid]
     angles = _angles(name, others[ANGLE]) if ANGLE in others and merged == 1 else None
     return rows_of(_merged(showers.cells_gev, merged), showers.energies_gev, angles)

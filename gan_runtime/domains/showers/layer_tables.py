@@ -1,12 +1,15 @@
 """The layers of 3DGAN as tables, and what becomes of them on a grid of any size. No framework.
 
-On 51 × 51 × 25 cells the tables hold as they stand: kernels and zeros of CERN's authors (recardoso/ISC_HPC_3DGAN,
-AngleArch3dGAN.py). What another axis makes of them is decided for each axis by itself:
+On 51 × 51 × 25 cells the tables hold as they stand: kernels and zeros of CERN's authors
+(recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py). What another axis makes of them is decided for each
+axis by itself:
 
-* an axis of at least LEAST cells: the table's kernels and zeros. The generator's small grid is as long as they need: 54 − 3 = 51
+* an axis of at least LEAST cells: the table's kernels and zeros. The generator's small grid is as
+  long as they need: 54 − 3 = 51
   for the two lateral axes, 48 − 23 = 25 for the depth, so 20 − 3 = 17 and 68 − 23 = 45 elsewhere;
 * a shorter one: kernels no longer than the axis, and as many zeros as keep its length ("same");
-* one that closes on itself (`Field.periodic`): as a shorter one, but what is beyond its end is what stands at its beginning.
+* one that closes on itself (`Field.periodic`): as a shorter one, but what is beyond its end is what
+  stands at its beginning.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ LEAST_CELLS = 3
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the authors' tables: `kernel`, and `zeros` on both sides of each axis; None for as many as keep the sizes."""
+    """A line of the authors' tables: `kernel`, and `zeros` on both sides of each axis; None
+    for as many as keep the sizes.
+    """
 
     kernel: Sizes
     zeros: Sizes | None = (0, 0, 0)
@@ -72,7 +77,9 @@ CHANNELS = {
 
 @dataclass(frozen=True)
 class Convolved:
-    """One convolution: `around` what stands about the values before it, `cut` what is taken off after it; `sizes` then."""
+    """One convolution: `around` what stands about the values before it, `cut` what is taken
+    off after it; `sizes` then.
+    """
 
     kernel: Sizes
     filters: int
@@ -88,7 +95,10 @@ class Convolved:
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """Both networks on one grid. `cells`: of the small grid; `factors`: how many times each is repeated along each axis."""
+    """Both networks on one grid.
+
+    `cells`: of the small grid; `factors`: how many times each is repeated along each axis.
+    """
 
     cells: Sizes
     factors: Sizes
@@ -110,7 +120,9 @@ class LayerPlan:
         return dense + generator + discriminator + heads
 
     def multiplications(self) -> tuple[int, int]:
-        """Multiplications and additions of one pass of a shower through generator and discriminator, convolutions written out."""
+        """Multiplications and additions of one pass of a shower through generator and
+        discriminator, convolutions written out.
+        """
         return (
             _work(self.cell_channels, self.generator),
             _work(1, self.discriminator),
@@ -118,11 +130,16 @@ class LayerPlan:
 
 
 def plan(size: str, grid: Sizes, periodic: Sizes = ()) -> LayerPlan:
-    """The networks of a size, "full" or "tiny", for showers of (x, y, z) cells; `periodic`: which of these axes close."""
+    """The networks of a size, "full" or "tiny", for showers of (x, y, z) cells; `periodic`:
+    which of these axes close.
+    """
     channels = CHANNELS[size]
     axes = [_Axis(place, cells, place in periodic) for place, cells in enumerate(grid)]
     generator = zip(
-        GENERATOR, channels.generator, zip(*(axis.generator() for axis in axes), strict=True), strict=True
+        GENERATOR,
+        channels.generator,
+        zip(*(axis.generator() for axis in axes), strict=True),
+        strict=True,
     )
     discriminator = zip(
         DISCRIMINATOR,
@@ -171,8 +188,12 @@ class _Axis:
 
     @property
     def factor(self) -> int:
-        """How many times each cell of the small grid is repeated: 6 for 54 and 48, 5 for 20, 4 for 68."""
-        fitting = (f for f in FACTORS if self.enlarged % f == 0 and self.enlarged // f >= LEAST_CELLS)
+        """How many times each cell of the small grid is repeated: 6 for 54 and 48, 5 for 20,
+        4 for 68.
+        """
+        fitting = (
+            f for f in FACTORS if self.enlarged % f == 0 and self.enlarged // f >= LEAST_CELLS
+        )
         return next(fitting, 1 if self.closes else FACTORS[-1])
 
     @property
@@ -196,7 +217,9 @@ class _Axis:
         return self._convolutions(self.length, DISCRIMINATOR)
 
     def _on_the_enlarged_grid(self, taps: int) -> _Along:
-        """What is beyond the grid stands there as whole small cells, so more than is needed: the rest is cut off afterwards."""
+        """What is beyond the grid stands there as whole small cells, so more than is needed:
+        the rest is cut off afterwards.
+        """
         before, after = (0, 0) if self.is_as_in_the_table else _halves(taps - 1)
         around = -(-after // self.factor)
         found = (self.cells + 2 * around) * self.factor - taps + 1
@@ -208,7 +231,9 @@ class _Axis:
         for row in rows:
             taps = self.taps(row)
             keeps = row.zeros is None or not self.is_as_in_the_table
-            around = _halves(taps - 1) if keeps or row.zeros is None else (row.zeros[self.place],) * 2
+            around = (
+                _halves(taps - 1) if keeps or row.zeros is None else (row.zeros[self.place],) * 2
+            )
             size = size + sum(around) - taps + 1
             yield _Along(taps, around, (0, 0), size)
 
@@ -239,7 +264,8 @@ def _weights(channels: int, layers: tuple[Convolved, ...]) -> int:
 def _work(channels: int, layers: tuple[Convolved, ...]) -> int:
     inputs = (channels, *(layer.filters for layer in layers))
     return sum(
-        math.prod(layer.kernel) * before * layer.cells for before, layer in zip(inputs, layers, strict=False)
+        math.prod(layer.kernel) * before * layer.cells
+        for before, layer in zip(inputs, layers, strict=False)
     )
 
 

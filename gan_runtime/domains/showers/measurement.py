@@ -1,5 +1,6 @@
-"""The work of the job that measures showers: checkpoints of a run are asked with the energies and angles of held-out rows, and
-what comes is compared with these rows. One answer for each checkpoint."""
+"""The work of the job that measures showers: checkpoints of a run are asked with the energies and
+angles of held-out rows, and what comes is compared with these rows. One answer for each checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import steps_per_epoch
 
 MOST_STATES = 12
-FEWEST_REAL = 20  # classifiers are tried five times on a fifth of the showers, with some of these put aside
+FEWEST_REAL = (
+    20  # classifiers are tried five times on a fifth of the showers, with some of these put aside
+)
 MOST_CELLS = 1_500  # of a shower that is kept to be looked at; a real one of 100 GeV hits about 800
 FAINTEST_GEV = 1e-5
 DIGITS, DIGITS_OF_ERRORS = 5, 3
@@ -59,7 +62,9 @@ def measure(subject: Subject) -> Evaluated:
     from gan_runtime.domains.showers.network_probes import milliseconds_each, reading
     from gan_runtime.training import trained
 
-    networks = trained.of_run(run, subject.home, "best" if options.checkpoint == "best" else "newest")
+    networks = trained.of_run(
+        run, subject.home, "best" if options.checkpoint == "best" else "newest"
+    )
     states = list(_states(run, networks, options))
     stages = len(states) + 2
     subject.progress(1, stages, "measuring real showers")
@@ -100,7 +105,9 @@ def _states(run: RunDir, networks: Any, options: PhysicsOptions) -> Iterator[Sho
     checkpoint = networks.checkpoint
     per_epoch = steps_per_epoch(run)
     kept = snapshots.epochs(run.snapshots) if options.checkpoint == "every" else []
-    places = np.unique(np.linspace(0, max(0, len(kept) - 1), min(MOST_STATES, len(kept))).astype(int))
+    places = np.unique(
+        np.linspace(0, max(0, len(kept) - 1), min(MOST_STATES, len(kept))).astype(int)
+    )
     for epoch in [kept[place] for place in places]:
         arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, epoch)}
         yield ShowerState(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
@@ -111,7 +118,8 @@ def _states(run: RunDir, networks: Any, options: PhysicsOptions) -> Iterator[Sho
 
 
 def _real(data: DataSet, count: int) -> tuple[ShowerSample, ShowerSample]:
-    """Held-out showers, and as many that the run was trained on: how far two real samples are apart.
+    """Held-out showers, and as many that the run was trained on: how far two real samples are
+    apart.
 
     Raises:
         DatasetError: too few of either, or of both together where none are held out.
@@ -119,8 +127,9 @@ def _real(data: DataSet, count: int) -> tuple[ShowerSample, ShowerSample]:
     rows = min(count, data.held_out, data.rows) if data.held_out else min(count, data.rows // 2)
     if rows < FEWEST_REAL:
         raise DatasetError(
-            f"data set {data.name} has {data.rows:,} showers to train on and {data.held_out:,} held out, but scores need at least "
-            f"{FEWEST_REAL} of each, or {2 * FEWEST_REAL} with none held out: prepare more."
+            f"data set {data.name} has {data.rows:,} showers to train on and {data.held_out:,} held"
+            f" out, but scores need at least {FEWEST_REAL} of each, or {2 * FEWEST_REAL} with none"
+            " held out: prepare more."
         )
     held_out = data.read_held_out(rows)
     begin = 0 if data.held_out else rows  # without held-out rows the first ones are taken for them
@@ -135,7 +144,9 @@ def _of_rows(stored: dict[str, NDArray[Any]], fields: Fields) -> ShowerSample:
 def of_values(values: dict[str, NDArray[Any]], fields: Fields) -> ShowerSample:
     """Measured, from values by field as networks see them."""
     angle = values[ANGLE].astype(np.float64) if ANGLE in values else None
-    return sample(cells_in_gev(values[SHOWERS]), _gev(values[ENERGY]), angle, fields[SHOWERS].periodic)
+    return sample(
+        cells_in_gev(values[SHOWERS]), _gev(values[ENERGY]), angle, fields[SHOWERS].periodic
+    )
 
 
 def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
@@ -143,7 +154,9 @@ def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _generated(networks: Any, options: PhysicsOptions, real: ShowerSample) -> ShowerSample:
-    """As many as there are real ones, each asked for with the energy and the angle of the real one in its place."""
+    """As many as there are real ones, each asked for with the energy and the angle of the
+    real one in its place.
+    """
     shown = networks.generated(len(real), options.seed)
     angle = None if np.isnan(real.asked_angle).any() else real.asked_angle
     periodic = networks.data.fields[SHOWERS].periodic
@@ -196,7 +209,9 @@ def answer_of(
     )
 
 
-def stored_curve(curve: ShowerCurve, energy: NDArray[np.float64], angle: NDArray[np.float64]) -> Curve:
+def stored_curve(
+    curve: ShowerCurve, energy: NDArray[np.float64], angle: NDArray[np.float64]
+) -> Curve:
     """As it is in an answer. `energy`, `angle`: the edges of the bins that it may be of."""
     bins = {"energy": _range(energy, curve.bins[0]), "angle": _range(angle, curve.bins[1])}
     sides = (
@@ -230,9 +245,11 @@ def _pictures(real: ShowerSample, made: ShowerSample) -> Iterator[ArrayFile]:
 
 
 def pictures_of(pair: int, row: int, real: ShowerSample, made: ShowerSample) -> Iterator[ArrayFile]:
-    """The real and the generated shower in one place of their samples, as their brightest cells in MeV.
+    """The real and the generated shower in one place of their samples, as their brightest cells in
+    MeV.
 
-    Both of a pair were asked for with the same energy and angle. The fact `share` is how much of a shower's energy its cells hold.
+    Both of a pair were asked for with the same energy and angle. The fact `share` is how much of a
+    shower's energy its cells hold.
     """
     angle = None if np.isnan(real.asked_angle[row]) else float(real.asked_angle[row])
     for side, showers in (("real", real), ("generated", made)):
@@ -268,7 +285,9 @@ def _middles(real: ShowerSample) -> list[int]:
     return found
 
 
-def _away(numbers: NDArray[np.float64], edges: NDArray[np.float64], place: int) -> NDArray[np.float64]:
+def _away(
+    numbers: NDArray[np.float64], edges: NDArray[np.float64], place: int
+) -> NDArray[np.float64]:
     """From the middle of a bin, in widths of it."""
     if len(edges) < 2:
         return np.zeros(len(numbers))

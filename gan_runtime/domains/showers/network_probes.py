@@ -1,4 +1,6 @@
-"""What the networks of a run read from rows that they are given: Keras' own prediction, of any engine."""
+"""What the networks of a run read from rows that they are given: Keras' own prediction, of
+any engine.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,10 @@ Reading = Callable[[Arrays, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]
 
 
 def reading(workload: object, options: Options, fields: Fields) -> Reading | None:
-    """A function that is given the arrays of a checkpoint and values (rows, …) by field, and tells what the workload's networks read from
-    them: named arrays (rows,). None where the workload reads nothing. Loads Keras, and compiles once for all checkpoints."""
+    """A function that is given the arrays of a checkpoint and values (rows, …) by field, and tells
+    what the workload's networks read from them: named arrays (rows,). None where the workload reads
+    nothing. Loads Keras, and compiles once for all checkpoints.
+    """
     if not isinstance(workload, Reads):
         return None
     import keras
@@ -41,7 +45,9 @@ def reading(workload: object, options: Options, fields: Fields) -> Reading | Non
             for variable in network.weights:
                 variable.assign(arrays[f"{name}/{variable.path}"])
         count = len(next(iter(values.values())))
-        places = np.arange(count + -count % ROWS) % count  # every batch is whole, so one program serves all
+        places = (
+            np.arange(count + -count % ROWS) % count
+        )  # every batch is whole, so one program serves all
         parts = [
             model.predict_on_batch({name: array[rows] for name, array in values.items()})
             for rows in places.reshape(-1, ROWS)
@@ -52,14 +58,18 @@ def reading(workload: object, options: Options, fields: Fields) -> Reading | Non
 
 
 # ---- generation time -----------------------------------------------------------------------------
-# How long the networks of a run take to make rows, on this machine's processor: Keras' own prediction, of any engine.
+# How long the networks of a run take to make rows, on this machine's processor: Keras' own
+# prediction, of any engine.
 
 BATCHES = (1, 100)
 REPEATS = 5
 
 
 def milliseconds_each(networks: Trained, rows: int) -> float:
-    """Median over REPEATS calls, compiled before, of so many rows at a time; for one row. Loads Keras."""
+    """Median over REPEATS calls, compiled before, of so many rows at a time; for one row.
+
+    Loads Keras.
+    """
     import keras
 
     workload, options, data = networks.workload, networks.spec.of_workload, networks.data

@@ -1,7 +1,9 @@
-"""The generator and the discriminator of 3DGAN, on a grid of any size (domains/showers/layer_tables.py).
+"""The generator and the discriminator of 3DGAN, on a grid of any size
+(domains/showers/layer_tables.py).
 
-Latents: float32 (B, 256), energy / 100 GeV, angle in rad, then standard normal numbers. Showers: float32 (B, X, Y, Z, 1), at
-least 0. Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py.
+Latents: float32 (B, 256), energy / 100 GeV, angle in rad, then standard normal numbers. Showers:
+float32 (B, X, Y, Z, 1), at least 0. Source: Khattak et al. 2022,
+doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ HE = "he_uniform"
 
 
 def networks(options: ShowerGanOptions, fields: Fields) -> dict[str, keras.Model]:
-    """Generator latents → showers; discriminator showers → [logit (B, 1), energy / 100 GeV (B, 1)]."""
+    """Generator latents → showers; discriminator showers → [logit (B, 1), energy / 100 GeV
+    (B, 1)].
+    """
     plan, showers = layers_of(options, fields), fields[SHOWERS]
     return {
         "generator": _generator(plan, showers.periodic, options),
@@ -37,11 +41,20 @@ def networks(options: ShowerGanOptions, fields: Fields) -> dict[str, keras.Model
     }
 
 
-def _generator(plan: LayerPlan, periodic: tuple[int, ...], options: ShowerGanOptions) -> keras.Model:
-    """Each convolution is followed by ReLU, and only then by batch norm. Shapes: of the authors' grid."""
+def _generator(
+    plan: LayerPlan, periodic: tuple[int, ...], options: ShowerGanOptions
+) -> keras.Model:
+    """Each convolution is followed by ReLU, and only then by batch norm.
+
+    Shapes: of the authors' grid.
+    """
     latents = keras.Input((options.latent_size,), name="latents")  # 256
-    values = layers.Dense(math.prod(plan.cells) * plan.cell_channels, name="dense")(latents)  # 5,184
-    values = layers.Reshape((*plan.cells, plan.cell_channels), name="cells")(values)  # 9 × 9 × 8 × 8
+    values = layers.Dense(math.prod(plan.cells) * plan.cell_channels, name="dense")(
+        latents
+    )  # 5,184
+    values = layers.Reshape((*plan.cells, plan.cell_channels), name="cells")(
+        values
+    )  # 9 × 9 × 8 × 8
     first, *others, last = plan.generator
     values = _around(values, first.around, periodic, "pad_1")
     values = EnlargedConvolution3D(
@@ -58,7 +71,9 @@ def _generator(plan: LayerPlan, periodic: tuple[int, ...], options: ShowerGanOpt
     for number, layer in enumerate(
         others, start=2
     ):  # 50 × 50 × 38, 51 × 51 × 35, 52 × 52 × 32, 28, 26, all × 6
-        values = _convolved(values, layer, periodic, number, activation="relu", kernel_initializer=HE)
+        values = _convolved(
+            values, layer, periodic, number, activation="relu", kernel_initializer=HE
+        )
         if number <= NORMED:
             values = _normed(values, number, options)
     number = len(plan.generator)
@@ -72,10 +87,14 @@ def _generator(plan: LayerPlan, periodic: tuple[int, ...], options: ShowerGanOpt
 def _discriminator(
     plan: LayerPlan, periodic: tuple[int, ...], shape: tuple[int, ...], options: ShowerGanOptions
 ) -> keras.Model:
-    """The other two heads, angle and deposited energy, have no weights: they are measured on the shower (shower_heads.py)."""
+    """The other two heads, angle and deposited energy, have no weights: they are measured on
+    the shower (shower_heads.py).
+    """
     showers = keras.Input(shape, name="showers")  # 51 × 51 × 25 × 1
     values = showers
-    for number, layer in enumerate(plan.discriminator, start=1):  # 51 × 51 × 25 × 16 … 39 × 36 × 14 × 8
+    for number, layer in enumerate(
+        plan.discriminator, start=1
+    ):  # 51 × 51 × 25 × 16 … 39 × 36 × 14 × 8
         values = _convolved(values, layer, periodic, number)
         values = LeakyReLU(LEAK, name=f"leaky_{number}")(values)
         if number > 1:
@@ -94,13 +113,15 @@ def _normed(values: Tensor, number: int, options: ShowerGanOptions) -> Tensor:
 def _convolved(
     values: Tensor, layer: Convolved, periodic: tuple[int, ...], number: int, **convolution: Any
 ) -> Tensor:
-    """With what the plan puts around the values: zeros are the convolution's own; cells of a closed axis are laid there before."""
+    """With what the plan puts around the values: zeros are the convolution's own; cells of a
+    closed axis are laid there before.
+    """
     if periodic:
         values = _around(values, layer.around, periodic, f"pad_{number}")
     zeros = () if periodic else layer.around
-    return Convolution3D(layer.filters, layer.kernel, zeros=zeros, name=f"conv_{number}", **convolution)(
-        values
-    )
+    return Convolution3D(
+        layer.filters, layer.kernel, zeros=zeros, name=f"conv_{number}", **convolution
+    )(values)
 
 
 def _around(values: Tensor, around: Around, periodic: tuple[int, ...], name: str) -> Tensor:
@@ -114,13 +135,17 @@ class LeakyReLU(layers.LeakyReLU):  # type: ignore[misc]
     def call(self, inputs: Tensor) -> Tensor:
         """max(x, slope · x): same shape and dtype as `inputs`."""
         kernels = step_context.kernels()
-        return super().call(inputs) if kernels is None else kernels.elementwise(super().call, inputs)
+        return (
+            super().call(inputs) if kernels is None else kernels.elementwise(super().call, inputs)
+        )
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class Surrounded(keras.layers.Layer):
-    """Values (B, X, Y, Z, channels) with `around` cells before and after along each axis: along those of `periodic` the ones that
-    lie there when the axis is closed, elsewhere zeros. 16 cells with (2, 3) around: cells 14, 15, 0, 1, …, 15, 0, 1, 2."""
+    """Values (B, X, Y, Z, channels) with `around` cells before and after along each axis: along
+    those of `periodic` the ones that lie there when the axis is closed, elsewhere zeros. 16 cells
+    with (2, 3) around: cells 14, 15, 0, 1, …, 15, 0, 1, 2.
+    """
 
     def __init__(self, around: Around, periodic: tuple[int, ...], **layer: object) -> None:
         super().__init__(**layer)
@@ -149,17 +174,21 @@ class Surrounded(keras.layers.Layer):
 
 
 # ---- measuring heads -----------------------------------------------------------------------------
-# What is measured on a shower without any weight: deposited energy and angle, float32, with a way back to the image.
+# What is measured on a shower without any weight: deposited energy and angle, float32, with a way
+# back to the image.
 #
-# Images: values (B, X, Y, Z, 1), float32, at least 0: (GeV · 50)^0.85. Inside, energies are in the unit of a cell, 20 MeV.
-# Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py, ecal_angle and ecal_sum.
+# Images: values (B, X, Y, Z, 1), float32, at least 0: (GeV · 50)^0.85. Inside, energies are in the
+# unit of a cell, 20 MeV. Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4;
+# recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py, ecal_angle and ecal_sum.
 #
-# The authors divide first and then choose (`where(sum == 0, 0, x / sum)`): the gradient of the branch that is not chosen is 0/0, so
-# one empty layer made NaN of all weights. Here what is divided by is guarded before.
+# The authors divide first and then choose (`where(sum == 0, 0, x / sum)`): the gradient of the
+# branch that is not chosen is 0/0, so one empty layer made NaN of all weights. Here what is divided
+# by is guarded before.
 
 EMPTY_ANGLE = 100.0  # of an image without energy, as the authors have it
-# Sums up to here count as empty: 20 eV, which no layer of a detector could tell. A gradient grows as 1 / sum, so without a floor
-# a layer that a network has all but emptied would drive every weight, and RMSprop would remember it for hundreds of steps.
+# Sums up to here count as empty: 20 eV, which no layer of a detector could tell. A gradient grows
+# as 1 / sum, so without a floor a layer that a network has all but emptied would drive every
+# weight, and RMSprop would remember it for hundreds of steps.
 NOTHING = 1e-6  # in 20 MeV, as in domains/showers/cells.py
 LEAST_SQUARE = 1e-7  # of a distance, in cells: Keras' epsilon, as the authors have it
 
@@ -175,14 +204,21 @@ def deposit(cells: Tensor) -> Tensor:
 
 
 def measured_angle(cells: Tensor) -> Tensor:
-    """Angles (B,) in rad, of cells (B, X, Y, Z); 100 for an empty shower. With places in cells, each at its middle (index + 0.5):
+    """Angles (B,) in rad, of cells (B, X, Y, Z); 100 for an empty shower.
+
+    With places in cells, each at its middle (index + 0.5):
 
         m_z = ± (y_z − y_c) / √((x_z − x_c)² + (z − z_c)²),   minus where z < z_c
         angle = Σ_z z (π/2 − arctan m_z) / Σ_z z,   over the layers that hold energy
 
-    (x_c, y_c, z_c): barycentre of the shower; (x_z, y_z): of layer z. For 51 × 51 × 25 cells: x_z, y_z, m_z (B, 25), the rest (B, 1).
+    (x_c, y_c, z_c): barycentre of the shower; (x_z, y_z): of layer z. For 51 × 51 × 25 cells: x_z,
+    y_z, m_z (B, 25), the rest (B, 1).
     """
-    layers, along_x, along_y = ops.sum(cells, axis=(1, 2)), ops.sum(cells, axis=2), ops.sum(cells, axis=1)
+    layers, along_x, along_y = (
+        ops.sum(cells, axis=(1, 2)),
+        ops.sum(cells, axis=2),
+        ops.sum(cells, axis=1),
+    )
     total = ops.sum(layers, axis=1, keepdims=True)  # (B, 1)
     # (B, X, Z) by its places (X,) → (B, Z)
     x, y = (_quotient(_weighed(columns), layers) for columns in (along_x, along_y))
@@ -190,10 +226,14 @@ def measured_angle(cells: Tensor) -> Tensor:
     y_center = _quotient(ops.sum(_weighed(along_y), axis=1, keepdims=True), total)
     z = _places(layers.shape[1])[None]  # (1, Z)
     z_center = _quotient(ops.sum(layers * z, axis=1, keepdims=True), total)
-    distance = ops.sqrt(ops.maximum(ops.square(x - x_center) + ops.square(z - z_center), LEAST_SQUARE))
+    distance = ops.sqrt(
+        ops.maximum(ops.square(x - x_center) + ops.square(z - z_center), LEAST_SQUARE)
+    )
     slope = ops.where(z < z_center, -1.0, 1.0) * (y - y_center) / distance
     weight = ops.where(layers > NOTHING, z, 0.0)
-    angles = _quotient(ops.sum(weight * (math.pi / 2 - ops.arctan(slope)), axis=1), ops.sum(weight, axis=1))
+    angles = _quotient(
+        ops.sum(weight * (math.pi / 2 - ops.arctan(slope)), axis=1), ops.sum(weight, axis=1)
+    )
     return ops.where(total[:, 0] > NOTHING, angles, EMPTY_ANGLE)
 
 

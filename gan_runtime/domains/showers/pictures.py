@@ -1,8 +1,9 @@
 """Showers of a calorimeter: three views of each beside each other, or some of its layers.
 
-Colors are those of "inferno" (S. van der Walt and N. Smith, CC0), logarithmic between fixed energies, so that pictures of
-different epochs, runs and energies can be compared. A picture carries its own dark ground, so it reads the same on light and
-dark pages; an empty cell is a shade lighter than the gaps, which shows where a detector ends.
+Colors are those of "inferno" (S. van der Walt and N. Smith, CC0), logarithmic between fixed
+energies, so that pictures of different epochs, runs and energies can be compared. A picture carries
+its own dark ground, so it reads the same on light and dark pages; an empty cell is a shade lighter
+than the gaps, which shows where a detector ends.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _STOPS = (
     (252, 255, 164),
 )
 EMPTY = (14, 12, 30)
-FAINTEST = 0.16  # of the way through the colors: what is before that cannot be told from an empty cell
+FAINTEST = (
+    0.16  # of the way through the colors: what is before that cannot be told from an empty cell
+)
 BETWEEN = 10  # pixels between two showers beside each other
 LAYER_PIXELS = 48  # the least width of a layer, so that its number fits above it
 BAR_PIXELS = 96
@@ -42,14 +45,19 @@ FIRST_ROWS = 5  # showers of a set that are drawn before any training
 
 @dataclass(frozen=True)
 class Scale:
-    """GeV of the first color and of the last. What has less, but is not empty, has the first color; what has more the last."""
+    """GeV of the first color and of the last.
+
+    What has less, but is not empty, has the first color; what has more the last.
+    """
 
     low_gev: float
     high_gev: float
     words: tuple[str, str]
 
     def colors(self, gev: NDArray[np.floating]) -> NDArray[np.uint8]:
-        """(…, 3) of energies (…): the share of the way from low to high in powers of ten; EMPTY where there is none."""
+        """(…, 3) of energies (…): the share of the way from low to high in powers of ten;
+        EMPTY where there is none.
+        """
         share = np.log10(np.maximum(gev, self.low_gev) / self.low_gev) / np.log10(
             self.high_gev / self.low_gev
         )
@@ -66,32 +74,45 @@ CELLS = Scale(1e-5, 1.0, ("0.01 MeV", "1 GeV"))
 def shower_projections(
     arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room
 ) -> Image.Image:
-    """One array (N, X, Y, Z, 1) of values: of each shower the sums along z, x and y, in GeV. Two showers stand beside each other
-    where there is room; of more than fit the first ones, and a line below says so."""
+    """One array (N, X, Y, Z, 1) of values: of each shower the sums along z, x and y, in GeV.
+
+    Two showers stand beside each other where there is room; of more than fit the first ones, and a
+    line below says so.
+    """
     cells = cells_in_gev(arrays[0])
     views = [seen(cells, view) for view in VIEWS]
     across = max(1, room.columns // 4)
-    cell = max(1, (min(room.widest, 528) - BETWEEN) // 2 // sum(view.shape[2] + GAP for view in views))
+    cell = max(
+        1, (min(room.widest, 528) - BETWEEN) // 2 // sum(view.shape[2] + GAP for view in views)
+    )
     drawn = [_enlarged(SUMS.colors(view), cell) for view in views]  # (N, height, width, 3) each
     titles = [view.name for view in VIEWS]
     width = sum(part.shape[2] + GAP for part in drawn) - GAP
     height = max(part.shape[1] for part in drawn)
     across = min(across, sheet.fitting(width, room.widest, BETWEEN), len(cells))
     rows = min(-(-len(cells) // across), sheet.fitting(height, room.tallest))
-    picture = sheet.canvas(across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, 3)
+    picture = sheet.canvas(
+        across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, 3
+    )
     for column in range(across):
         _titled(picture, column * (width + BETWEEN), [part.shape[2] for part in drawn], titles)
     for index in range(min(len(cells), across * rows)):
-        left, below = index % across * (width + BETWEEN), LINE + index // across * (height + GAP) + height
+        left, below = (
+            index % across * (width + BETWEEN),
+            LINE + index // across * (height + GAP) + height,
+        )
         for part in drawn:
             picture.paste(sheet.image(part[index]), (left, below - part.shape[1]))
             left += part.shape[2] + GAP
     return _explained(picture, SUMS, min(len(cells), across * rows), len(cells))
 
 
-def shower_slices(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room) -> Image.Image:
-    """One array (N, X, Y, Z, 1) of values: a row for each shower, with evenly spread layers of its cells in GeV, the first and the
-    last among them, x to the right and y upwards."""
+def shower_slices(
+    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room
+) -> Image.Image:
+    """One array (N, X, Y, Z, 1) of values: a row for each shower, with evenly spread layers of its
+    cells in GeV, the first and the last among them, x to the right and y upwards.
+    """
     cells = cells_in_gev(arrays[0])
     cell = max(1, -(-LAYER_PIXELS // cells.shape[1]))
     layers = cells.transpose(0, 3, 2, 1)  # (N, Z, Y, X)
@@ -117,7 +138,9 @@ def first_rows(rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
 
 
 def _enlarged(colors: NDArray[np.uint8], cell: int) -> NDArray[np.uint8]:
-    """(N, height · cell, width · cell, 3) of (N, height, width, 3), with row 0, the lowest place, at the bottom."""
+    """(N, height · cell, width · cell, 3) of (N, height, width, 3), with row 0, the lowest
+    place, at the bottom.
+    """
     return colors[:, ::-1].repeat(cell, axis=1).repeat(cell, axis=2)
 
 
@@ -125,23 +148,34 @@ def _inferno(shares: NDArray[np.floating]) -> NDArray[np.floating]:
     """(…, 3) from 0 to 255, straight lines between the stops."""
     stops = np.asarray(_STOPS, np.float64)
     places = np.linspace(0.0, 1.0, len(stops))
-    return np.stack([np.interp(shares, places, stops[:, channel]) for channel in range(3)], axis=-1).round()
+    return np.stack(
+        [np.interp(shares, places, stops[:, channel]) for channel in range(3)], axis=-1
+    ).round()
 
 
 def _titled(picture: Image.Image, left: int, widths: list[int], titles: list[str]) -> None:
     """A title above each part, as much of it as there is room for."""
     for width, title in zip(widths, titles, strict=True):
-        sheet.write(picture, left + sheet.INSET, LINE // 2 - 1, sheet.fitted(title, width - sheet.INSET))
+        sheet.write(
+            picture, left + sheet.INSET, LINE // 2 - 1, sheet.fitted(title, width - sheet.INSET)
+        )
         left += width + GAP
 
 
 def _explained(picture: Image.Image, scale: Scale, shown: int, every: int) -> Image.Image:
-    """The picture with a line below: the colors between the energies that they stand for, and how many showers are shown."""
+    """The picture with a line below: the colors between the energies that they stand for, and
+    how many showers are shown.
+    """
     low, high = scale.words
     begin = sheet.INSET + sheet.length(low) + sheet.INSET
     end = begin + BAR_PIXELS + sheet.INSET
     words = f"{shown} of {every:,} showers" if shown < every else ""
-    needed = end + sheet.length(high) + sheet.INSET + (sheet.length(words) + 3 * sheet.INSET if words else 0)
+    needed = (
+        end
+        + sheet.length(high)
+        + sheet.INSET
+        + (sheet.length(words) + 3 * sheet.INSET if words else 0)
+    )
     wider = sheet.canvas(max(picture.width, needed), picture.height + LINE + GAP, 3)
     wider.paste(picture)
     middle = picture.height + GAP + LINE // 2
@@ -157,14 +191,18 @@ def _explained(picture: Image.Image, scale: Scale, shown: int, every: int) -> Im
 # ---- projections ---------------------------------------------------------------------------------
 # A shower seen from three sides: sums of its cells along each axis. NumPy alone.
 #
-# A row is (X, Y, Z): X and Y across the incoming particle, Z along it, from the front of the calorimeter to its back.
+# A row is (X, Y, Z): X and Y across the incoming particle, Z along it, from the front of the
+# calorimeter to its back.
 
 _AXES = "xyz"
 
 
 @dataclass(frozen=True)
 class View:
-    """`summed`: the axis that is looked along. `right`, `up`: the axes that the picture has. All of them 0 for x, 1 for y, 2 for z."""
+    """`summed`: the axis that is looked along.
+
+    `right`, `up`: the axes that the picture has. All of them 0 for x, 1 for y, 2 for z.
+    """
 
     name: str
     title: str
@@ -192,21 +230,28 @@ VIEWS = (
 
 
 def seen(cells_gev: NDArray[np.floating], view: View) -> NDArray[np.float32]:
-    """GeV (N, up, right) of showers (N, X, Y, Z) in GeV; row 0 is the lowest place, and so the lowest of a picture.
+    """GeV (N, up, right) of showers (N, X, Y, Z) in GeV; row 0 is the lowest place, and so the
+    lowest of a picture.
 
-    A full grid of 51 × 51 × 25 is (N, 51, 51) from the front and (N, 51, 25) from the side and from above.
+    A full grid of 51 × 51 × 25 is (N, 51, 51) from the front and (N, 51, 25) from the side and from
+    above.
     """
-    summed = cells_gev.sum(axis=1 + view.summed, dtype=np.float32)  # both other axes stay in their order
+    summed = cells_gev.sum(
+        axis=1 + view.summed, dtype=np.float32
+    )  # both other axes stay in their order
     return summed if view.up < view.right else summed.transpose(0, 2, 1)
 
 
 def cells_in_gev(values: NDArray[np.generic]) -> NDArray[np.float32]:
-    """GeV (N, X, Y, Z) of what a network gives, (N, X, Y, Z, 1) or without the last axis; below zero and NaN are zero.
+    """GeV (N, X, Y, Z) of what a network gives, (N, X, Y, Z, 1) or without the last axis; below
+    zero and NaN are zero.
 
     Raises:
         ValueError: the array has another shape.
     """
     if values.ndim not in (4, 5) or values.shape[4:] not in ((), (1,)) or 0 in values.shape:
         raise ValueError(f"an array of {values.shape} holds no showers: give (rows, x, y, z, 1).")
-    amounts = np.clip(np.where(np.isnan(numbers := values.astype(np.float32)), 0.0, numbers), 0.0, 1e6)
+    amounts = np.clip(
+        np.where(np.isnan(numbers := values.astype(np.float32)), 0.0, numbers), 0.0, 1e6
+    )
     return cells_of(amounts.reshape(values.shape[:4]))

@@ -14,7 +14,11 @@ GROUP = "Model and data"
 AUTO = "auto"
 EnergyUnit = Literal["auto", "MeV", "GeV"]
 CellUnit = Literal["auto", "MeV", "20MeV", "GeV"]
-UNITS_GEV = {"MeV": 1e-3, "20MeV": 0.02, "GeV": 1.0}  # 20 MeV is the unit of the 3DGAN's authors, GeV · 50
+UNITS_GEV = {
+    "MeV": 1e-3,
+    "20MeV": 0.02,
+    "GeV": 1.0,
+}  # 20 MeV is the unit of the 3DGAN's authors, GeV · 50
 NegativeCells = Literal["refuse", "clip", "rescale"]
 Order = Literal[
     "auto",
@@ -62,7 +66,10 @@ def grid(default: Grid) -> Any:
         label="Grid",
         group=GROUP,
         choices=get_args(Grid),
-        help="'full': 51 × 51 × 25 cells of 5.1 mm. 'tiny': 17 × 17 × 25, nine cells in one: for two cores.",
+        help=(
+            "'full': 51 × 51 × 25 cells of 5.1 mm. 'tiny': 17 × 17 × 25, nine cells in one: for two"
+            " cores."
+        ),
         error="pick full or tiny.",
     )
 
@@ -88,7 +95,10 @@ class ShowerOptions(OptionRecord):
         unit="GeV",
         ge=2,
         le=500,
-        help="Of the electrons. From 100 to 200 is the authors' reduced set, from 2 to 500 their full one.",
+        help=(
+            "Of the electrons. From 100 to 200 is the authors' reduced set, from 2 to 500 their"
+            " full one."
+        ),
         error="use 100, or 2.",
     )
     energy_high: float = option(
@@ -125,7 +135,9 @@ class ShowerOptions(OptionRecord):
 
 
 class TinyShowerOptions(ShowerOptions):
-    """Those that two cores can learn from in minutes, and enough held-out ones for the evaluation."""
+    """Those that two cores can learn from in minutes, and enough held-out ones for the
+    evaluation.
+    """
 
     events: int = events(4_000)
     grid: Grid = grid("tiny")
@@ -140,7 +152,10 @@ class ShowerFileOptions(OptionRecord):
         label="Unit of the incident energies",
         group=GROUP,
         choices=get_args(EnergyUnit),
-        help="'auto': the one that puts them into the range of the known sets, or that the depth of the showers fits; refused if it is unclear.",
+        help=(
+            "'auto': the one that puts them into the range of the known sets, or that the depth of"
+            " the showers fits; refused if it is unclear."
+        ),
         error="pick auto, MeV or GeV.",
     )
     cell_unit: CellUnit = option(
@@ -148,7 +163,10 @@ class ShowerFileOptions(OptionRecord):
         label="Unit of the cells",
         group=GROUP,
         choices=get_args(CellUnit),
-        help="'auto': the one in which they sum up to the known share of the incident energy. 20MeV: GeV · 50, as the 3DGAN's authors have it.",
+        help=(
+            "'auto': the one in which they sum up to the known share of the incident energy. 20MeV:"
+            " GeV · 50, as the 3DGAN's authors have it."
+        ),
         error="pick auto, MeV, 20MeV or GeV.",
     )
     negative_cells: NegativeCells = option(
@@ -157,8 +175,9 @@ class ShowerFileOptions(OptionRecord):
         group=GROUP,
         choices=get_args(NegativeCells),
         help=(
-            "They become empty. 'refuse': not if one shower in ten then holds over 1 % more energy. 'clip': in any case. "
-            "'rescale': the other cells of the shower are scaled, so that its sum stays."
+            "They become empty. 'refuse': not if one shower in ten then holds over 1 % more energy."
+            " 'clip': in any case. 'rescale': the other cells of the shower are scaled, so that its"
+            " sum stays."
         ),
         error="pick refuse, clip or rescale.",
     )
@@ -173,7 +192,10 @@ class AuthorsOptions(ShowerFileOptions):
         label="Grid",
         group=GROUP,
         choices=get_args(Grid),
-        help="'full': 51 × 51 × 25 cells, as in the files. 'tiny': 17 × 17 × 25, nine cells in one: for two cores.",
+        help=(
+            "'full': 51 × 51 × 25 cells, as in the files. 'tiny': 17 × 17 × 25, nine cells in one:"
+            " for two cores."
+        ),
         error="pick full or tiny.",
     )
     threshold: float = option(
@@ -191,7 +213,10 @@ class AuthorsOptions(ShowerFileOptions):
         label="Order of the cells",
         group=GROUP,
         choices=get_args(AuthorsOrder),
-        help="'auto': x, y, layer, if the showers have the depth of electrons. 'x_y_layer': the same without that check.",
+        help=(
+            "'auto': x, y, layer, if the showers have the depth of electrons. 'x_y_layer': the same"
+            " without that check."
+        ),
         error="pick auto or x_y_layer.",
     )
 
@@ -206,7 +231,10 @@ class CaloChallengeOptions(ShowerFileOptions):
         unit="MeV",
         ge=0,
         le=1_000,
-        help="Cells below it count as empty. The challenge reads out from 0.01515 MeV on, so its own files hold none below.",
+        help=(
+            "Cells below it count as empty. The challenge reads out from 0.01515 MeV on, so its own"
+            " files hold none below."
+        ),
         error="use 0, or 0.01515.",
     )
     order: Order = option(
@@ -215,8 +243,8 @@ class CaloChallengeOptions(ShowerFileOptions):
         group=GROUP,
         choices=get_args(Order),
         help=(
-            "From the axis that changes slowest to the fastest one. 'auto': the challenge's, layer_angle_radius, "
-            "if the showers then have the depth of electrons and are round."
+            "From the axis that changes slowest to the fastest one. 'auto': the challenge's,"
+            " layer_angle_radius, if the showers then have the depth of electrons and are round."
         ),
         error="pick auto, or the order of the axes in a row, such as layer_angle_radius.",
     )
@@ -229,7 +257,9 @@ def held_out(options: ShowerOptions) -> int:
 
 def promised(options: ShowerOptions) -> Promised:
     """What a simulation with these options will give."""
-    return Promised(shower_fields((*cells_along(options.grid), 1)), options.events - held_out(options))
+    return Promised(
+        shower_fields((*cells_along(options.grid), 1)), options.events - held_out(options)
+    )
 
 
 def energies_in_order(options: ShowerOptions) -> FieldError | None:
@@ -245,4 +275,6 @@ def angles_in_order(options: ShowerOptions) -> FieldError | None:
 def _in_order(low: str, lowest: float, high: str, highest: float) -> FieldError | None:
     if lowest <= highest:
         return None
-    return FieldError(low, f"{low} is {lowest:g}, above {high}, which is {highest:g}: exchange them.")
+    return FieldError(
+        low, f"{low} is {lowest:g}, above {high}, which is {highest:g}: exchange them."
+    )

@@ -1,12 +1,15 @@
-"""Showers of electrons, simulated without Geant4: profiles drawn shower by shower, then spots of energy (Grindhammer and Peters 2000,
-arXiv:hep-ex/0001020, implemented from the paper's equations; their constants as in Geant4's gflash).
+"""Showers of electrons, simulated without Geant4: profiles drawn shower by shower, then spots of
+energy (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, implemented from the paper's equations;
+their constants as in Geant4's gflash).
 
-    cells = simulate(energies_gev, angles, np.random.default_rng(0))        # (N, 51, 51, 25), GeV that the silicon sees
+    cells = simulate(energies_gev, angles, np.random.default_rng(0))        # (N, 51, 51, 25), GeV
+    that the silicon sees
 
-Own parts, not of the paper: a sensor sees how dense the shower is (`Detector.density_seen`); a spot's energy is drawn, as it is
-two or three particles that cross 0.5 mm of silicon, so cells have no steps of whole spots; an inclined shower moves sideways from layer
-to layer; the window stands on the barycentre, up to half a cell.
-Not simulated: magnetic field, back-scattering, threshold and noise of the electronics.
+Own parts, not of the paper: a sensor sees how dense the shower is (`Detector.density_seen`); a
+spot's energy is drawn, as it is two or three particles that cross 0.5 mm of silicon, so cells have
+no steps of whole spots; an inclined shower moves sideways from layer to layer; the window stands on
+the barycentre, up to half a cell. Not simulated: magnetic field, back-scattering, threshold and
+noise of the electronics.
 """
 
 from __future__ import annotations
@@ -36,9 +39,11 @@ from gan_runtime.domains.showers.fields import MERGED, shower_fields
 from gan_runtime.domains.showers.file_checks import ShowerTally
 from gan_runtime.domains.showers.preparation_options import ShowerOptions, held_out
 
-# Of the energy that a thin layer holds: the mean of all showers is then CERN's own fit, 2.0 % of 100 GeV and 1.8 % of 500 GeV.
+# Of the energy that a thin layer holds: the mean of all showers is then CERN's own fit, 2.0 % of
+# 100 GeV and 1.8 % of 500 GeV.
 SAMPLING_FRACTION = 0.0250
-# Of the energy sum, c in σ / E = c / √E[GeV]; sets how many spots a shower has, and what each layer's energy fluctuates by.
+# Of the energy sum, c in σ / E = c / √E[GeV]; sets how many spots a shower has, and what each
+# layer's energy fluctuates by.
 SAMPLING_RESOLUTION = 0.17
 PARTICLES_A_SPOT = 2
 Floats = NDArray[np.float32]
@@ -66,7 +71,8 @@ TINY = DetectorGrid(merged=MERGED["tiny"])
 class Layers:
     """What each layer of each shower holds, all (N, Z).
 
-    `energy_gev`: that its sensor sees; `spots`: their number; `center_cells`: the axis on y, from the barycentre.
+    `energy_gev`: that its sensor sees; `spots`: their number; `center_cells`: the axis on y, from
+    the barycentre.
     """
 
     energy_gev: Numbers
@@ -78,9 +84,11 @@ class Layers:
 def simulate(
     energies_gev: Numbers, angles: Numbers, random: np.random.Generator, grid: DetectorGrid = FULL
 ) -> Floats:
-    """Energies (N,), above 0.1 GeV, and angles to the layers (N,), rad, π/2 is straight in → cells (N, X, Y, Z), GeV.
+    """Energies (N,), above 0.1 GeV, and angles to the layers (N,), rad, π/2 is straight in → cells
+    (N, X, Y, Z), GeV.
 
-    The same numbers from `random` give the same showers. About 1 ms and 0.5 MB each: ask for some dozens at a time.
+    The same numbers from `random` give the same showers. About 1 ms and 0.5 MB each: ask for some
+    dozens at a time.
     """
     layers = _layers(energies_gev, angles, random, grid.detector)
     offsets = random.random((2, len(angles))) - 0.5  # of the barycentre in its cell
@@ -95,7 +103,9 @@ def simulate(
 def _layers(
     energies_gev: Numbers, angles: Numbers, random: np.random.Generator, detector: Detector
 ) -> Layers:
-    """Energy of each layer, its spots, its widths; depths along the axis are longer by 1 / sin θ."""
+    """Energy of each layer, its spots, its widths; depths along the axis are longer by 1 /
+    sin θ.
+    """
     medium, mean = detector.medium, mean_profiles(energies_gev, detector.medium)
     profiles = drawn_profiles(energies_gev, medium, random)
     edges = detector.edges_x0 / np.sin(angles)[:, None]  # (N, Z + 1)
@@ -127,9 +137,11 @@ def _axis(visible: Numbers, angles: Numbers, detector: Detector) -> Numbers:
 def _spots(
     layers: Layers, sines: Numbers, random: np.random.Generator, detector: Detector
 ) -> tuple[Floats, Floats, Floats]:
-    """x and y from the barycentre, in cells, and energy in GeV of all spots, layer by layer, shower by shower: (S,) each.
+    """x and y from the barycentre, in cells, and energy in GeV of all spots, layer by layer, shower
+    by shower: (S,) each.
 
-    Core and tail: r = R √(u / (1 - u)), φ even. An inclined shower's cut by a layer is longer by 1 / sin θ along y.
+    Core and tail: r = R √(u / (1 - u)), φ even. An inclined shower's cut by a layer is longer by 1
+    / sin θ along y.
     """
     cores = random.binomial(layers.spots, layers.widths.core_share)
     parts = np.stack([cores, layers.spots - cores], axis=-1)  # (N, Z, 2)
@@ -137,18 +149,26 @@ def _spots(
     radii = moliere_cells * np.stack([layers.widths.core, layers.widths.tail], axis=-1)
     count = int(layers.spots.sum())
     even = random.random(count, dtype=np.float32)
-    radius = np.repeat(radii.astype(np.float32).ravel(), parts.ravel()) * np.sqrt(even / (1.0 - even))
+    radius = np.repeat(radii.astype(np.float32).ravel(), parts.ravel()) * np.sqrt(
+        even / (1.0 - even)
+    )
     azimuth = random.random(count, dtype=np.float32) * np.float32(2.0 * np.pi)
     rows = layers.spots.ravel()
     stretch = np.repeat((1.0 / sines).astype(np.float32), layers.spots.sum(axis=1))
-    y = radius * np.sin(azimuth) * stretch + np.repeat(layers.center_cells.astype(np.float32).ravel(), rows)
+    y = radius * np.sin(azimuth) * stretch + np.repeat(
+        layers.center_cells.astype(np.float32).ravel(), rows
+    )
     return radius * np.cos(azimuth), y, _energies(layers, random)
 
 
 def _energies(layers: Layers, random: np.random.Generator) -> Floats:
-    """Of all spots (S,), GeV: drawn as those of a few particles, scaled so that each layer keeps its energy."""
+    """Of all spots (S,), GeV: drawn as those of a few particles, scaled so that each layer
+    keeps its energy.
+    """
     rows = layers.spots.ravel()
-    weights = random.standard_exponential((PARTICLES_A_SPOT, int(rows.sum())), dtype=np.float32).sum(axis=0)
+    weights = random.standard_exponential(
+        (PARTICLES_A_SPOT, int(rows.sum())), dtype=np.float32
+    ).sum(axis=0)
     begins = np.cumsum(rows) - rows
     sums = np.add.reduceat(weights, begins)
     return weights * np.repeat((layers.energy_gev.ravel() / sums).astype(np.float32), rows)
@@ -169,7 +189,9 @@ def _image(
 ) -> Floats:
     """Spots into cells; those beside the window are lost. Returns (N, X, Y, Z)."""
     side, _, depth = grid.shape
-    inside = (x >= 0) & (x < grid.detector.lateral_cells) & (y >= 0) & (y < grid.detector.lateral_cells)
+    inside = (
+        (x >= 0) & (x < grid.detector.lateral_cells) & (y >= 0) & (y < grid.detector.lateral_cells)
+    )
     shower, layer = np.divmod(rows, depth)
     cell = ((shower * side + x // grid.merged) * side + y // grid.merged) * depth + layer
     cells = np.bincount(cell[inside], energy_gev[inside], minlength=count * side * side * depth)
@@ -179,26 +201,38 @@ def _image(
 # ---- simulated preparation -----------------------------------------------------------------------
 # The preparation `showers`: simulated electrons become a data set.
 
-# Simulated together, with random numbers of their own: the first showers are the same, however many are asked for.
+# Simulated together, with random numbers of their own: the first showers are the same, however many
+# are asked for.
 AT_ONCE = 32
 GRIDS = {"full": FULL, "tiny": TINY}
 
 
 def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progress) -> Stored:
-    """Writes the showers into the existing, empty `folder`. Raises HomeError: the disk has too little space."""
+    """Writes the showers into the existing, empty `folder`.
+
+    Raises HomeError: the disk has too little space.
+    """
     fields, tally = shower_fields((*GRIDS[options.grid].shape, 1)), ShowerTally()
-    with RowWriter(folder, fields, options.events, f"a data set of {options.events:,} showers") as writer:
+    with RowWriter(
+        folder, fields, options.events, f"a data set of {options.events:,} showers"
+    ) as writer:
         for begin in range(0, options.events, AT_ONCE):
             progress(begin, options.events, f"Simulating {begin:,} of {options.events:,} showers")
-            cells_gev, energies = simulated(options, begin // AT_ONCE, min(AT_ONCE, options.events - begin))
+            cells_gev, energies = simulated(
+                options, begin // AT_ONCE, min(AT_ONCE, options.events - begin)
+            )
             tally.add(cells_gev, energies)
             writer.append(rows_of(cells_gev, energies))
-    summary = Summary(held_out=held_out(options), quantities=tally.quantities(), curve=tally.profile())
+    summary = Summary(
+        held_out=held_out(options), quantities=tally.quantities(), curve=tally.profile()
+    )
     return Stored(fields, writer.shards, summary)
 
 
 def simulated(options: ShowerOptions, part: int, count: int) -> tuple[Floats, Numbers]:
-    """The first `count` of the showers with number 32 · part and above: cells (count, X, Y, Z) and incident energies (count,), both in GeV."""
+    """The first `count` of the showers with number 32 · part and above: cells (count, X, Y,
+    Z) and incident energies (count,), both in GeV.
+    """
     random = np.random.default_rng((options.seed, part))
     energies = random.uniform(options.energy_low, options.energy_high, AT_ONCE)
     angles = np.radians(random.uniform(options.angle_low, options.angle_high, AT_ONCE))

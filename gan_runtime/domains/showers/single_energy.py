@@ -32,8 +32,11 @@ CHOSEN_FILE = "showers.json"  # among the results of a job that makes showers of
 
 @dataclass(frozen=True)
 class Chosen:
-    """The options of the job that makes showers of one energy and angle. `angle_deg`: as it is measured on showers, the label that
-    networks know, 90 is straight in; None where the data set knows no angle. `showers`: how many on each side."""
+    """The options of the job that makes showers of one energy and angle.
+
+    `angle_deg`: as it is measured on showers, the label that networks know, 90 is straight in; None
+    where the data set knows no angle. `showers`: how many on each side.
+    """
 
     run_id: str
     energy_gev: float
@@ -46,8 +49,10 @@ class Chosen:
 class ChosenShowers(BaseModel):
     """What a job made of one energy (GeV) and angle (measured, rad; None without angles).
 
-    `simulated`: the showers next to the generated ones are made for it, else they are the held-out ones that come nearest.
-    `step`: of the checkpoint; `response`: visible over incident energy by side, and `measured`: their angles, rad.
+    `simulated`: the showers next to the generated ones are made for it, else they are the held-out
+    ones that come nearest.
+    `step`: of the checkpoint; `response`: visible over incident energy by side, and `measured`:
+    their angles, rad.
     `curves`, `pictures`: as in an answer.
     """
 
@@ -76,12 +81,21 @@ class ChosenShowers(BaseModel):
 # What may be asked of a run that makes showers: measure them beside real ones.
 
 MAKE = "make_showers"
-ENERGIES, ANGLES = (1.0, 1_000.0), (45.0, 135.0)  # GeV and degrees of showers that a person may choose
+ENERGIES, ANGLES = (
+    (1.0, 1_000.0),
+    (
+        45.0,
+        135.0,
+    ),
+)  # GeV and degrees of showers that a person may choose
 FEWEST_CHOSEN, MOST_CHOSEN = 2, 1_000
 
 
 def make_showers(commands: Commands, wanted: Chosen) -> JobDir:
-    """Asks for a job that generates showers of one energy and angle. Raises as `job_queue.request`."""
+    """Asks for a job that generates showers of one energy and angle.
+
+    Raises as `job_queue.request`.
+    """
     return commands.request_job(MAKE, wanted)
 
 
@@ -90,7 +104,8 @@ def check(home: Home, wanted: Chosen) -> None:
 
     Raises:
         UnknownRunError: there is no such run.
-        SpecError: energy, angle or number of showers is out of range, or the run's options cannot be read.
+        SpecError: energy, angle or number of showers is out of range, or the run's options cannot
+            be read.
         CheckpointError: the run has no such checkpoint.
         DatasetError: the run makes no showers, or its data set is gone, or another by now.
     """
@@ -118,12 +133,16 @@ JOBS = (
 
 
 def newest_made(home: Home, run_id: str) -> JobLook | None:
-    """The newest job that makes or has made showers of one energy with a run; those that were cancelled do not count."""
+    """The newest job that makes or has made showers of one energy with a run; those that were
+    cancelled do not count.
+    """
     return job_queue.newest(home, MAKE, also_cancelled=False, run_id=run_id)
 
 
 def made_before(home: Home, wanted: Chosen) -> JobLook | None:
-    """A finished job that was asked for the same of the same checkpoint, whose result is there; None without."""
+    """A finished job that was asked for the same of the same checkpoint, whose result is
+    there; None without.
+    """
     step = checkpoints_of(home, wanted.run_id).get(wanted.checkpoint)
     return next(
         (
@@ -155,7 +174,9 @@ def _of_showers(home: Home, run_id: str) -> RunDir:
 
 
 def makes_showers(home: Home, run: RunDir) -> bool:
-    """Whether a run's workload reads showers and the energies that they come from, whatever its name is."""
+    """Whether a run's workload reads showers and the energies that they come from, whatever
+    its name is.
+    """
     try:
         read = read_fields(home, run)
     except GanRuntimeError:
@@ -164,13 +185,16 @@ def makes_showers(home: Home, run: RunDir) -> bool:
 
 
 def measurable(home: Home, run_id: str) -> tuple[Measured, ...]:
-    """What of a run can be measured here; nothing for one that has left no checkpoint, such as an imported one."""
+    """What of a run can be measured here; nothing for one that has left no checkpoint, such
+    as an imported one.
+    """
     return trained.states_of(RunDir(home.runs / run_id))
 
 
 def _in_range(name: str, number: float, least: float, most: float) -> None:
     if not least <= number <= most:  # NaN neither
         allowed = (
-            f"{name} is {number:,g}, but allowed is {least:,g} to {most:,g}: use a number in this range."
+            f"{name} is {number:,g}, but allowed is {least:,g} to {most:,g}: use a number in this"
+            " range."
         )
         raise SpecError([FieldError(name, allowed)])

@@ -1,4 +1,6 @@
-"""The work of the job that makes showers of one energy and angle: a checkpoint is asked for them, beside simulated ones of the same."""
+"""The work of the job that makes showers of one energy and angle: a checkpoint is asked for
+them, beside simulated ones of the same.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def make(task: Task) -> dict[str, Any]:
     fields = networks.data.fields
     real = of_values(rows, fields)
     asked = rows[ANGLE].astype(np.float64) if ANGLE in rows else None
-    made = sample(cells_in_gev(shown[SHOWERS]), real.features.energy_gev, asked, fields[SHOWERS].periodic)
+    made = sample(
+        cells_in_gev(shown[SHOWERS]), real.features.energy_gev, asked, fields[SHOWERS].periodic
+    )
     record = record_of(wanted, networks.checkpoint.step, simulated, real, made)
     write_whole(task.results / CHOSEN_FILE, record.model_dump_json())
     task.progress(4, 4, "done")
@@ -58,33 +62,46 @@ def make(task: Task) -> dict[str, Any]:
 
 
 def beside(data: DataSet, wanted: Chosen) -> tuple[Values, bool]:
-    """Showers of the wanted energy and angle, values by field, and whether they are simulated for it.
+    """Showers of the wanted energy and angle, values by field, and whether they are simulated for
+    it.
 
-    Where the grid is none of the simulator's, they are the held-out ones that come nearest, each with its own energy and angle.
+    Where the grid is none of the simulator's, they are the held-out ones that come nearest, each
+    with its own energy and angle.
     """
-    grid = next((grid for grid in GRIDS.values() if grid.shape == data.fields[SHOWERS].shape[:3]), None)
+    grid = next(
+        (grid for grid in GRIDS.values() if grid.shape == data.fields[SHOWERS].shape[:3]), None
+    )
     if grid is not None and wanted.angle_deg is not None and ANGLE in data.fields:
         random = np.random.default_rng(wanted.seed)
         angle = incidence(wanted.energy_gev, math.radians(wanted.angle_deg), random, grid)
         cells = _simulated(wanted.energy_gev, angle, wanted.showers, random, grid)
-        return host_values(rows_of(cells, np.full(len(cells), wanted.energy_gev)), data.fields), True
+        return (
+            host_values(rows_of(cells, np.full(len(cells), wanted.energy_gev)), data.fields),
+            True,
+        )
     return _nearest(host_values(data.read_held_out(CANDIDATES), data.fields), wanted), False
 
 
-def incidence(energy_gev: float, measured: float, random: np.random.Generator, grid: DetectorGrid) -> float:
-    """The angle of incidence at which showers measure `measured` on average, both rad: between those of a few angles on a straight line.
-    The image of cells three times as wide as deep leans a third as much, so both differ.
+def incidence(
+    energy_gev: float, measured: float, random: np.random.Generator, grid: DetectorGrid
+) -> float:
+    """The angle of incidence at which showers measure `measured` on average, both rad: between
+    those of a few angles on a straight line. The image of cells three times as wide as deep leans a
+    third as much, so both differ.
 
     Raises:
         DatasetError: no incidence from 45° to 135° gives it.
     """
     angles = np.radians(np.linspace(*INCIDENCES, TRIED))
-    means = [measured_angle(_simulated(energy_gev, angle, AT_ONCE, random, grid)).mean() for angle in angles]
+    means = [
+        measured_angle(_simulated(energy_gev, angle, AT_ONCE, random, grid)).mean()
+        for angle in angles
+    ]
     if not means[0] <= measured <= means[-1]:
         low, high = (math.degrees(means[place]) for place in (0, -1))
         raise DatasetError(
-            f"angle_deg is {math.degrees(measured):.4g}, but showers on this grid measure {low:.0f} to {high:.0f} at {energy_gev:.4g} GeV: "
-            "use an angle in this range."
+            f"angle_deg is {math.degrees(measured):.4g}, but showers on this grid measure {low:.0f}"
+            f" to {high:.0f} at {energy_gev:.4g} GeV: use an angle in this range."
         )
     return float(np.interp(measured, means, angles))
 
@@ -94,7 +111,9 @@ def _simulated(
 ) -> NDArray[np.float32]:
     """Cells (count, X, Y, Z) in GeV."""
     energies, angles = (np.full(AT_ONCE, value) for value in (energy_gev, angle))
-    parts = [simulation.simulate(energies, angles, random, grid) for _ in range(-(-count // AT_ONCE))]
+    parts = [
+        simulation.simulate(energies, angles, random, grid) for _ in range(-(-count // AT_ONCE))
+    ]
     return np.concatenate(parts)[:count]
 
 
@@ -121,10 +140,16 @@ def record_of(
         step=step,
         showers=len(real),
         grid=real.cells_gev.shape[1:],
-        response={side: float(one.features.sampling_fraction.mean()) for side, one in sides.items()},
-        measured={side: float(one.features.angle.mean()) for side, one in sides.items()}
-        if has_angle
-        else None,
+        response={
+            side: float(one.features.sampling_fraction.mean()) for side, one in sides.items()
+        },
+        measured=(
+            {side: float(one.features.angle.mean()) for side, one in sides.items()}
+            if has_angle
+            else None
+        ),
         curves=[stored_curve(curve, none, none) for curve in whole(real, made)],
-        pictures=[shower for row in range(PICTURED) for shower in pictures_of(row, row, real, made)],
+        pictures=[
+            shower for row in range(PICTURED) for shower in pictures_of(row, row, real, made)
+        ],
     )

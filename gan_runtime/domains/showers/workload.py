@@ -1,8 +1,11 @@
-"""3DGAN: a step of four phases, D on real showers, D on generated ones, and G twice, each with an all-reduce of its own.
+"""3DGAN: a step of four phases, D on real showers, D on generated ones, and G twice, each with an
+all-reduce of its own.
 
-Showers: values (B, X, Y, Z, 1), float32; energy / 100 GeV, angle in rad (where the data has one) and deposited energy in 20 MeV: (B,).
-Generated showers have the energies and angles of the batch's real ones, and are held against what those have deposited.
-Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_HPC_3DGAN, GPU_Version2.py. See docs/3dgan.md.
+Showers: values (B, X, Y, Z, 1), float32; energy / 100 GeV, angle in rad (where the data has one)
+and deposited energy in 20 MeV: (B,). Generated showers have the energies and angles of the batch's
+real ones, and are held against what those have deposited.
+Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_HPC_3DGAN,
+GPU_Version2.py. See docs/3dgan.md.
 """
 
 from __future__ import annotations
@@ -41,7 +44,12 @@ from gan_runtime.workloads.contract import (
     Tensor,
     Update,
 )
-from gan_runtime.workloads.losses import bce, mean_absolute_error, mean_percentage_error, probability_real
+from gan_runtime.workloads.losses import (
+    bce,
+    mean_absolute_error,
+    mean_percentage_error,
+    probability_real,
+)
 from gan_runtime.workloads.pair import UNDECIDED, spread
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
@@ -61,14 +69,22 @@ class Shower3dgan:
         return shower_networks.networks(options, fields)
 
     def program(self, options: ShowerGanOptions, fields: Fields) -> Program:  # noqa: ARG002
-        """Each update sees what those before it have made of the networks, all of them the same batch."""
-        on_real, on_fake = (Update(DISCRIMINATOR, f"loss_discriminator_{kind}") for kind in ("real", "fake"))
+        """Each update sees what those before it have made of the networks, all of them the
+        same batch.
+        """
+        on_real, on_fake = (
+            Update(DISCRIMINATOR, f"loss_discriminator_{kind}") for kind in ("real", "fake")
+        )
         return Program(
             (
                 Phase("d_real", partial(real_phase, options), (on_real,)),
                 Phase("d_fake", partial(fake_phase, options), (on_fake,)),
                 *(
-                    Phase(f"g_{number}", partial(generator_phase, options, number), (_of_generator(number),))
+                    Phase(
+                        f"g_{number}",
+                        partial(generator_phase, options, number),
+                        (_of_generator(number),),
+                    )
                     for number in (1, 2)
                 ),
             )
@@ -88,7 +104,9 @@ class Shower3dgan:
     ) -> dict[str, NDArray[Any]]:
         """Energies and angles of held-out showers, which come again where there are fewer."""
         conditions = {name: np.resize(rows[name], count) for name in CONDITIONS if name in fields}
-        latents = random.standard_normal((count, options.latent_size - len(conditions))).astype(np.float32)
+        latents = random.standard_normal((count, options.latent_size - len(conditions))).astype(
+            np.float32
+        )
         return {LATENTS: latents, **conditions}
 
     def show(
@@ -102,27 +120,46 @@ class Shower3dgan:
         conditions = {name: inputs[name] for name in CONDITIONS if name in inputs}
         return {SHOWERS: generated(options, networks, inputs, training=False), **conditions}
 
-    def judge(self, options: ShowerGanOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
+    def judge(
+        self, options: ShowerGanOptions, networks: Networks, rows: Batch, inputs: Batch
+    ) -> Judged:
         """See `shower_scores`."""
         fake = generated(options, networks, inputs, training=False)
-        logits = [networks[DISCRIMINATOR](showers, training=False)[0] for showers in (rows[SHOWERS], fake)]
+        logits = [
+            networks[DISCRIMINATOR](showers, training=False)[0] for showers in (rows[SHOWERS], fake)
+        ]
         return judged(rows, fake, *map(probability_real, logits))
 
-    def read(self, options: ShowerGanOptions, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:  # noqa: ARG002
-        """D's belief that showers are real, 0 to 1, and the incident energy that it reads, in the unit of the field: (B,) each."""
+    def read(
+        self,
+        options: ShowerGanOptions,  # noqa: ARG002
+        networks: Networks,
+        rows: Batch,
+    ) -> Mapping[str, Tensor]:
+        """D's belief that showers are real, 0 to 1, and the incident energy that it reads, in
+        the unit of the field: (B,) each.
+        """
         logits, energy = networks[DISCRIMINATOR](rows[SHOWERS], training=False)
         return {BELIEF: probability_real(logits), ENERGY: ops.cast(energy[:, 0], "float32")}
 
 
-def real_phase(options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:
+def real_phase(
+    options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise
+) -> Forward:
     """D on real showers: L = 3 · BCE(real, "real", with flips) + 0.1 · MAPE(its energy, E)."""
     logits, energy = networks[DISCRIMINATOR](batch[SHOWERS], training=True)
-    return _of_discriminator(options, "real", batch, (logits, energy), 1.0 - flips(options, batch, noise))
+    return _of_discriminator(
+        options, "real", batch, (logits, energy), 1.0 - flips(options, batch, noise)
+    )
 
 
-def fake_phase(options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:
+def fake_phase(
+    options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise
+) -> Forward:
     """D on showers that G makes by its stored batch-norm statistics: the same with "generated"."""
-    fake = ops.stop_gradient(generated(options, networks, asked(options, batch, noise), training=False))
+    fake = ops.stop_gradient(
+        generated(options, networks, asked(options, batch, noise), training=False)
+    )
     outputs = networks[DISCRIMINATOR](fake, training=True)
     return _of_discriminator(options, "fake", batch, outputs, flips(options, batch, noise))
 
@@ -130,26 +167,38 @@ def fake_phase(options: ShowerGanOptions, networks: Networks, batch: Batch, nois
 def generator_phase(
     options: ShowerGanOptions, number: int, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """G, with new noise: L = 3 · BCE("real") + 0.1 · MAPE(energy that D reads) + 25 · MAE(angle) + 0.1 · MAPE(deposit).
+    """G, with new noise: L = 3 · BCE("real") + 0.1 · MAPE(energy that D reads) + 25 · MAE(angle) +
+    0.1 · MAPE(deposit).
 
     D is in training mode here too (dropout, batch norm over the batch), as the authors have it.
     """
-    fake = generated(options, networks, asked(options, batch, noise), training=True)  # (B, X, Y, Z, 1)
+    fake = generated(
+        options, networks, asked(options, batch, noise), training=True
+    )  # (B, X, Y, Z, 1)
     logits, energy = networks[DISCRIMINATOR](fake, training=True)  # (B, 1) each
     cells = shower_networks.energies(fake)  # (B, X, Y, Z), 20 MeV
     surely = bce(logits, 1.0)
     energy_error = mean_percentage_error(energy[:, 0], batch[ENERGY], LEAST_ENERGY)
-    deposit_error = mean_percentage_error(shower_networks.deposit(cells), batch[DEPOSIT], LEAST_DEPOSIT)
+    deposit_error = mean_percentage_error(
+        shower_networks.deposit(cells), batch[DEPOSIT], LEAST_DEPOSIT
+    )
     loss = (
         options.weight_real * surely
         + options.weight_energy * energy_error
         + options.weight_deposit * deposit_error
     )
-    terms = {"bce_generator": surely, "energy_error_fake": energy_error, "deposit_error": deposit_error}
+    terms = {
+        "bce_generator": surely,
+        "energy_error_fake": energy_error,
+        "deposit_error": deposit_error,
+    }
     if ANGLE in batch:
-        terms["angle_error"] = mean_absolute_error(shower_networks.measured_angle(cells), batch[ANGLE])
+        terms["angle_error"] = mean_absolute_error(
+            shower_networks.measured_angle(cells), batch[ANGLE]
+        )
         loss = loss + options.weight_angle * terms["angle_error"]
-    # Both updates name their terms alike, so those of the second, which a step leaves behind, are recorded.
+    # Both updates name their terms alike, so those of the second, which a step leaves behind, are
+    # recorded.
     return Forward({_of_generator(number).loss: loss}, terms)
 
 
@@ -160,9 +209,16 @@ def asked(options: ShowerGanOptions, rows: Batch, noise: Noise) -> Batch:
     return {LATENTS: latents, **conditions}
 
 
-def generated(options: ShowerGanOptions, networks: Networks, inputs: Batch, training: bool) -> Tensor:
-    """Values float32 (B, X, Y, Z, 1). A latent is energy, angle, noise: (B, 1), (B, 1), (B, 254) → (B, 256)."""
-    conditions = {name: ops.cast(inputs[name], "float32")[:, None] for name in CONDITIONS if name in inputs}
+def generated(
+    options: ShowerGanOptions, networks: Networks, inputs: Batch, training: bool
+) -> Tensor:
+    """Values float32 (B, X, Y, Z, 1).
+
+    A latent is energy, angle, noise: (B, 1), (B, 1), (B, 254) → (B, 256).
+    """
+    conditions = {
+        name: ops.cast(inputs[name], "float32")[:, None] for name in CONDITIONS if name in inputs
+    }
     if ANGLE in conditions and options.angle_gain:
         conditions[ANGLE] = options.angle_gain * (conditions[ANGLE] - math.pi / 2)
     latents = ops.concatenate([*conditions.values(), inputs[LATENTS]], axis=-1)
@@ -170,15 +226,24 @@ def generated(options: ShowerGanOptions, networks: Networks, inputs: Batch, trai
 
 
 def flips(options: ShowerGanOptions, batch: Batch, noise: Noise) -> Tensor:
-    """1 for the showers that D is told the opposite of, else 0: (B, 1), drawn on the device in each step."""
+    """1 for the showers that D is told the opposite of, else 0: (B, 1), drawn on the device
+    in each step.
+    """
     drawn = noise.uniform(batch[ENERGY].shape[0], 1)
     return ops.cast(drawn < options.flip_share, "float32")
 
 
 def _of_discriminator(
-    options: ShowerGanOptions, kind: str, batch: Batch, outputs: tuple[Tensor, Tensor], targets: Tensor
+    options: ShowerGanOptions,
+    kind: str,
+    batch: Batch,
+    outputs: tuple[Tensor, Tensor],
+    targets: Tensor,
 ) -> Forward:
-    """The authors add the terms of angle and deposited energy here as well. They have no weight to move, so they are left out."""
+    """The authors add the terms of angle and deposited energy here as well.
+
+    They have no weight to move, so they are left out.
+    """
     logits, energy = outputs
     surely = bce(logits, targets)
     error = mean_percentage_error(energy[:, 0], batch[ENERGY], LEAST_ENERGY)
@@ -197,21 +262,31 @@ WORKLOAD = Shower3dgan()
 
 
 # ---- epoch scores --------------------------------------------------------------------------------
-# What an epoch's look says of generated showers beside real ones of the same energies and angles, over the rows of all replicas.
+# What an epoch's look says of generated showers beside real ones of the same energies and angles,
+# over the rows of all replicas.
 #
-# Sources: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; svalleco/3Dgan, branch Anglegan, analysis. Definitions: docs/3dgan.md.
+# Sources: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; svalleco/3Dgan, branch
+# Anglegan, analysis. Definitions: docs/3dgan.md.
 
-# Ends of the bins of the incident energy, in units of 100 GeV: the authors' set ends at 5, the CaloChallenge's at 10.
+# Ends of the bins of the incident energy, in units of 100 GeV: the authors' set ends at 5, the
+# CaloChallenge's at 10.
 ENERGY_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
 EMPTY_SHARE = 0.01  # of the real deposit; below it a shower counts as empty
-AXES = {"x": (0, 2, 3), "y": (0, 1, 3), "z": (0, 1, 2)}  # what is summed over for the profile along each
+AXES = {
+    "x": (0, 2, 3),
+    "y": (0, 1, 3),
+    "z": (0, 1, 2),
+}  # what is summed over for the profile along each
 PERCENT_A_UNIT = (
     100 * ENERGY_SCALE / CELL_UNITS
 )  # deposit in 20 MeV over energy in 100 GeV, as a share in per cent
 
 
 def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) -> Judged:
-    """`rows`: real showers with energies, deposits and perhaps angles. `fake`: generated beside them; scores: of D, (B,)."""
+    """`rows`: real showers with energies, deposits and perhaps angles.
+
+    `fake`: generated beside them; scores: of D, (B,).
+    """
     real = ops.cast(rows[SHOWERS], "float32")
     cells, made = shower_networks.energies(real), shower_networks.energies(fake)
     deposited = {"real": rows[DEPOSIT], "fake": shower_networks.deposit(made)}
@@ -219,26 +294,41 @@ def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) ->
     right = {"real": score_real > UNDECIDED, "fake": score_fake < UNDECIDED}
     sampled = {kind: PERCENT_A_UNIT * each / rows[ENERGY] for kind, each in deposited.items()}
     scalars = {
-        **{f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32")) for kind, hits in right.items()},
+        **{
+            f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32"))
+            for kind, hits in right.items()
+        },
         **{f"probe_score_{kind}": ops.mean(score) for kind, score in scores.items()},
         **{"spread_real": spread(real), "spread_fake": spread(fake)},
         **_of_deposits(deposited["real"], deposited["fake"]),
-        "sampling_fraction_error": sampling_fraction_error(rows[ENERGY], sampled["real"], sampled["fake"]),
+        "sampling_fraction_error": sampling_fraction_error(
+            rows[ENERGY], sampled["real"], sampled["fake"]
+        ),
         **_of_profiles(cells, made),
     }
     if ANGLE in rows:
-        scalars["probe_angle_error"] = mean_absolute_error(shower_networks.measured_angle(made), rows[ANGLE])
-    return Judged({**scores, **{f"sampled_{kind}": values for kind, values in sampled.items()}}, scalars)
+        scalars["probe_angle_error"] = mean_absolute_error(
+            shower_networks.measured_angle(made), rows[ANGLE]
+        )
+    return Judged(
+        {**scores, **{f"sampled_{kind}": values for kind, values in sampled.items()}}, scalars
+    )
 
 
 def sampling_fraction_error(energies: Tensor, real: Tensor, fake: Tensor) -> Tensor:
-    """Mean over bins of the energy of |⟨SF_real⟩ - ⟨SF_generated⟩| / ⟨SF_real⟩, bins without a shower left out; scalar, 0 to infinity.
+    """Mean over bins of the energy of |⟨SF_real⟩ - ⟨SF_generated⟩| / ⟨SF_real⟩, bins without a
+    shower left out; scalar, 0 to infinity.
 
-    All (B,). For 256 showers and 12 bins: `bins` (256, 12), the sums over the showers of all replicas (12,).
+    All (B,). For 256 showers and 12 bins: `bins` (256, 12), the sums over the showers of all
+    replicas (12,).
     """
-    place = ops.sum(ops.cast(energies[:, None] >= ops.convert_to_tensor(ENERGY_ENDS), "int32"), axis=1)
+    place = ops.sum(
+        ops.cast(energies[:, None] >= ops.convert_to_tensor(ENERGY_ENDS), "int32"), axis=1
+    )
     bins = ops.one_hot(place, len(ENERGY_ENDS) + 1, dtype="float32")
-    own = ops.stack([ops.sum(bins * values[:, None], axis=0) for values in (ops.ones_like(real), real, fake)])
+    own = ops.stack(
+        [ops.sum(bins * values[:, None], axis=0) for values in (ops.ones_like(real), real, fake)]
+    )
     showers, of_real, of_fake = ops.unstack(step_context.current().mean_over_replicas(own), 3)
     filled = ops.cast((showers > 0.0) & (of_real > 0.0), "float32")
     errors = ops.abs(of_real - of_fake) / ops.where(of_real > 0.0, of_real, 1.0)
@@ -246,13 +336,17 @@ def sampling_fraction_error(energies: Tensor, real: Tensor, fake: Tensor) -> Ten
 
 
 def profile_errors(cells: Tensor, made: Tensor) -> dict[str, Tensor]:
-    """Along each axis Σ |S - Ŝ| / Σ S, with the summed energies S, Ŝ in each of its places over all showers: 0 to infinity, 1 for
-    nothing at all. The authors take the mean over places of |S - Ŝ| / S, which counts the empty border as much as the core."""
+    """Along each axis Σ |S - Ŝ| / Σ S, with the summed energies S, Ŝ in each of its places over all
+    showers: 0 to infinity, 1 for nothing at all. The authors take the mean over places of |S - Ŝ| /
+    S, which counts the empty border as much as the core.
+    """
     errors = {}
     for axis, others in AXES.items():
         own = ops.stack([ops.sum(cells, axis=others), ops.sum(made, axis=others)])
         real, fake = ops.unstack(step_context.current().mean_over_replicas(own), 2)
-        errors[axis] = ops.sum(ops.abs(real - fake)) / ops.maximum(ops.sum(real), shower_networks.NOTHING)
+        errors[axis] = ops.sum(ops.abs(real - fake)) / ops.maximum(
+            ops.sum(real), shower_networks.NOTHING
+        )
     return errors
 
 
@@ -265,7 +359,9 @@ def _of_profiles(cells: Tensor, made: Tensor) -> Mapping[str, Tensor]:
 
 
 def _of_deposits(real: Tensor, fake: Tensor) -> Mapping[str, Tensor]:
-    """Generated over real energy, all showers together; and the share of generated ones that are empty."""
+    """Generated over real energy, all showers together; and the share of generated ones that
+    are empty.
+    """
     own = ops.stack([ops.mean(fake), ops.mean(real)])
     of_fake, of_real = ops.unstack(step_context.current().mean_over_replicas(own), 2)
     return {

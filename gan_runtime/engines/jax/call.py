@@ -29,7 +29,8 @@ from gan_runtime.spec import RunSpec
 
 @dataclass(frozen=True)
 class TrainingCall:
-    """`function(state, resident, taken, first_step, steps)` → (state, float32 (most_steps, metrics)).
+    """`function(state, resident, taken, first_step, steps)` → (state, float32 (most_steps,
+    metrics)).
 
     `resident`, `taken`: the rows that the steps see, see `rows.py`.
     `first_step`: int32, steps done before. `steps`: int32, how many to make; later numbers are 0.
@@ -67,17 +68,24 @@ def training_call(task: EngineTask, mesh: Mesh, streamed: bool = False) -> Train
 
         table = jnp.zeros((longest, len(metrics)), jnp.float32)
         state, table = jax.lax.fori_loop(0, steps, body, (state, table))
-        # Each replica's batch norm has seen its own rows. Its statistics are moving means, so that averaging
-        # them now gives what averaging in every step would. A counter or a key has no mean.
-        floats = [name for name in model.statistics if jnp.issubdtype(state[name].dtype, jnp.floating)]
+        # Each replica's batch norm has seen its own rows. Its statistics are moving means, so that
+        # averaging them now gives what averaging in every step would. A counter or a key has no
+        # mean.
+        floats = [
+            name for name in model.statistics if jnp.issubdtype(state[name].dtype, jnp.floating)
+        ]
         means, table = jax.lax.pmean(({name: state[name] for name in floats}, table), AXIS)
         return state | means, table
 
     def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
         specs = (EVERYWHERE, EVERYWHERE, SHARED, EVERYWHERE, EVERYWHERE)
-        return jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False)
+        return jax.shard_map(
+            function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+        )
 
-    first = mapped(lambda state, resident, taken, number, _: one_step(state, resident, taken, 0, number))
+    first = mapped(
+        lambda state, resident, taken, number, _: one_step(state, resident, taken, 0, number)
+    )
     metrics = tuple(sorted(jax.eval_shape(first, *arguments)[1]))
     return TrainingCall(mapped(on_replica), arguments, metrics, model, step)
 

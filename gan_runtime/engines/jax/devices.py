@@ -1,4 +1,6 @@
-"""From a spec to a mesh of JAX devices (one device, GPUs, the cores of a TPU, simulated CPU cores), and arrays on them."""
+"""From a spec to a mesh of JAX devices (one device, GPUs, the cores of a TPU, simulated CPU
+cores), and arrays on them.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,14 @@ AXIS = "replicas"  # of the mesh
 
 
 def placed(arrays: Any, sharding: Sharding) -> Any:
-    """A tree of host arrays, the same in all processes, on the devices: each process fills its own."""
+    """A tree of host arrays, the same in all processes, on the devices: each process fills
+    its own.
+    """
     if sharding.is_fully_addressable:
         return jax.device_put(arrays, sharding)  # in one go, where it may
     return jax.tree.map(
-        lambda array: jax.make_array_from_callback(array.shape, sharding, lambda part: array[part]), arrays
+        lambda array: jax.make_array_from_callback(array.shape, sharding, lambda part: array[part]),
+        arrays,
     )
 
 
@@ -35,13 +40,17 @@ def on_first_device(arrays: dict[str, jax.Array]) -> dict[str, jax.Array]:
 
 
 class Poll:
-    """Lowest and highest of the numbers that all processes tell each other. All must ask at the same time."""
+    """Lowest and highest of the numbers that all processes tell each other.
+
+    All must ask at the same time.
+    """
 
     def __init__(self, mesh: Mesh) -> None:
         self._places = NamedSharding(mesh, PartitionSpec(AXIS))
         self._size = mesh.size
         self._extremes = jax.jit(
-            lambda told: (told.min(), told.max()), out_shardings=NamedSharding(mesh, PartitionSpec())
+            lambda told: (told.min(), told.max()),
+            out_shardings=NamedSharding(mesh, PartitionSpec()),
         )
 
     def __call__(self, number: int) -> tuple[int, int]:
@@ -56,7 +65,8 @@ class Poll:
 
 
 def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
-    """`spec.replicas` devices of `accelerator` (already resolved: cpu, gpu or tpu) of each worker, along one axis.
+    """`spec.replicas` devices of `accelerator` (already resolved: cpu, gpu or tpu) of each worker,
+    along one axis.
 
     Raises:
         AcceleratorError: JAX does not start there, or sees too few devices.
@@ -65,18 +75,23 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
         devices = jax.devices("cuda" if accelerator == "gpu" else accelerator)
     except RuntimeError as error:  # JAX's word for a platform that is not there
         raise AcceleratorError(
-            f"JAX cannot use the {accelerator.upper()} ({cause(str(error))}): use engine=tensorflow, or accelerator=cpu."
+            f"JAX cannot use the {accelerator.upper()} ({cause(str(error))}): use"
+            " engine=tensorflow, or accelerator=cpu."
         ) from None
     by_worker = [
-        [device for device in devices if device.process_index == rank] for rank in range(spec.workers)
+        [device for device in devices if device.process_index == rank]
+        for rank in range(spec.workers)
     ]
     fewest = min(len(found) for found in by_worker)
     if fewest < spec.replicas:
         raise AcceleratorError(
-            f"the run wants {spec.replicas} {accelerator.upper()} device(s){' in each worker' if spec.workers > 1 else ''}, "
-            f"but JAX sees {fewest}: lower replicas, or use accelerator=cpu for simulated cores."
+            f"the run wants {spec.replicas} {accelerator.upper()}"
+            f" device(s){' in each worker' if spec.workers > 1 else ''}, but JAX sees {fewest}:"
+            " lower replicas, or use accelerator=cpu for simulated cores."
         )
-    return Mesh(np.array([device for found in by_worker for device in found[: spec.replicas]]), (AXIS,))
+    return Mesh(
+        np.array([device for found in by_worker for device in found[: spec.replicas]]), (AXIS,)
+    )
 
 
 def fullest(devices: Sequence[Any]) -> DeviceMemory | None:

@@ -1,4 +1,6 @@
-"""Kernels of the training step for the JAX engine: the mathematics of the Keras layers; XLA does the rest."""
+"""Kernels of the training step for the JAX engine: the mathematics of the Keras layers; XLA
+does the rest.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ Sizes = tuple[int, ...]
 
 
 class JaxKernels:
-    """See `step_context.Kernels`. `axis`: name of the mesh axis over which batch norm is synchronised; None for its own share."""
+    """See `step_context.Kernels`.
+
+    `axis`: name of the mesh axis over which batch norm is synchronised; None for its own share.
+    """
 
     def __init__(self, axis: str | None) -> None:
         self._axis = axis
@@ -39,14 +44,19 @@ class JaxKernels:
         """See `step_context.Kernels`."""
         return function(values, *of_channels)
 
-    def enlarged_convolution(self, values: jax.Array, kernel: jax.Array, factors: Sizes) -> jax.Array:
+    def enlarged_convolution(
+        self, values: jax.Array, kernel: jax.Array, factors: Sizes
+    ) -> jax.Array:
         """See `step_context.Kernels`."""
         return enlarged_convolution(values, kernel, factors)
 
     def batch_norm(
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """See `step_context.Kernels`. Moments in float32; those of equal shares add up to those of the whole batch."""
+        """See `step_context.Kernels`.
+
+        Moments in float32; those of equal shares add up to those of the whole batch.
+        """
         wide = values.astype(jnp.float32)
         axes = tuple(range(values.ndim - 1))
         moments = jnp.stack([wide.mean(axes), jnp.square(wide).mean(axes)])
@@ -57,14 +67,19 @@ class JaxKernels:
         variance = jnp.maximum(mean_square - jnp.square(mean), 0.0)
         scale = jnp.asarray(gamma) * jax.lax.rsqrt(variance + epsilon)
         outputs = (wide - mean) * scale + jnp.asarray(beta)
-        return outputs.astype(values.dtype), jax.lax.stop_gradient(mean), jax.lax.stop_gradient(variance)
+        return (
+            outputs.astype(values.dtype),
+            jax.lax.stop_gradient(mean),
+            jax.lax.stop_gradient(variance),
+        )
 
 
 class JaxCpuKernels(JaxKernels):
     """Convolutions whose filter gradients are written out: a convolution of the transposed values.
 
-    Inside a loop XLA leaves a filter gradient as JAX derives it to a plain loop over pixels (measured, jaxlib 0.10.2, batch
-    16, 64 to 128 channels with stride 2: 330 ms, written out 8 ms). Volumes of few channels: `volume_convolution` below.
+    Inside a loop XLA leaves a filter gradient as JAX derives it to a plain loop over pixels
+    (measured, jaxlib 0.10.2, batch 16, 64 to 128 channels with stride 2: 330 ms, written out 8 ms).
+    Volumes of few channels: `volume_convolution` below.
     """
 
     def convolution(
@@ -84,7 +99,9 @@ class JaxCpuKernels(JaxKernels):
 
 
 def layout(axes: int) -> tuple[str, str, str]:
-    """Of values, kernel and outcome with so many axes between batch and channels: ("NHWC", "HWIO", "NHWC") for images."""
+    """Of values, kernel and outcome with so many axes between batch and channels: ("NHWC",
+    "HWIO", "NHWC") for images.
+    """
     names = "DHW"[-axes:]
     return f"N{names}C", f"{names}IO", f"N{names}C"
 
@@ -110,7 +127,9 @@ def _transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: s
 def filter_gradient(
     values: jax.Array, upstream: jax.Array, taps: Sizes, strides: Sizes, padding: str
 ) -> jax.Array:
-    """Gradient of the (*taps, channels in, channels out) kernel of a convolution; see `engines/tf/kernels.filter_gradient`."""
+    """Gradient of the (*taps, channels in, channels out) kernel of a convolution; see
+    `engines/tf/kernels.filter_gradient`.
+    """
     axes, last = range(1, len(taps) + 1), len(taps) + 1
     around = jax.lax.padtype_to_pads(values.shape[1:-1], taps, strides, padding.upper())
     gradient = jax.lax.conv_general_dilated(
@@ -130,7 +149,9 @@ def _written_out(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: 
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
-def _transposed_written_out(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
+def _transposed_written_out(
+    values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
+) -> jax.Array:
     return _transposed(values, kernel, strides, padding)
 
 
@@ -138,7 +159,9 @@ def _backward(
     strides: Sizes, padding: str, kept: tuple[jax.Array, jax.Array], upstream: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     values, kernel = kept
-    (by_values,) = jax.vjp(lambda values: convolution(values, kernel, strides, padding), values)[1](upstream)
+    (by_values,) = jax.vjp(lambda values: convolution(values, kernel, strides, padding), values)[1](
+        upstream
+    )
     return by_values, filter_gradient(values, upstream, kernel.shape[:-2], strides, padding)
 
 
@@ -168,20 +191,21 @@ _transposed_written_out.defvjp(
 
 
 # ----------------------------------------------------------------------
-# Convolutions of volumes with few channels on a CPU: products of matrices. Stride 1; (B, x, y, z, C) and
-# (…, C, O) → (B, …, O).
+# Convolutions of volumes with few channels on a CPU: products of matrices. Stride 1; (B, x, y, z,
+# C) and (…, C, O) → (B, …, O).
 #
-# XLA's convolutions with three axes are slow there, and their gradients are plain loops over cells. Its
-# products of matrices are fast. So depth is folded into channels, z · C to z' · O, by kernels with their
-# taps along a diagonal; what the taps of the second axis read is laid side by side, and each tap i of the
-# first one is one product:
+# XLA's convolutions with three axes are slow there, and their gradients are plain loops over cells.
+# Its products of matrices are fast. So depth is folded into channels, z · C to z' · O, by kernels
+# with their taps along a diagonal; what the taps of the second axis read is laid side by side, and
+# each tap i of the first one is one product:
 #
-#     y[b, x, y'] = sum over i of (v[b, x + i, y' + 0], v[b, x + i, y' + 1], …) · K[i],    (B · x · y', taps y · z · C) by (…, z' · O)
+# y[b, x, y'] = sum over i of (v[b, x + i, y' + 0], v[b, x + i, y' + 1], …) · K[i],    (B · x · y',
+# taps y · z · C) by (…, z' · O)
 #
-# D's second convolution on 17 × 17 × 25 cells, 5 × 6 × 6 taps of 4 to 4 channels, is 5 products by (6 ·
-# 27 · 4, 22 · 4): 4.5 times the multiplications, most of them by zero, in a fraction of the time
-# (docs/decisions/0036-volumes.md). Both ways back, which JAX derives, are products too. A product for
-# each tap of both axes is as fast, and takes twice as long to compile.
+# D's second convolution on 17 × 17 × 25 cells, 5 × 6 × 6 taps of 4 to 4 channels, is 5 products by
+# (6 · 27 · 4, 22 · 4): 4.5 times the multiplications, most of them by zero, in a fraction of the
+# time (docs/decisions/0036-volumes.md). Both ways back, which JAX derives, are products too. A
+# product for each tap of both axes is as fast, and takes twice as long to compile.
 
 AXES = 3
 MOST_CHANNELS = 16  # those of CERN's 3DGAN; with more nothing was tried
@@ -193,19 +217,28 @@ def is_covered(kernel: jax.Array, strides: tuple[int, ...]) -> bool:
 
 
 def volume_convolution(values: jax.Array, kernel: jax.Array, padding: str) -> jax.Array:
-    """`padding`: "same" or "valid". Taps are summed in float32 and rounded once: these products are no faster in bfloat16."""
+    """`padding`: "same" or "valid". Taps are summed in float32 and rounded once: these
+    products are no faster in bfloat16.
+    """
     *taps, _, channels_out = kernel.shape
     around = jax.lax.padtype_to_pads(values.shape[1:-1], taps, (1,) * AXES, padding.upper())
     wide = jnp.pad(values.astype(jnp.float32), ((0, 0), *around, (0, 0)))
-    first, second, third = (size - of_axis + 1 for size, of_axis in zip(wide.shape[1:-1], taps, strict=True))
+    first, second, third = (
+        size - of_axis + 1 for size, of_axis in zip(wide.shape[1:-1], taps, strict=True)
+    )
     flat = wide.reshape(*wide.shape[:AXES], -1)  # (B, x, y, z · C)
     folded = _folded(kernel.astype(jnp.float32), third)
     beside = jnp.concatenate([flat[:, :, y : y + second] for y in range(taps[1])], axis=-1)
-    outcome = sum(beside[:, x : x + first] @ folded[x] for x in range(taps[0]))  # (B, x, y', z' · O)
+    outcome = sum(
+        beside[:, x : x + first] @ folded[x] for x in range(taps[0])
+    )  # (B, x, y', z' · O)
     return outcome.reshape(-1, first, second, third, channels_out).astype(values.dtype)
 
 
 def _folded(kernel: jax.Array, outcomes: int) -> jax.Array:
-    """(taps x, taps y, taps z, C, O) → (taps x, taps y · z · C, z' · O). Sums with one term: exact."""
+    """(taps x, taps y, taps z, C, O) → (taps x, taps y · z · C, z' · O).
+
+    Sums with one term: exact.
+    """
     diagonals = jnp.einsum("xytio,tzn->xyzino", kernel, band(kernel.shape[2], outcomes))
     return diagonals.reshape(kernel.shape[0], -1, outcomes * kernel.shape[-1])

@@ -1,6 +1,8 @@
-"""Networks and optimizers of a run on Keras' JAX backend, and all their arrays by their names in a checkpoint.
+"""Networks and optimizers of a run on Keras' JAX backend, and all their arrays by their names in a
+checkpoint.
 
-The Keras variables only say what there is; in training their values travel as a plain dictionary, the state.
+The Keras variables only say what there is; in training their values travel as a plain dictionary,
+the state.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from gan_runtime.engines.task import EngineTask, check_networks
 from gan_runtime.spec import RunSpec
 
 # ----------------------------------------------------------------------
-# Keras' optimizers for the JAX engine. They get gradients that are summed over the replicas already, and
-# clip those.
+# Keras' optimizers for the JAX engine. They get gradients that are summed over the replicas
+# already, and clip those.
 
 
 def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimizers.Optimizer:
@@ -54,13 +56,16 @@ State = dict[str, jax.Array]
 class JaxModel:
     """`networks`, and `optimizers` of those that a step changes, by network; `variables` by name.
 
-    `averages`: networks of their own with the moving averages of those that the catalog names, by network; empty without.
-    `trainable`: the names of what gradients move, by network. `statistics`: of what layers like batch norm store.
+    `averages`: networks of their own with the moving averages of those that the catalog names, by
+    network; empty without.
+    `trainable`: the names of what gradients move, by network. `statistics`: of what layers like
+    batch norm store.
     """
 
     def __init__(self, task: EngineTask) -> None:
         spec, self.task = task.spec, task
-        # From which Keras draws the seeds of new weights; keras.utils.set_random_seed loads TensorFlow.
+        # From which Keras draws the seeds of new weights; keras.utils.set_random_seed loads
+        # TensorFlow.
         random.seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
         self.rate_factor: Any = 1.0  # of the step that is being traced
@@ -71,7 +76,8 @@ class JaxModel:
             self.averages = self._copies()
             self.optimizers = {name: self._optimizer(name) for name in task.program.networks}
         self.trainable = {
-            name: self._names(name, self.networks[name].trainable_variables) for name in self.optimizers
+            name: self._names(name, self.networks[name].trainable_variables)
+            for name in self.optimizers
         }
         self.slots = {
             name: self._names(f"optimizer_{name}", optimizer.variables)
@@ -92,13 +98,19 @@ class JaxModel:
 
     def scope(self, state: State) -> keras.StatelessScope:
         """Inside, every variable of the networks has its value of `state`."""
-        return keras.StatelessScope([(variable, state[name]) for name, variable in self.variables.items()])
+        return keras.StatelessScope(
+            [(variable, state[name]) for name, variable in self.variables.items()]
+        )
 
     def in_average(self, names: list[str]) -> dict[str, str]:
-        """Of these arrays, those of networks that are averaged, each with its name in the average."""
+        """Of these arrays, those of networks that are averaged, each with its name in the
+        average.
+        """
         split = ((name, *name.split("/", 1)) for name in names)
         owners = self.task.averages
-        return {name: f"{owners[network]}/{path}" for name, network, path in split if network in owners}
+        return {
+            name: f"{owners[network]}/{path}" for name, network, path in split if network in owners
+        }
 
     def _copies(self) -> dict[str, Any]:
         fresh = self.task.networks() if self.task.averages else {}
@@ -117,7 +129,9 @@ class JaxModel:
     def _variables(self) -> dict[str, Any]:
         variables: dict[str, Any] = {}
         for name, network in self.networks.items():
-            variables |= dict(zip(self._names(name, network.variables), network.variables, strict=True))
+            variables |= dict(
+                zip(self._names(name, network.variables), network.variables, strict=True)
+            )
         for name, optimizer in self.optimizers.items():
             variables |= dict(zip(self.slots[name], optimizer.variables, strict=True))
         for name, owner in self.task.averages.items():

@@ -1,6 +1,7 @@
 """What is looked at once an epoch: what the workload judges, weight and gradient histograms.
 
-Passes run on all replicas; weights and gradients are the same everywhere and are counted on the first one.
+Passes run on all replicas; weights and gradients are the same everywhere and are counted on the
+first one.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class JaxProbes:
 
         def mapped(function: Callable[..., Any], *specs: PartitionSpec) -> Any:
             return jax.jit(
-                jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False)
+                jax.shard_map(
+                    function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+                )
             )
 
         self._probe_call = mapped(self._probe_replica, EVERYWHERE, BY_REPLICA, EVERYWHERE)
@@ -65,19 +68,25 @@ class JaxProbes:
         """On the first rows of the set, after `step` steps."""
         by_row, gradients, scalars = self._probe_call(state, self._rows, np.int32(step))
         judged = {name: np.asarray(values) for name, values in by_row.items()}
-        counts = {histogram(SCORE, name): self._scored(name, values) for name, values in judged.items()}
+        counts = {
+            histogram(SCORE, name): self._scored(name, values) for name, values in judged.items()
+        }
         weights = {name: state[name] for name in self._trained()}
         summaries, norms = self._summary_call(
             on_first_device(weights), [on_first_device(by_phase) for by_phase in gradients]
         )
-        counts |= {part: (np.asarray(bins), np.asarray(ends)) for part, (bins, ends) in summaries.items()}
+        counts |= {
+            part: (np.asarray(bins), np.asarray(ends)) for part, (bins, ends) in summaries.items()
+        }
         scores = {**scalars, **norms, **self._classes.means(judged)}
         return probed(counts, scores, loss_scaled=self._task.is_loss_scaled)
 
-    # ---- on the host --------------------------------------------------------------------------------------------
+    # ---- on the host -----------------------------------------------------------------------------
 
     def _scored(self, name: str, judged: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Bins of what was judged of each row, with ends that are no numbers where a value is none."""
+        """Bins of what was judged of each row, with ends that are no numbers where a value is
+        none.
+        """
         if not np.isfinite(judged).all():
             return np.zeros(SCORE_BINS, int), np.full(2, np.nan)
         low, high = score_range(self._task.entry, name) or _ends(judged)
@@ -86,12 +95,16 @@ class JaxProbes:
     def _trained(self) -> Iterable[str]:
         return (name for names in self._model.trainable.values() for name in names)
 
-    # ---- on the first device ------------------------------------------------------------------------------------
+    # ---- on the first device ---------------------------------------------------------------------
 
-    def _summarised(self, weights: State, gradients: list[State]) -> tuple[dict[str, Ranged], Numbers]:
-        """Histograms of each network as a whole and of each of its layers, and norms of gradients, by name.
+    def _summarised(
+        self, weights: State, gradients: list[State]
+    ) -> tuple[dict[str, Ranged], Numbers]:
+        """Histograms of each network as a whole and of each of its layers, and norms of gradients,
+        by name.
 
-        In one call: each shape by itself would be compiled anew, which takes longer than all together.
+        In one call: each shape by itself would be compiled anew, which takes longer than all
+        together.
         """
         summaries: dict[str, Ranged] = {}
         norms: Numbers = {}
@@ -101,7 +114,9 @@ class JaxProbes:
             for update in phase.updates:
                 kind, norm = gradient_names(self._task.program, phase, update.network)
                 summaries |= self._by_layer(kind, update.network, by_phase)
-                norms[norm] = _norm([by_phase[name] for name in self._model.trainable[update.network]])
+                norms[norm] = _norm(
+                    [by_phase[name] for name in self._model.trainable[update.network]]
+                )
         return summaries, norms
 
     def _by_layer(self, kind: str, network: str, arrays: State) -> dict[str, Ranged]:
@@ -111,12 +126,14 @@ class JaxProbes:
             for part, places in parts(network, self._model.networks[network]).items()
         }
 
-    # ---- on one replica -----------------------------------------------------------------------------------------
+    # ---- on one replica --------------------------------------------------------------------------
 
     def _probe_replica(
         self, state: State, rows: Rows, step: jax.Array
     ) -> tuple[Numbers, list[State], Numbers]:
-        """What is judged of all rows; by phase, unscaled gradients of the whole batch; single numbers."""
+        """What is judged of all rows; by phase, unscaled gradients of the whole batch; single
+        numbers.
+        """
         task, noise = self._task, JaxStepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
         values = host_values(rows, task.fields)
         with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
@@ -138,7 +155,9 @@ class JaxProbes:
             unscaled: State = {}
             for update in phase.updates:
                 scale = self._step.loss_scale(update.network, state)
-                unscaled |= {name: summed[name] / scale for name in self._model.trainable[update.network]}
+                unscaled |= {
+                    name: summed[name] / scale for name in self._model.trainable[update.network]
+                }
             gradients.append(unscaled)
         return gradients
 
@@ -148,8 +167,11 @@ def ranged(tensors: list[jax.Array]) -> Ranged:
     flat = jnp.concatenate([tensor.reshape(-1).astype(jnp.float32) for tensor in tensors])
     low, high = flat.min(), flat.max()
     high = jnp.maximum(high, low + jnp.maximum(1e-12, 1e-5 * jnp.abs(low)))
-    bins = jnp.clip(((flat - low) / (high - low) * WEIGHT_BINS).astype(jnp.int32), 0, WEIGHT_BINS - 1)
-    # One pass a bin: scattering millions of values into a few places is what accelerators are worst at.
+    bins = jnp.clip(
+        ((flat - low) / (high - low) * WEIGHT_BINS).astype(jnp.int32), 0, WEIGHT_BINS - 1
+    )
+    # One pass a bin: scattering millions of values into a few places is what accelerators are worst
+    # at.
     at_least = jax.lax.map(lambda number: (bins >= number).sum(), jnp.arange(WEIGHT_BINS + 1))
     return at_least[:-1] - at_least[1:], jnp.stack([low, high])
 

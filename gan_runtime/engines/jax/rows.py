@@ -1,9 +1,12 @@
-"""Rows of a data set in the JAX engine: how they lie in a device's memory, and how a call gets them.
+"""Rows of a data set in the JAX engine: how they lie in a device's memory, and how a call gets
+them.
 
 Rows are dicts of stored arrays by field. What a call takes of them is a pair:
 
-* resident: (the whole set, on every device; int32 (steps, batches, batch): which rows each step sees), or
-* streamed: ({}; the rows themselves, (steps, batches, batch, …), read while the device was at work).
+* resident: (the whole set, on every device; int32 (steps, batches, batch): which rows each step
+  sees), or
+* streamed: ({}; the rows themselves, (steps, batches, batch, …), read while the device was at
+  work).
 """
 
 from __future__ import annotations
@@ -30,14 +33,15 @@ SHARED = PartitionSpec(None, None, AXIS)
 Rows = dict[str, Any]
 
 
-# ---- how rows lie -------------------------------------------------------------------------------------------------
+# ---- how rows lie --------------------------------------------------------------------------------
 
 
 def lying_shape(field: Field) -> tuple[int, ...]:
-    """Of one row: a large one is flat and filled up to whole lanes, a small one such as a label stays.
+    """Of one row: a large one is flat and filled up to whole lanes, a small one such as a label
+    stays.
 
-    A TPU would pad a last axis of one channel to 128, and turn over the whole set in each call if rows were
-    not whole lanes.
+    A TPU would pad a last axis of one channel to 128, and turn over the whole set in each call if
+    rows were not whole lanes.
     """
     numbers = math.prod(field.shape)
     return field.shape if numbers < LANES else (-(-numbers // LANES) * LANES,)
@@ -59,11 +63,16 @@ def lifted(field: Field, lying: jax.Array) -> jax.Array:
     return lying[..., : math.prod(field.shape)].reshape(*lying.shape[:-1], *field.shape)
 
 
-# ---- what a call takes of them ------------------------------------------------------------------------------------
+# ---- what a call takes of them -------------------------------------------------------------------
 
 
-def shapes(fields: Fields, mesh: Mesh, taken: tuple[int, int, int], rows: int | None) -> tuple[Rows, Any]:
-    """The pair that a call takes, as shapes. `taken`: (steps, batches, batch). `rows`: None when streamed."""
+def shapes(
+    fields: Fields, mesh: Mesh, taken: tuple[int, int, int], rows: int | None
+) -> tuple[Rows, Any]:
+    """The pair that a call takes, as shapes.
+
+    `taken`: (steps, batches, batch). `rows`: None when streamed.
+    """
 
     def shaped(shape: tuple[int, ...], dtype: Any, spread: PartitionSpec) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spread))
@@ -80,13 +89,18 @@ def shapes(fields: Fields, mesh: Mesh, taken: tuple[int, int, int], rows: int | 
 
 
 def of_step(fields: Fields, resident: Rows, taken: Any, index: Any) -> Rows:
-    """Stored rows (batches, share, *shape) of one step of a call, on a replica. `taken`: see above."""
+    """Stored rows (batches, share, *shape) of one step of a call, on a replica.
+
+    `taken`: see above.
+    """
     if not resident:
         return {name: lifted(field, taken[name][index]) for name, field in fields.items()}
     wanted = taken[index]
     return {
-        name: lifted(field, jnp.take(resident[name], wanted.reshape(-1), axis=0, mode="clip")).reshape(
-            *wanted.shape, *field.shape
+        name: (
+            lifted(
+                field, jnp.take(resident[name], wanted.reshape(-1), axis=0, mode="clip")
+            ).reshape(*wanted.shape, *field.shape)
         )
         for name, field in fields.items()
     }
@@ -132,8 +146,10 @@ class ResidentRows:
 
 
 class StreamedRows:
-    """A thread reads what the next call takes, and sends it to the devices. Each process reads for its own
-    devices alone."""
+    """A thread reads what the next call takes, and sends it to the devices.
+
+    Each process reads for its own devices alone.
+    """
 
     def __init__(self, data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> None:
         self.resident: Rows = {}
@@ -145,7 +161,10 @@ class StreamedRows:
         self._pending: tuple[int, Future[Rows]] | None = None
 
     def taken(self, first_step: int, steps: int) -> Rows:  # noqa: ARG002
-        """(longest, batches, batch, …) by field, with those of later steps. Raises what reading raises."""
+        """(longest, batches, batch, …) by field, with those of later steps.
+
+        Raises what reading raises.
+        """
         return self._prepared(first_step).result()
 
     def prepare(self, first_step: int) -> None:
@@ -157,7 +176,7 @@ class StreamedRows:
             self._pending = first_step, self._reader.submit(self._sent, first_step)
         return self._pending[1]
 
-    # ---- in the thread ------------------------------------------------------------------------------------------
+    # ---- in the thread ---------------------------------------------------------------------------
 
     def _sent(self, first_step: int) -> Rows:
         """Rows of the longest call, on the devices."""
@@ -172,7 +191,9 @@ class StreamedRows:
             return self.read(steps)
         skipped = steps.start - self._held_steps.start
         fresh = self.read(range(self._held_steps.stop, steps.stop))
-        return {name: np.concatenate([self._held[name][skipped:], rows]) for name, rows in fresh.items()}
+        return {
+            name: np.concatenate([self._held[name][skipped:], rows]) for name, rows in fresh.items()
+        }
 
     def read(self, steps: range) -> Rows:
         """Rows of this process' devices for these steps, as they lie in a device's memory."""

@@ -1,4 +1,6 @@
-"""What the workload shows for given inputs: for the sample grids of an epoch, or for any number of rows."""
+"""What the workload shows for given inputs: for the sample grids of an epoch, or for any
+number of rows.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class JaxSampler:
-    """Asks the networks in equal chunks of at least SAMPLES rows, so that one program serves all."""
+    """Asks the networks in equal chunks of at least SAMPLES rows, so that one program serves
+    all.
+    """
 
     def __init__(
         self, task: EngineTask, mesh: Mesh, model: JaxModel, step: JaxReplicaStep, data: DataSet
@@ -36,21 +40,29 @@ class JaxSampler:
         self._shared = NamedSharding(mesh, by_replica)
         specs = (EVERYWHERE, by_replica, *[EVERYWHERE] * 3)
         self._call = jax.jit(
-            jax.shard_map(self._on_replica, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False)
+            jax.shard_map(
+                self._on_replica, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+            )
         )
 
     def sample(self, state: State, step: int) -> Arrays:
         """For the fixed inputs, after `step` steps: named arrays (64, …)."""
         return self.generate(state, self._fixed, step)
 
-    def generate(self, state: State, inputs: Mapping[str, NDArray[Any]], step: int, seed: int = 0) -> Arrays:
-        """For any inputs (rows, …) of the names that the fixed ones have: named arrays (rows, …). `seed`: of what `show` draws.
+    def generate(
+        self, state: State, inputs: Mapping[str, NDArray[Any]], step: int, seed: int = 0
+    ) -> Arrays:
+        """For any inputs (rows, …) of the names that the fixed ones have: named arrays (rows, …).
+
+        `seed`: of what `show` draws.
 
         Raises:
             ValueError: other names.
         """
         if set(inputs) != set(self._fixed):
-            raise ValueError(f"inputs are {', '.join(inputs)}, but needed are {', '.join(self._fixed)}.")
+            raise ValueError(
+                f"inputs are {', '.join(inputs)}, but needed are {', '.join(self._fixed)}."
+            )
         typed = {name: inputs[name].astype(array.dtype) for name, array in self._fixed.items()}
         shown = [
             self._chunk(state, chunk, size, (place * self._rows, seed % 2**31, step))

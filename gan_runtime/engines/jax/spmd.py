@@ -40,7 +40,8 @@ from gan_runtime.workloads.contract import Workload
 class JaxEngine:
     """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu.
 
-    `task`: what is trained; `model`: its networks, optimizers and the names of their arrays; `mesh`: the devices.
+    `task`: what is trained; `model`: its networks, optimizers and the names of their arrays;
+    `mesh`: the devices.
     """
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
@@ -70,14 +71,18 @@ class JaxEngine:
         return self.task.plan.updates
 
     def trace(self) -> None:
-        """Traces the training call; the first `run` compiles it, while the rows of its steps are read."""
+        """Traces the training call; the first `run` compiles it, while the rows of its steps
+        are read.
+        """
         self._feed.prepare(self._steps_done)
         self.lowered = jax.jit(self._call.function, donate_argnums=self._call.donated).lower(
             *self._call.arguments
         )
 
     def kernels(self) -> StepKernels:
-        """Operations of the traced call; XLA's kernels where the options ask: it compiles once more."""
+        """Operations of the traced call; XLA's kernels where the options ask: it compiles
+        once more.
+        """
         operations = len(re.findall(r"= \"?stablehlo\.(?!constant)", self.lowered.as_text()))
         if self.spec.count_kernels == "no":
             return StepKernels(operations, None, None, None)
@@ -88,7 +93,9 @@ class JaxEngine:
         return StepKernels(operations, before.kernels, after.kernels, after.fusions)
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-        """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas of all workers."""
+        """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas of all
+        workers.
+        """
         begin = time.perf_counter()
         news = WorkerNews(stop_agreed=self._poll(stop_wish)[1] > 0) if self._poll else None
         if self._compiled is None:
@@ -111,13 +118,17 @@ class JaxEngine:
         return fullest(self.mesh.local_devices)
 
     def mark(self) -> None:
-        """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
+        """Remembers the weights, so that the next `probe` can tell how far they have moved
+        since.
+        """
         self._marked = {
             name: array.copy() for name, array in self._weights().items()
         }  # the next call takes the originals
 
     def probe(self) -> ProbeResult:
-        """What is judged of the first rows of the set, and histograms; sizes of updates after `mark`."""
+        """What is judged of the first rows of the set, and histograms; sizes of updates after
+        `mark`.
+        """
         found = self._probes.probe(self._state, self._steps_done)
         return ProbeResult(found.histograms, {**found.scores, **self._moved_since_mark()})
 
@@ -131,20 +142,28 @@ class JaxEngine:
         return self._sampler.generate(settled, inputs, self._steps_done, seed)
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""
+        """Multiplies the learning rates of all networks by `factor` from now on; the state
+        keeps it.
+        """
         slower: Arrays = {RATE_FACTOR: np.asarray(self._state[RATE_FACTOR]) * np.float32(factor)}
         self._state = self._state | self._placed(slower)
 
     def state(self) -> Arrays:
         """Named arrays of every network and optimizer, and the number of steps done."""
-        arrays = {name: np.asarray(array) for name, array in self._with_statistics(self._state).items()}
+        arrays = {
+            name: np.asarray(array) for name, array in self._with_statistics(self._state).items()
+        }
         return {**arrays, "step": np.asarray(self._steps_done, np.int64)}
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a state, also in the middle of a training: the rows go on where that state stood."""
+        """Takes up a state, also in the middle of a training: the rows go on where that state
+        stood.
+        """
         given = {name: array for name, array in arrays.items() if name != "step"}
         check_fit(given, {name: array.shape for name, array in self._state.items()})
-        self._state = self._placed({name: given[name].astype(own.dtype) for name, own in self._state.items()})
+        self._state = self._placed(
+            {name: given[name].astype(own.dtype) for name, own in self._state.items()}
+        )
         self._steps_done = int(arrays["step"])
 
     def describe(self) -> dict[str, object]:
@@ -154,10 +173,12 @@ class JaxEngine:
             "devices": [f"{device.device_kind} {device.id}" for device in self.mesh.devices.flat],
             "jax": jax.__version__,
             "keras": keras.__version__,
-            "parameters": {name: network.count_params() for name, network in self.model.networks.items()},
+            "parameters": {
+                name: network.count_params() for name, network in self.model.networks.items()
+            },
         }
 
-    # ---- parts --------------------------------------------------------------------------------------------------
+    # ---- parts -----------------------------------------------------------------------------------
 
     def _placed(self, arrays: Arrays) -> State:
         """The same on every device."""
@@ -175,14 +196,18 @@ class JaxEngine:
         return on_first_device({name: self._state[name] for name in names})
 
     def _moved_since_mark(self) -> dict[str, float]:
-        """Norm of the change of a network's weights since `mark`, over their norm then. Forgets the mark."""
+        """Norm of the change of a network's weights since `mark`, over their norm then.
+
+        Forgets the mark.
+        """
         before, self._marked = self._marked, {}
         if not before:
             return {}
         now = self._weights()
         return {
             of_network(UPDATE_RATIO, network): float(
-                _norm([now[name] - before[name] for name in names]) / _norm([before[name] for name in names])
+                _norm([now[name] - before[name] for name in names])
+                / _norm([before[name] for name in names])
             )
             for network, names in self.model.trainable.items()
         }

@@ -1,7 +1,8 @@
-"""One training step on one replica as a pure function: forward passes, gradients, updates, and its numbers.
+"""One training step on one replica as a pure function: forward passes, gradients, updates, and its
+numbers.
 
-Called inside `jax.shard_map`, where each replica has its own share of the batch and the same weights. Per
-phase there is one all-reduce, of the gradients of all its networks together.
+Called inside `jax.shard_map`, where each replica has its own share of the batch and the same
+weights. Per phase there is one all-reduce, of the gradients of all its networks together.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class JaxReplicaStep:
         self._task, self._spec, self._model, self._replicas = task, task.spec, model, replicas
         self._parts = task.spec.accumulation_steps
         kernels = {"cpu": JaxCpuKernels, "tpu": TpuKernels}.get(platform, JaxKernels)
-        self._kernels = kernels(AXIS if task.spec.batch_norm == "synchronised" and replicas > 1 else None)
+        self._kernels = kernels(
+            AXIS if task.spec.batch_norm == "synchronised" and replicas > 1 else None
+        )
 
     def __call__(self, state: State, rows: Rows, step: jax.Array) -> tuple[State, Numbers]:
         """Trains on stored rows (batches of the step, share of the batch, *shape) by field."""
@@ -71,19 +74,26 @@ class JaxReplicaStep:
         """
         followers: dict[str, list[str]] = {}
         for update in self._task.program.phases[place].updates:
-            followers.setdefault(update.followed(self._task.is_loss_scaled), []).append(update.network)
+            followers.setdefault(update.followed(self._task.is_loss_scaled), []).append(
+                update.network
+            )
         gradients: State = {}
         statistics: State = {}
         numbers: Numbers = {}
         for loss, networks in followers.items():
             factor = self.loss_scale(networks[0], state) / self._replicas
-            weights = {name: state[name] for network in networks for name in self._model.trainable[network]}
+            weights = {
+                name: state[name] for network in networks for name in self._model.trainable[network]
+            }
 
             def scaled(
                 weights: State, loss: str = loss, factor: Any = factor
             ) -> tuple[jax.Array, tuple[State, Numbers]]:
                 forward, statistics = self._forward(place, state | weights, rows, step, part)
-                return forward.losses[loss] * factor, (statistics, {**forward.losses, **forward.scalars})
+                return forward.losses[loss] * factor, (
+                    statistics,
+                    {**forward.losses, **forward.scalars},
+                )
 
             # A forward pass for each loss; XLA makes one of what they have in common.
             by_weight, (statistics, numbers) = jax.grad(scaled, has_aux=True)(weights)
@@ -95,7 +105,9 @@ class JaxReplicaStep:
         if self._replicas == 1:  # a single replica sends nothing, so it rounds nothing
             return gradients
         with jax.named_scope("all_reduce_gradients"):
-            narrow = jax.tree.map(lambda gradient: gradient.astype(self._spec.all_reduce_type), gradients)
+            narrow = jax.tree.map(
+                lambda gradient: gradient.astype(self._spec.all_reduce_type), gradients
+            )
             return jax.tree.map(lambda total: total.astype(jnp.float32), jax.lax.psum(narrow, AXIS))
 
     def loss_scale(self, network: str, state: State) -> jax.Array:
@@ -121,7 +133,7 @@ class JaxReplicaStep:
             progress=Progress(step, self._task.steps),
         )
 
-    # ---- one forward pass ---------------------------------------------------------------------------------------
+    # ---- one forward pass ------------------------------------------------------------------------
 
     def _forward(
         self, place: int, state: State, rows: Rows, step: jax.Array, part: int | jax.Array
@@ -129,22 +141,34 @@ class JaxReplicaStep:
         share = jax.lax.axis_index(AXIS) * self._parts + part
         noise = JaxStepNoise(self._spec.seed, step, share, place)
         batch = host_values(rows, self._task.fields)
-        with self._model.scope(state) as scope, step_scope(self.context(scope, noise, step, self._kernels)):
+        with (
+            self._model.scope(state) as scope,
+            step_scope(self.context(scope, noise, step, self._kernels)),
+        ):
             with weights_are_trained_only(self._model.networks):
-                forward = self._task.program.phases[place].forward(self._model.networks, batch, noise)
+                forward = self._task.program.phases[place].forward(
+                    self._model.networks, batch, noise
+                )
             return forward, self._stored(scope)
 
     def _stored(self, scope: keras.StatelessScope) -> State:
         """What the layers have stored within a scope."""
-        return {name: scope.get_current_value(self._model.variables[name]) for name in self._model.statistics}
+        return {
+            name: scope.get_current_value(self._model.variables[name])
+            for name in self._model.statistics
+        }
 
     def _input_gradient(
         self, scope: keras.StatelessScope, function: Function, inputs: jax.Array
     ) -> jax.Array:
-        """See `step_context.StepContext`. What layers store meanwhile leaves the derivative as a result and
-        then goes to `scope`: JAX forbids any other way out."""
+        """See `step_context.StepContext`.
+
+        What layers store meanwhile leaves the derivative as a result and then goes to `scope`: JAX
+        forbids any other way out.
+        """
         outside = {
-            name: scope.get_current_value(variable) for name, variable in self._model.variables.items()
+            name: scope.get_current_value(variable)
+            for name, variable in self._model.variables.items()
         }
 
         def total(values: jax.Array) -> tuple[jax.Array, State]:
@@ -159,25 +183,37 @@ class JaxReplicaStep:
     def _accumulated(
         self, place: int, state: State, rows: Rows, step: jax.Array
     ) -> tuple[State, State, Numbers]:
-        """Means over the parts of the batch, one after another, so that memory holds one at a time."""
+        """Means over the parts of the batch, one after another, so that memory holds one at a
+        time.
+        """
         if self._parts == 1:
             return self.gradients(place, state, rows, step)
         parts = jax.tree.map(lambda array: array.reshape(self._parts, -1, *array.shape[1:]), rows)
 
-        def add(carried: tuple[State, Any], part: tuple[Rows, jax.Array]) -> tuple[tuple[State, Any], None]:
+        def add(
+            carried: tuple[State, Any], part: tuple[Rows, jax.Array]
+        ) -> tuple[tuple[State, Any], None]:
             statistics, total = carried
-            gradients, statistics, numbers = self.gradients(place, state | statistics, part[0], step, part[1])
+            gradients, statistics, numbers = self.gradients(
+                place, state | statistics, part[0], step, part[1]
+            )
             return (statistics, jax.tree.map(jnp.add, total, (gradients, numbers))), None
 
         first = {name: array[0] for name, array in parts.items()}
-        gradients, statistics, numbers = jax.eval_shape(lambda: self.gradients(place, state, first, step))
-        nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), (gradients, numbers))
+        gradients, statistics, numbers = jax.eval_shape(
+            lambda: self.gradients(place, state, first, step)
+        )
+        nothing = jax.tree.map(
+            lambda shape: jnp.zeros(shape.shape, shape.dtype), (gradients, numbers)
+        )
         before = {name: state[name] for name in statistics}
-        (statistics, total), _ = jax.lax.scan(add, (before, nothing), (parts, jnp.arange(self._parts)))
+        (statistics, total), _ = jax.lax.scan(
+            add, (before, nothing), (parts, jnp.arange(self._parts))
+        )
         gradients, numbers = jax.tree.map(lambda value: value / self._parts, total)
         return gradients, statistics, numbers
 
-    # ---- the updates --------------------------------------------------------------------------------------------
+    # ---- the updates -----------------------------------------------------------------------------
 
     def _updated(self, network: str, gradients: State, state: State) -> State:
         names, slots = self._model.trainable[network], self._model.slots[network]
@@ -201,9 +237,15 @@ class JaxReplicaStep:
         return numbers
 
     def _followed(self, state: State) -> State:
-        """average ← decay · average + (1 - decay) · live, for every weight of each network that is averaged."""
+        """average ← decay · average + (1 - decay) · live, for every weight of each network
+        that is averaged.
+        """
         decay = self._spec.ema_decay
-        live = [name for network in self._task.averages for name in self._model.trainable.get(network, [])]
+        live = [
+            name
+            for network in self._task.averages
+            for name in self._model.trainable.get(network, [])
+        ]
         return {
             average: state[average] * decay + state[name] * (1.0 - decay)
             for name, average in self._model.in_average(live).items()
@@ -211,7 +253,10 @@ class JaxReplicaStep:
 
 
 def weighted_gradient(function: Function, inputs: jax.Array, weight_of: Function) -> jax.Array:
-    """See `step_context.StepContext`. What `function` assigns is lost: no batch norm may stand in it."""
+    """See `step_context.StepContext`.
+
+    What `function` assigns is lost: no batch norm may stand in it.
+    """
     whole, closed_over = jax.closure_convert(function, inputs)
 
     @jax.custom_vjp

@@ -1,10 +1,13 @@
-"""The tiles of a picture in the JAX engine: one program over the devices of a mesh (SPMD), which loops over the rounds of each.
+"""The tiles of a picture in the JAX engine: one program over the devices of a mesh (SPMD), which
+loops over the rounds of each.
 
-    weights (everywhere), tiles (cores · share, height, width, channels), rounds (cores,) → tiles of the same places
+    weights (everywhere), tiles (cores · share, height, width, channels), rounds (cores,) → tiles of
+    the same places
 
-What follows from the weights alone is computed once; on a CPU transposed convolutions are products. Both stand below.
-The number of rounds is an argument. A loop of one round would be dissolved by XLA and fused with what stands around it, and a core with
-one round would then round otherwise than one with two.
+What follows from the weights alone is computed once; on a CPU transposed convolutions are products.
+Both stand below. The number of rounds is an argument. A loop of one round would be dissolved by XLA
+and fused with what stands around it, and a core with one round would then round otherwise than one
+with two.
 """
 
 from __future__ import annotations
@@ -31,15 +34,22 @@ from gan_runtime.engines.jax.devices import AXIS, placed
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes
 from gan_runtime.engines.jax.rows import EVERYWHERE
 from gan_runtime.engines.tiles import Rounds, Shape, Translator
-from gan_runtime.engines.tiling.stopwatch import COMPILE, EXECUTE, TRACE, TRANSFER_IN, TRANSFER_OUT, Stopwatch
+from gan_runtime.engines.tiling.stopwatch import (
+    COMPILE,
+    EXECUTE,
+    TRACE,
+    TRANSFER_IN,
+    TRANSFER_OUT,
+    Stopwatch,
+)
 from gan_runtime.workloads.step_context import Padding, kernel_scope
 
 # ----------------------------------------------------------------------
-# What follows from the weights alone, computed once instead of in every call: kernels laid out otherwise,
-# in another precision.
+# What follows from the weights alone, computed once instead of in every call: kernels laid out
+# otherwise, in another precision.
 #
-# XLA cannot do that by itself, as the weights are arguments of a program; and weights within a program
-# would have to be compiled with it.
+# XLA cannot do that by itself, as the weights are arguments of a program; and weights within a
+# program would have to be compiled with it.
 
 Shapes = list[jax.ShapeDtypeStruct]
 OPEN, OF_WEIGHTS, OF_VALUES = range(
@@ -49,20 +59,29 @@ OPEN, OF_WEIGHTS, OF_VALUES = range(
 
 @dataclass(frozen=True)
 class ProgramSplit:
-    """`ahead(weights)` gives `kept`, so that `rest(*kept, values)` is the function of both. `kept`: shapes of what stands between them."""
+    """`ahead(weights)` gives `kept`, so that `rest(*kept, values)` is the function of both.
+
+    `kept`: shapes of what stands between them.
+    """
 
     ahead: Callable[[Any], list[jax.Array]]
     rest: Callable[..., jax.Array]
     kept: Shapes
 
 
-def split(function: Callable[[Any, jax.Array], jax.Array], weights: Any, values: Any) -> ProgramSplit:
+def split(
+    function: Callable[[Any, jax.Array], jax.Array], weights: Any, values: Any
+) -> ProgramSplit:
     """Of a function of one outcome. `weights`, `values`: shapes."""
     closed = jax.make_jaxpr(function)(weights, values)
     traced, count = closed.jaxpr, len(jax.tree.leaves(weights))
     ahead, rest, follows = _sorted(traced, count)
-    needed = {v for equation in rest for v in _variables(equation.invars)} | set(_variables(traced.outvars))
-    kept = [variable for variable, kind in follows.items() if kind == OF_WEIGHTS and variable in needed]
+    needed = {v for equation in rest for v in _variables(equation.invars)} | set(
+        _variables(traced.outvars)
+    )
+    kept = [
+        variable for variable, kind in follows.items() if kind == OF_WEIGHTS and variable in needed
+    ]
     first = _function(closed, traced.invars[:count], kept, ahead)
     last = _function(closed, [*kept, *traced.invars[count:]], traced.outvars, rest)
     shapes = [jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for variable in kept]
@@ -72,9 +91,14 @@ def split(function: Callable[[Any, jax.Array], jax.Array], weights: Any, values:
 
 
 def _sorted(traced: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], dict[Var, int]]:
-    """Equations to be computed ahead, and the rest. What follows from nothing stands in both: a compiler makes constants of it."""
+    """Equations to be computed ahead, and the rest.
+
+    What follows from nothing stands in both: a compiler makes constants of it.
+    """
     follows = dict.fromkeys(traced.constvars, OPEN)
-    follows |= {v: OF_WEIGHTS if place < count else OF_VALUES for place, v in enumerate(traced.invars)}
+    follows |= {
+        v: OF_WEIGHTS if place < count else OF_VALUES for place, v in enumerate(traced.invars)
+    }
     ahead, rest = [], []
     for equation in traced.eqns:
         kind = max((follows[variable] for variable in _variables(equation.invars)), default=OPEN)
@@ -89,7 +113,9 @@ def _sorted(traced: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], 
 
 
 def _grows(equation: JaxprEqn) -> bool:
-    """Whether more numbers come out than go in, as of a bias that is repeated for each pixel: that is cheaper to do than to read."""
+    """Whether more numbers come out than go in, as of a bias that is repeated for each pixel:
+    that is cheaper to do than to read.
+    """
     made, given = (
         sum(math.prod(v.aval.shape) for v in values)
         for values in (equation.outvars, _variables(equation.invars))
@@ -101,7 +127,9 @@ def _variables(values: list[Any]) -> list[Var]:
     return [value for value in values if not isinstance(value, Literal)]
 
 
-def _function(closed: ClosedJaxpr, given: list[Var], made: list[Any], equations: list[JaxprEqn]) -> Any:
+def _function(
+    closed: ClosedJaxpr, given: list[Var], made: list[Any], equations: list[JaxprEqn]
+) -> Any:
     names = closed.jaxpr.debug_info._replace(arg_names=None, result_paths=None)
     part = closed.jaxpr.replace(invars=given, outvars=made, eqns=equations, debug_info=names)
     return jaxpr_as_fun(ClosedJaxpr(part, closed.consts))
@@ -111,7 +139,9 @@ SHARED = PartitionSpec(AXIS)
 
 
 class TileCall:
-    """The program as a function of shapes, so that it can be compiled for devices that are not there. `arguments`: their shapes."""
+    """The program as a function of shapes, so that it can be compiled for devices that are
+    not there. `arguments`: their shapes.
+    """
 
     def __init__(self, translator: Translator, mesh: Mesh, tiles: Shape) -> None:
         self._translator = translator
@@ -161,7 +191,9 @@ class TileCall:
 class JaxTileProgram:
     """See `engines.tiles.TileProgram`. Cores are the first devices of JAX's default platform."""
 
-    def __init__(self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch) -> None:
+    def __init__(
+        self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch
+    ) -> None:
         self._watch = stopwatch
         mesh = Mesh(np.array(jax.devices()[:cores]), (AXIS,))
         self._shared = NamedSharding(mesh, SHARED)
@@ -173,7 +205,9 @@ class JaxTileProgram:
             for path, shape in call.weights.items()
         }
         everywhere = NamedSharding(mesh, EVERYWHERE)
-        self._kept = jax.jit(call.split.ahead, out_shardings=everywhere)(placed(weights, everywhere))
+        self._kept = jax.jit(call.split.ahead, out_shardings=everywhere)(
+            placed(weights, everywhere)
+        )
         with stopwatch.of(COMPILE):
             self._compiled: Any = lowered.compile()
 
@@ -184,7 +218,8 @@ class JaxTileProgram:
         with self._watch.of(EXECUTE):
             outcome = jax.block_until_ready(self._compiled(self._kept, *sent))
         with self._watch.of(TRANSFER_OUT):
-            # Assembled by JAX the shares of six tiles take 0.25 ms instead of 0.07 to 0.09 (an AMD EPYC).
+            # Assembled by JAX the shares of six tiles take 0.25 ms instead of 0.07 to 0.09 (an AMD
+            # EPYC).
             shares = [np.asarray(outcome.addressable_data(core)) for core in range(len(rounds))]
             return shares[0] if len(shares) == 1 else np.concatenate(shares)
 
@@ -196,19 +231,22 @@ def _shaped(shape: Shape, dtype: str, mesh: Mesh, spread: PartitionSpec) -> jax.
 # ----------------------------------------------------------------------
 # Transposed convolutions as products of matrices, for a CPU.
 #
-# XLA computes a transposed convolution on a CPU as a convolution of values among zeros, and small ones in
-# a plain loop over pixels. Here each pixel is multiplied with all taps at once, one product of matrices,
-# and what the taps of neighbors leave on the same pixel is added:
+# XLA computes a transposed convolution on a CPU as a convolution of values among zeros, and small
+# ones in a plain loop over pixels. Here each pixel is multiplied with all taps at once, one product
+# of matrices, and what the taps of neighbors leave on the same pixel is added:
 #
 #     y[s q + r] = Σ_a x[q - a] K[s a + r]      along each axis; stride s, taps s a + r
 #
-# One onto one pixel or from one is a single product (engines/one_pixel.py). A U-Net of 16 channels takes
-# 0.97 ms instead of 4.70 for a tile of 64 pixels (one core of an Intel Xeon with AMX, float32, weights as
-# constants).
+# One onto one pixel or from one is a single product (engines/one_pixel.py). A U-Net of 16 channels
+# takes 0.97 ms instead of 4.70 for a tile of 64 pixels (one core of an Intel Xeon with AMX,
+# float32, weights as constants).
 
 
 class JaxProductKernels(JaxKernels):
-    """See `step_context.Kernels`. Made for networks that are only asked: ways back are left to JAX."""
+    """See `step_context.Kernels`.
+
+    Made for networks that are only asked: ways back are left to JAX.
+    """
 
     def convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
@@ -237,7 +275,9 @@ def transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: st
 
 
 def _added(left: jax.Array, axis: int, taps_axis: int, stride: int, padding: str) -> jax.Array:
-    """`left`: pixels along `axis`, and what each of them leaves by tap along `taps_axis`; gives that by pixel, so one axis less."""
+    """`left`: pixels along `axis`, and what each of them leaves by tap along `taps_axis`;
+    gives that by pixel, so one axis less.
+    """
     pixels, taps = left.shape[axis], left.shape[taps_axis]
     reach = -(-taps // stride)  # pixels on which the taps of one lie
     filled = [(0, 0)] * left.ndim
@@ -251,7 +291,9 @@ def _added(left: jax.Array, axis: int, taps_axis: int, stride: int, padding: str
     added = sum(parts[1:], start=parts[0])
     flat = added.reshape(*added.shape[:axis], -1, *added.shape[axis + 2 :])
     excess = max(taps - stride, 0)
-    begin, length = (excess // 2, pixels * stride) if padding == "same" else (0, pixels * stride + excess)
+    begin, length = (
+        (excess // 2, pixels * stride) if padding == "same" else (0, pixels * stride + excess)
+    )
     return jax.lax.slice_in_dim(flat, begin, begin + length, axis=axis)
 
 

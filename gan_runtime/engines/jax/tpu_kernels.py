@@ -1,10 +1,15 @@
-"""Kernels of the training step for a TPU: the mathematics of `JaxKernels`, laid out for its matrix units.
+"""Kernels of the training step for a TPU: the mathematics of `JaxKernels`, laid out for its matrix
+units.
 
-A TPU multiplies blocks of 128 numbers, and pads what is narrower. By the compiler's estimate (`make bench ONLY=cycles`):
-* an output of one channel fills one of 128 columns. A block of 4 × 4 output pixels depends on 4 × 4 input pixels, so all 16
+A TPU multiplies blocks of 128 numbers, and pads what is narrower. By the compiler's estimate (`make
+bench ONLY=cycles`):
+* an output of one channel fills one of 128 columns. A block of 4 × 4 output pixels depends on 4 × 4
+  input pixels, so all 16
   are computed as channels of one small convolution with stride 2;
-* the gradients of a convolution and of its transpose are those of the same convolution, written without turning anything over;
-* the way back of a 4 × 4 convolution with stride 2, and its transpose, are convolutions of blocks of pixels (tpu_blocks.py);
+* the gradients of a convolution and of its transpose are those of the same convolution, written
+  without turning anything over;
+* the way back of a 4 × 4 convolution with stride 2, and its transpose, are convolutions of blocks
+  of pixels (tpu_blocks.py);
 * volumes of few channels have a file of their own (tpu_volumes.py).
 """
 
@@ -43,9 +48,14 @@ class TpuKernels(JaxKernels):
             return volume_convolution(values, kernel, padding)
         return _convolution(*among_zeros(values, kernel, strides, padding))
 
-    def enlarged_convolution(self, values: jax.Array, kernel: jax.Array, factors: Sizes) -> jax.Array:
-        """See `step_context.Kernels`. Left alone, the compiler mixes the product that is the kernels' gradient with the sums over
-        taps that follow it, and fills its units badly."""
+    def enlarged_convolution(
+        self, values: jax.Array, kernel: jax.Array, factors: Sizes
+    ) -> jax.Array:
+        """See `step_context.Kernels`.
+
+        Left alone, the compiler mixes the product that is the kernels' gradient with the sums over
+        taps that follow it, and fills its units badly.
+        """
         return enlarged_convolution(values, kernel, factors, settled=jax.lax.optimization_barrier)
 
     def elementwise(
@@ -71,7 +81,7 @@ class TpuKernels(JaxKernels):
         return _transposed(values, kernel, strides, padding)
 
 
-# ---- convolutions -------------------------------------------------------------------------------------------------
+# ---- convolutions --------------------------------------------------------------------------------
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
@@ -100,7 +110,9 @@ _convolution.defvjp(_convolution_forward, _convolution_backward)
 
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
 def _transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
-    return by_values(values, kernel, strides, padding, _transposed_sizes(values, kernel, strides, padding))
+    return by_values(
+        values, kernel, strides, padding, _transposed_sizes(values, kernel, strides, padding)
+    )
 
 
 def _transposed_forward(
@@ -123,7 +135,9 @@ _transposed.defvjp(_transposed_forward, _transposed_backward)
 
 
 def _transposed_sizes(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> Sizes:
-    """Of what a transposed convolution gives, along each axis: the largest size whose convolution gives that of `values`."""
+    """Of what a transposed convolution gives, along each axis: the largest size whose
+    convolution gives that of `values`.
+    """
     return tuple(
         size * stride + (max(taps - stride, 0) if padding == "valid" else 0)
         for size, taps, stride in zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
@@ -144,16 +158,18 @@ def by_kernel(
 def by_values(
     upstream: jax.Array, kernel: jax.Array, strides: Sizes, padding: str, sizes: Sizes
 ) -> jax.Array:
-    """Gradient of a convolution by its values, which are `sizes` large; also the transposed convolution."""
+    """Gradient of a convolution by its values, which are `sizes` large; also the transposed
+    convolution.
+    """
     is_one_channel = (strides, padding, kernel.shape[:-1]) == ONE_CHANNEL
     if is_one_channel and all(size % BLOCK == 0 for size in sizes):
         return _one_channel(upstream, kernel)
     if tpu_passes.is_covered(upstream, kernel, strides, padding, sizes):
         return tpu_passes.by_blocks(upstream, kernel)
     shape = jax.ShapeDtypeStruct((upstream.shape[0], *sizes, kernel.shape[-2]), upstream.dtype)
-    return jax.linear_transpose(lambda values: convolution(values, kernel, strides, padding), shape)(
-        upstream
-    )[0]
+    return jax.linear_transpose(
+        lambda values: convolution(values, kernel, strides, padding), shape
+    )(upstream)[0]
 
 
 def _one_channel(upstream: jax.Array, kernel: jax.Array) -> jax.Array:
@@ -169,13 +185,17 @@ def _one_channel(upstream: jax.Array, kernel: jax.Array) -> jax.Array:
         upstream, block, (half, half), ((1, 1), (1, 1)), dimension_numbers=layout(2)
     )
     blocks = windows.reshape(batch, height // half, width // half, BLOCK, BLOCK)
-    return blocks.transpose(0, 1, 3, 2, 4).reshape(batch, BLOCK_STRIDE * height, BLOCK_STRIDE * width, 1)
+    return blocks.transpose(0, 1, 3, 2, 4).reshape(
+        batch, BLOCK_STRIDE * height, BLOCK_STRIDE * width, 1
+    )
 
 
 def _taps_of_block() -> NDArray[np.float32]:
-    """1 where tap (y, x) of the kernel leads from pixel (a, c) of the window to pixel (r, s) of the block: [y, x, a, c, r, s].
+    """1 where tap (y, x) of the kernel leads from pixel (a, c) of the window to pixel (r, s) of the
+    block: [y, x, a, c, r, s].
 
-    A window begins one pixel before its block. Output pixel o takes row o - 2v + 1 of the kernel from input pixel v.
+    A window begins one pixel before its block. Output pixel o takes row o - 2v + 1 of the kernel
+    from input pixel v.
     """
     along = np.zeros((BLOCK_KERNEL, BLOCK, BLOCK), np.float32)
     for window in range(BLOCK):

@@ -1,7 +1,9 @@
-"""Passes over volumes between their convolutions on a TPU, on the shape in which they lie there: (B, x, y, z · C).
+"""Passes over volumes between their convolutions on a TPU, on the shape in which they lie there:
+(B, x, y, z · C).
 
-On (B, x, y, z, C) the compiler would lay few channels out anew before and after each pass. It also takes two sums, over a volume
-and then over the cells of a column, for one sum over five axes, which it does badly: a barrier between them keeps them apart.
+On (B, x, y, z, C) the compiler would lay few channels out anew before and after each pass. It also
+takes two sums, over a volume and then over the cells of a column, for one sum over five axes, which
+it does badly: a barrier between them keeps them apart.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ def flat(values: jax.Array) -> jax.Array:
     return values.reshape(*values.shape[:3], -1)
 
 
-def elementwise(function: Callable[..., jax.Array], values: jax.Array, *of_channels: Any) -> jax.Array:
+def elementwise(
+    function: Callable[..., jax.Array], values: jax.Array, *of_channels: Any
+) -> jax.Array:
     """`function(values, *of_channels)` of a volume; each of `of_channels`: (C,)."""
     spread = [_spread(jnp.asarray(one), values.shape[-2]) for one in of_channels]
     return function(flat(values), *spread).reshape(values.shape)
@@ -35,7 +39,8 @@ def normed(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """See `step_context.Kernels.batch_norm`; `axis` as in `JaxKernels`. Moments in float32.
 
-    With s = gamma / √(variance + epsilon) it is x · s + (beta - mean · s): one product and one sum a number.
+    With s = gamma / √(variance + epsilon) it is x · s + (beta - mean · s): one product and one sum
+    a number.
     """
     wide, cells = flat(values).astype(jnp.float32), values.shape[-2]
     columns = jax.lax.optimization_barrier((wide.mean(COLUMNS), jnp.square(wide).mean(COLUMNS)))
@@ -73,22 +78,27 @@ _spread.defvjp(_forward, _backward)
 # A convolution of 4 × 4 with stride 2 taken back to its values, in blocks of 2 × 2 pixels; the same
 # mathematics.
 #
-# It is the transposed convolution as well. Written as JAX derives it, it reads values that are three
-# quarters zeros, and a TPU's compiler multiplies them all: of 1,024 to 256 channels, 16 × 16 to 32 × 32
-# pixels, batch 8, 4.26 million cycles by its own estimate, in blocks 0.53. Among one ring of zeros the
-# larger image is (h + 1) × (w + 1) blocks, and the convolution is one of 2 × 2 blocks without a stride:
+# It is the transposed convolution as well. Written as JAX derives it, it reads values that are
+# three quarters zeros, and a TPU's compiler multiplies them all: of 1,024 to 256 channels, 16 × 16
+# to 32 × 32 pixels, batch 8, 4.26 million cycles by its own estimate, in blocks 0.53. Among one
+# ring of zeros the larger image is (h + 1) × (w + 1) blocks, and the convolution is one of 2 × 2
+# blocks without a stride:
 #
 #     y[q] = Σ over a, p of x[2 (q + a) + p - 1] · k[2 a + p],    a, p in 0, 1
 #
-# So its way back is a convolution of 2 × 2 as well: (B, h, w, C) → (B, h + 1, w + 1, 4 O), each block
-# with its 2 × 2 pixels as channels; put in their places, without the ring, (B, 2h, 2w, O).
+# So its way back is a convolution of 2 × 2 as well: (B, h, w, C) → (B, h + 1, w + 1, 4 O), each
+# block with its 2 × 2 pixels as channels; put in their places, without the ring, (B, 2h, 2w, O).
 
 COVERED = ((2, 2), "same", (4, 4))  # strides, padding, kernel
-LEAST_CHANNELS = 32  # of the larger image: with 3, putting pixels in their places costs more than the zeros
+LEAST_CHANNELS = (
+    32  # of the larger image: with 3, putting pixels in their places costs more than the zeros
+)
 LEAST_PIXELS = 64  # of the smaller image: with 2 × 2, the same
 
 
-def is_covered(upstream: jax.Array, kernel: jax.Array, strides: Sizes, padding: object, sizes: Sizes) -> bool:
+def is_covered(
+    upstream: jax.Array, kernel: jax.Array, strides: Sizes, padding: object, sizes: Sizes
+) -> bool:
     """Whether `by_blocks` is made for it. `sizes`: of the larger image."""
     pixels = upstream.shape[1:-1]
     return (

@@ -1,15 +1,21 @@
-"""Convolutions of volumes with few channels, laid out for the matrix units of a TPU; the same mathematics.
+"""Convolutions of volumes with few channels, laid out for the matrix units of a TPU; the same
+mathematics.
 
-A TPU multiplies blocks of 128 × 128 numbers. A convolution of 8 channels fills 8 of 128 rows and columns. So
+A TPU multiplies blocks of 128 × 128 numbers. A convolution of 8 channels fills 8 of 128 rows and
+columns. So
 
-* depth is folded into channels: `n` outcomes along the third axis read n + taps - 1 cells of it, and all of these are channels
+* depth is folded into channels: `n` outcomes along the third axis read n + taps - 1 cells of it,
+  and all of these are channels
   of a convolution with two axes, (n + taps - 1) · C to n · O;
-* of the second axis `m` outcomes at a time are computed as further channels, by a stride of m and m + taps - 1 taps;
-* values of a single channel are few, so the m + taps - 1 cells of the second axis are laid out as channels too.
+* of the second axis `m` outcomes at a time are computed as further channels, by a stride of m and m
+  + taps - 1 taps;
+* values of a single channel are few, so the m + taps - 1 cells of the second axis are laid out as
+  channels too.
 
-Its kernel is block-banded: tap t stands wherever a cell lies t behind an outcome, zeros elsewhere. That is more arithmetic
-than the convolution has, on units that are full. A 5 × 6 × 6 kernel of 16 to 8 channels with m = 6, n = 3 becomes 5 × 11 taps of
-8 · 16 = 128 to 6 · 3 · 8 = 144 channels: 2.4 times the products, in a fifth of the time (docs/decisions/0036-volumes.md).
+Its kernel is block-banded: tap t stands wherever a cell lies t behind an outcome, zeros elsewhere.
+That is more arithmetic than the convolution has, on units that are full. A 5 × 6 × 6 kernel of 16
+to 8 channels with m = 6, n = 3 becomes 5 × 11 taps of 8 · 16 = 128 to 6 · 3 · 8 = 144 channels: 2.4
+times the products, in a fifth of the time (docs/decisions/0036-volumes.md).
 """
 
 from __future__ import annotations
@@ -29,7 +35,9 @@ from gan_runtime.workloads.step_context import Padding
 
 AXES = 3
 UNIT = 128  # rows and columns of a matrix unit
-FEW_CHANNELS = 32  # the compiler fills its units with more of them; between 16 and 64 nothing was tried
+FEW_CHANNELS = (
+    32  # the compiler fills its units with more of them; between 16 and 64 nothing was tried
+)
 MOST_COLUMNS = 16  # outcomes of the second axis in a block
 Around = tuple[tuple[int, int], ...]  # zeros before and behind, along each axis
 
@@ -44,7 +52,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Slab:
-    """Outcomes [`begin`, `end`) of the third axis, and the cells [`first`, `last`) that they read; `before`: zeros ahead of these."""
+    """Outcomes [`begin`, `end`) of the third axis, and the cells [`first`, `last`) that they
+    read; `before`: zeros ahead of these.
+    """
 
     begin: int
     end: int
@@ -55,7 +65,9 @@ class Slab:
 
 @dataclass(frozen=True)
 class Sides:
-    """What is known of a convolution with stride 1 before it is computed; each tuple: along the three axes."""
+    """What is known of a convolution with stride 1 before it is computed; each tuple: along
+    the three axes.
+    """
 
     sizes: Sizes
     taps: Sizes
@@ -77,11 +89,16 @@ class Sides:
 
     @property
     def is_gathered(self) -> bool:
-        """Whether cells of the second axis are laid out as channels: of one channel that costs little memory."""
+        """Whether cells of the second axis are laid out as channels: of one channel that
+        costs little memory.
+        """
         return self.channels_in == 1
 
     def slabs(self, depth: int) -> Iterator[Slab]:
-        """The outcomes along the third axis, `depth` at a time. Zeros around are left out, with the kernel's rows for them."""
+        """The outcomes along the third axis, `depth` at a time.
+
+        Zeros around are left out, with the kernel's rows for them.
+        """
         cells, (before, _), taps = self.sizes[2], self.around[2], self.taps[2]
         for begin in range(0, self.outcome[2], depth):
             end = min(begin + depth, self.outcome[2])
@@ -90,7 +107,9 @@ class Sides:
             yield Slab(begin, end, first, last, max(before - begin, 0))
 
     def products(self, block: Block) -> int:
-        """What the units do for one position of the first axis: both sides of each product are filled up to whole units."""
+        """What the units do for one position of the first axis: both sides of each product
+        are filled up to whole units.
+        """
         window = block.second + self.taps[1] - 1
         taps, channels = (1, window) if self.is_gathered else (window, self.channels_in)
         products = sum(
@@ -136,11 +155,15 @@ def _convolution(values: jax.Array, kernel: jax.Array, around: Around) -> jax.Ar
     return folded(values, kernel, around, best_block(_sides(values, kernel, around)))
 
 
-def _forward(values: jax.Array, kernel: jax.Array, around: Around) -> tuple[jax.Array, tuple[Any, Any]]:
+def _forward(
+    values: jax.Array, kernel: jax.Array, around: Around
+) -> tuple[jax.Array, tuple[Any, Any]]:
     return _convolution(values, kernel, around), (values, kernel)
 
 
-def _backward(around: Around, kept: tuple[Any, Any], upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _backward(
+    around: Around, kept: tuple[Any, Any], upstream: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Both ways back are such convolutions themselves; each has the block that suits it."""
     values, kernel = kept
     sides = _sides(values, kernel, around)
@@ -173,7 +196,12 @@ def folded(values: jax.Array, kernel: jax.Array, around: Around, block: Block) -
     channels_in, cells, slabs = values.shape[-1], flat(values), []
     for slab in sides.slabs(block.depth):
         rows = banded[
-            :, :, slab.before : slab.before + slab.last - slab.first, ..., : slab.end - slab.begin, :
+            :,
+            :,
+            slab.before : slab.before + slab.last - slab.first,
+            ...,
+            : slab.end - slab.begin,
+            :,
         ]
         outcome = jax.lax.conv_general_dilated(
             cells[..., slab.first * channels_in : slab.last * channels_in],
@@ -182,7 +210,9 @@ def folded(values: jax.Array, kernel: jax.Array, around: Around, block: Block) -
             (around[0], zeros),
             dimension_numbers=layout(2),
         )  # (B, x, strides, m · n · O)
-        slabs.append(outcome.reshape(-1, first, strides * block.second, outcome.shape[-1] // block.second))
+        slabs.append(
+            outcome.reshape(-1, first, strides * block.second, outcome.shape[-1] // block.second)
+        )
     whole = jnp.concatenate(slabs, axis=3) if len(slabs) > 1 else slabs[0]
     return whole[:, :, :second].reshape(-1, first, second, third, sides.channels_out)
 
@@ -193,14 +223,21 @@ def is_volume(values: jax.Array) -> bool:
 
 
 def _windows(values: jax.Array, zeros: tuple[int, int], width: int, stride: int) -> jax.Array:
-    """(B, x, y, z, 1) → (B, x, strides, z, width): what each block of the second axis reads, as channels."""
+    """(B, x, y, z, 1) → (B, x, strides, z, width): what each block of the second axis reads,
+    as channels.
+    """
     padded = jnp.pad(values[..., 0], ((0, 0), (0, 0), zeros, (0, 0)))
     last = padded.shape[2] - width + 1
-    return jnp.stack([padded[:, :, begin : begin + last : stride] for begin in range(width)], axis=-1)
+    return jnp.stack(
+        [padded[:, :, begin : begin + last : stride] for begin in range(width)], axis=-1
+    )
 
 
 def _banded(kernel: jax.Array, block: Block) -> jax.Array:
-    """(taps x, taps y, taps z, C, O) → (taps x, m + taps y - 1, n + taps z - 1, C, m, n, O). Sums with one term: exact."""
+    """(taps x, taps y, taps z, C, O) → (taps x, m + taps y - 1, n + taps z - 1, C, m, n, O).
+
+    Sums with one term: exact.
+    """
     along_second, along_depth = (
         jnp.asarray(band(taps, outcomes), kernel.dtype)
         for taps, outcomes in zip(kernel.shape[1:3], (block.second, block.depth), strict=True)

@@ -1,4 +1,5 @@
-"""From a spec to a tf.distribute strategy: one device, GPUs, simulated CPU cores, or the cores of a TPU.
+"""From a spec to a tf.distribute strategy: one device, GPUs, simulated CPU cores, or the cores of a
+TPU.
 
 The TPU path follows the TensorFlow guide and has not been run on hardware (docs/tpu.md).
 """
@@ -18,10 +19,11 @@ from gan_runtime.spec import RunSpec
 
 
 class SharedMemoryMirroredStrategy(tf.distribute.MirroredStrategy):
-    """Simulated cores: what their replicas exchange lies in one memory, so it is summed there and weights are updated once.
+    """Simulated cores: what their replicas exchange lies in one memory, so it is summed there and
+    weights are updated once.
 
-    MirroredStrategy by itself sums over CPUs in a ring of collectives, which packs, copies and unpacks for each replica. The
-    single update is in `tf_optimizers`.
+    MirroredStrategy by itself sums over CPUs in a ring of collectives, which packs, copies and
+    unpacks for each replica. The single update is in `tf_optimizers`.
     """
 
     def __init__(self, devices: list[str]) -> None:
@@ -29,7 +31,8 @@ class SharedMemoryMirroredStrategy(tf.distribute.MirroredStrategy):
 
 
 def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
-    """The strategy for `accelerator` (already resolved: cpu, gpu or tpu) with `spec.replicas` replicas.
+    """The strategy for `accelerator` (already resolved: cpu, gpu or tpu) with `spec.replicas`
+    replicas.
 
     Must run before TensorFlow has started its devices, because simulated cores are fixed by then.
 
@@ -42,13 +45,17 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
         return _tpu(spec)
     if accelerator == "gpu":
         return _mirrored(
-            [f"GPU:{index}" for index in range(_gpus(spec.replicas))], tf.distribute.MirroredStrategy
+            [f"GPU:{index}" for index in range(_gpus(spec.replicas))],
+            tf.distribute.MirroredStrategy,
         )
     return simulated(spec.replicas)
 
 
 def simulated(cores: int) -> tf.distribute.Strategy:
-    """A replica on each of so many simulated CPU cores. Raises AcceleratorError when the process began with fewer."""
+    """A replica on each of so many simulated CPU cores.
+
+    Raises AcceleratorError when the process began with fewer.
+    """
     _simulate_cpu_cores(cores)
     return _mirrored([f"CPU:{index}" for index in range(cores)], SharedMemoryMirroredStrategy)
 
@@ -67,12 +74,16 @@ def fullest(devices: Sequence[str]) -> DeviceMemory | None:
     return DeviceMemory(int(highest["current"]), int(highest["peak"]))
 
 
-def _mirrored(devices: list[str], several: type[tf.distribute.MirroredStrategy]) -> tf.distribute.Strategy:
+def _mirrored(
+    devices: list[str], several: type[tf.distribute.MirroredStrategy]
+) -> tf.distribute.Strategy:
     return tf.distribute.OneDeviceStrategy(devices[0]) if len(devices) == 1 else several(devices)
 
 
 def _multi_worker(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
-    """Joins the other workers that TF_CONFIG names, and waits for them; before that, no TensorFlow call may start a device."""
+    """Joins the other workers that TF_CONFIG names, and waits for them; before that, no
+    TensorFlow call may start a device.
+    """
     if accelerator == "gpu":
         gpus = tf.config.list_physical_devices("GPU")
         tf.config.set_visible_devices(
@@ -89,8 +100,9 @@ def _multi_worker(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
     strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
     if strategy.num_replicas_in_sync != spec.replicas_in_all:
         raise AcceleratorError(
-            f"the run wants {spec.replicas} replicas in each of {spec.workers} workers, but TensorFlow makes "
-            f"{strategy.num_replicas_in_sync} replicas in all: use replicas=1 on the CPU, and one GPU per replica elsewhere."
+            f"the run wants {spec.replicas} replicas in each of {spec.workers} workers, but"
+            f" TensorFlow makes {strategy.num_replicas_in_sync} replicas in all: use replicas=1 on"
+            " the CPU, and one GPU per replica elsewhere."
         )
     return strategy
 
@@ -101,11 +113,13 @@ def _simulate_cpu_cores(replicas: int) -> None:
     if present and len(present) >= replicas:
         return
     try:
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * replicas)
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * replicas
+        )
     except RuntimeError:
         raise AcceleratorError(
-            f"this process already runs TensorFlow with {len(present or [1])} CPU core(s), but the run needs {replicas}: "
-            "start it in a process of its own."
+            f"this process already runs TensorFlow with {len(present or [1])} CPU core(s), but the"
+            f" run needs {replicas}: start it in a process of its own."
         ) from None
 
 
@@ -113,8 +127,8 @@ def _gpus(replicas: int) -> int:
     found = tf.config.list_physical_devices("GPU")
     if len(found) < replicas:
         raise AcceleratorError(
-            f"the run wants {replicas} GPU(s), but TensorFlow sees {len(found)}: "
-            "lower replicas, use accelerator=cpu for simulated cores, or install the GPU build with `make setup`."
+            f"the run wants {replicas} GPU(s), but TensorFlow sees {len(found)}: lower replicas,"
+            " use accelerator=cpu for simulated cores, or install the GPU build with `make setup`."
         )
     for gpu in found:
         tf.config.experimental.set_memory_growth(gpu, True)
@@ -133,7 +147,8 @@ def _tpu(spec: RunSpec) -> tf.distribute.Strategy:
     cores = strategy.num_replicas_in_sync
     if cores != spec.replicas:
         raise AcceleratorError(
-            f"replicas is {spec.replicas}, but the TPU at {spec.tpu_address} has {cores} cores: use replicas={cores}."
+            f"replicas is {spec.replicas}, but the TPU at {spec.tpu_address} has {cores} cores: use"
+            f" replicas={cores}."
         )
     return strategy
 

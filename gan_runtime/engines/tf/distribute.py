@@ -1,4 +1,6 @@
-"""The tensorflow engine: the networks of a run and the step that trains them, on tf.distribute, repeated by one of two loops."""
+"""The tensorflow engine: the networks of a run and the step that trains them, on
+tf.distribute, repeated by one of two loops.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,8 @@ from gan_runtime.workloads.contract import Workload
 class TfEngine:
     """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu.
 
-    `task`: what is trained; `networks` and `optimizers` by network; `step`: on one of the replicas of `strategy`; `loop`:
-    repeats it.
+    `task`: what is trained; `networks` and `optimizers` by network; `step`: on one of the replicas
+    of `strategy`; `loop`: repeats it.
     """
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
@@ -57,7 +59,9 @@ class TfEngine:
         self._workers = Workers(spec, self.strategy)
         self._clock = WaitClock(is_on=not self._workers.is_one)
         self._steps_done = 0
-        self._settled_at: int | None = None  # the steps done when the replicas were last made one model
+        self._settled_at: int | None = (
+            None  # the steps done when the replicas were last made one model
+        )
         self._iterator: Any = None
         self._past_iterators: list[
             Any
@@ -74,7 +78,9 @@ class TfEngine:
                 1.0, trainable=False, name="rate_factor", aggregation="only_first_replica"
             )
             self.optimizers = {
-                name: self._optimizer(name) for name in self.networks if name in self.task.plan.updates
+                name: self._optimizer(name)
+                for name in self.networks
+                if name in self.task.plan.updates
             }
         self.step = TfReplicaStep(
             self.task, self.networks, self.optimizers, self._replicas, accelerator, self._clock
@@ -92,15 +98,15 @@ class TfEngine:
         self._sampler = TfSampler(self.task, self.strategy, self._shown(), self.step, data)
         self.loop = self._chosen_loop()
 
-    # ---- the contract -------------------------------------------------------------------------------------------
+    # ---- the contract ----------------------------------------------------------------------------
 
     def told_by_all(self, number: int) -> tuple[int, int]:
         """Lowest and highest of the numbers that the workers tell."""
         return self._workers.extremes(number)
 
     def trace(self) -> None:
-        """Builds the graphs of the training call, without running it, and of what an epoch's end asks for. That runs once meanwhile, so
-        that the first epoch ends as quickly as any other.
+        """Builds the graphs of the training call, without running it, and of what an epoch's end
+        asks for. That runs once meanwhile, so that the first epoch ends as quickly as any other.
         """
         self._probes.trace()
         self._sampler.trace()
@@ -114,7 +120,9 @@ class TfEngine:
         return dict(self.task.plan.updates)
 
     def kernels(self) -> StepKernels:
-        """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
+        """Operations of the traced call; XLA's kernels only where the options ask for them,
+        since it compiles once more.
+        """
         asked = self.spec.count_kernels == "yes"
         return step_kernels(self.traced_call(), self.step.compiled_texts() if asked else ())
 
@@ -134,11 +142,15 @@ class TfEngine:
         return fullest(self.strategy.extended.worker_devices)
 
     def mark(self) -> None:
-        """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
+        """Remembers the weights, so that the next `probe` can tell how far they have moved
+        since.
+        """
         self._state.mark()
 
     def probe(self) -> ProbeResult:
-        """Histograms and scores on the first rows of the set; `update_ratio_…` only after `mark`."""
+        """Histograms and scores on the first rows of the set; `update_ratio_…` only after
+        `mark`.
+        """
         moved = self._state.moved_since_mark()
         self._settle()
         seen = self._probes.probe(self._steps_done)
@@ -155,7 +167,9 @@ class TfEngine:
         return self._sampler.generate(inputs, self._steps_done, seed)
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""
+        """Multiplies the learning rates of all networks by `factor` from now on; the state
+        keeps it.
+        """
         self._rate_factor.assign(self._rate_factor * factor)
 
     def state(self) -> Arrays:
@@ -164,7 +178,9 @@ class TfEngine:
         return {**self._state.arrays(), "step": np.asarray(self._steps_done, np.int64)}
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a state, also in the middle of a training: the rows go on where that state stood."""
+        """Takes up a state, also in the middle of a training: the rows go on where that state
+        stood.
+        """
         self._state.assign({name: array for name, array in arrays.items() if name != "step"})
         self._steps_done, self._settled_at = int(arrays["step"]), None
         self._past_iterators.append(self._iterator)
@@ -181,14 +197,16 @@ class TfEngine:
         }
 
     def variables(self) -> dict[str, Any]:
-        """Everything that lives on the devices, by its name in a checkpoint; replicas may hold other values."""
+        """Everything that lives on the devices, by its name in a checkpoint; replicas may
+        hold other values.
+        """
         return self._state.variables()
 
     def traced_call(self) -> Any:
         """The graph of the training call; traced once."""
         return self.loop.traced(self._batches(), self._steps_done)
 
-    # ---- parts -------------------------------------------------------------------------------------------------
+    # ---- parts -----------------------------------------------------------------------------------
 
     def _warm_up(self) -> None:
         self._probes.warm_up()
@@ -213,7 +231,8 @@ class TfEngine:
                 self.strategy, self.spec, self.task.plan, self._data, self._steps_done
             )
             if self._is_on_cpu:
-                keep_freed_memory()  # once more: such an iterator makes TensorFlow give freed memory back from 128 kB on
+                # once more: such an iterator makes TensorFlow give freed memory back from 128 kB on
+                keep_freed_memory()
         return self._iterator
 
     def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
@@ -234,7 +253,9 @@ class TfEngine:
             for name, owner in self.task.averages.items()
         }
         for average in averages.values():
-            for variable, original in zip(average.network.variables, average.live.variables, strict=True):
+            for variable, original in zip(
+                average.network.variables, average.live.variables, strict=True
+            ):
                 variable.assign(original)
         return averages
 

@@ -1,8 +1,10 @@
-"""The input pipeline: a new order of the rows every epoch, sharded per replica, incomplete batches dropped.
+"""The input pipeline: a new order of the rows every epoch, sharded per replica, incomplete batches
+dropped.
 
-The order depends on (seed, epoch) alone, so a resumed run goes on with exactly the rows it would have seen, on any
-number of replicas: replica r of R takes rows r·B/R to (r+1)·B/R of each global batch. Rows of a set that is resident are
-gathered on the device's side; those of one that is streamed are read on the host while the device works.
+The order depends on (seed, epoch) alone, so a resumed run goes on with exactly the rows it would
+have seen, on any number of replicas: replica r of R takes rows r·B/R to (r+1)·B/R of each global
+batch. Rows of a set that is resident are gathered on the device's side; those of one that is
+streamed are read on the host while the device works.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from gan_runtime.spec import RunSpec
 def distributed_batches(
     strategy: tf.distribute.Strategy, spec: RunSpec, plan: StepPlan, data: DataSet, first_step: int
 ) -> tf.distribute.DistributedIterator:
-    """Endless iterator of stored rows, (batches of a step · batch_size_per_replica, *shape) by field per replica, from step
-    `first_step` (0-based); with Keras' loop in pairs with the number of their step."""
+    """Endless iterator of stored rows, (batches of a step · batch_size_per_replica, *shape) by
+    field per replica, from step `first_step` (0-based); with Keras' loop in pairs with the number
+    of their step.
+    """
 
     def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
         return rows_of_pipeline(
@@ -44,14 +48,17 @@ def rows_of_pipeline(
 
     def epoch_rows(epoch: tf.Tensor) -> tf.data.Dataset:
         taken = order(epoch)[: steps * plan.rows_per_step]
-        # (step, batch of the step, pipeline, replica, row): which rows form a batch does not depend on the replicas.
+        # (step, batch of the step, pipeline, replica, row): which rows form a batch does not depend
+        # on the replicas.
         rows = tf.reshape(taken, [steps, plan.batches, pipelines, -1, spec.batch_size_per_replica])
         begin = tf.where(epoch == first_epoch, done, 0)
         own = tf.transpose(rows[begin:, :, pipeline_id], [0, 2, 1, 3])
         return tf.data.Dataset.from_tensor_slices(tf.reshape(own, [-1, per_replica]))
 
     # Nothing in them depends on a tensor's value: AutoGraph would rewrite their code in vain.
-    rows_of, read = map(tf.autograph.experimental.do_not_convert, (epoch_rows, _reader(data, per_replica)))
+    rows_of, read = map(
+        tf.autograph.experimental.do_not_convert, (epoch_rows, _reader(data, per_replica))
+    )
     batches = tf.data.Dataset.counter(start=first_epoch).flat_map(rows_of).map(read)
     if spec.loop == "keras":
         batches = _numbered(batches, first_step, spec.replicas)
@@ -60,14 +67,17 @@ def rows_of_pipeline(
     options.threading.private_threadpool_size = (
         1  # gathering stored rows is light; leave the cores to the model
     )
-    # Said aloud that it never ends: else several workers ask each other before every batch whether all have one.
+    # Said aloud that it never ends: else several workers ask each other before every batch whether
+    # all have one.
     return batches.with_options(options).apply(
         tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY)
     )
 
 
 def _numbered(batches: tf.data.Dataset, first_step: int, replicas: int) -> tf.data.Dataset:
-    """Each batch with the number of its step, int32: one after another goes to each replica, and together they are one step."""
+    """Each batch with the number of its step, int32: one after another goes to each replica,
+    and together they are one step.
+    """
     numbers = tf.data.Dataset.counter(start=first_step * replicas).map(
         lambda place: tf.cast(place // replicas, tf.int32)
     )
@@ -105,7 +115,9 @@ def _streamed(data: DataSet, count: int) -> Callable[[tf.Tensor], Rows]:
 
 
 def _shaped(rows: Rows, fields: Fields, count: int) -> Rows:
-    return {name: tf.ensure_shape(array, [count, *fields[name].shape]) for name, array in rows.items()}
+    return {
+        name: tf.ensure_shape(array, [count, *fields[name].shape]) for name, array in rows.items()
+    }
 
 
 def _epoch_order(seed: int, count: int) -> Callable[[tf.Tensor], tf.Tensor]:

@@ -1,13 +1,17 @@
-"""Kernels of the training step for the TensorFlow engine: the mathematics of the Keras layers, faster.
+"""Kernels of the training step for the TensorFlow engine: the mathematics of the Keras layers,
+faster.
 
 On a CPU with AVX-512 bfloat16 (`python -m benchmarks.kernel_times` measures each):
-* TensorFlow's filter gradient is much slower in bfloat16 than its forward convolution. A filter gradient is itself a forward
+* TensorFlow's filter gradient is much slower in bfloat16 than its forward convolution. A filter
+  gradient is itself a forward
   convolution with batch and channels exchanged, so it is computed as one.
-* A transposed convolution to one channel, and the input gradient of a convolution from one channel, are slow. Split by the
+* A transposed convolution to one channel, and the input gradient of a convolution from one channel,
+  are slow. Split by the
   parity of the output pixel they are ordinary 3 × 3 convolutions to 4 channels.
 * Keras' batch norm is several passes over memory, FusedBatchNorm is one.
-* float32 has no matrix units there: multiplications are what its convolutions cost, and spectra save most of them (spectra.py).
-Elsewhere (GPU, TPU, XLA) the compiler's and vendor's own convolutions are used.
+* float32 has no matrix units there: multiplications are what its convolutions cost, and spectra
+  save most of them (spectra.py). Elsewhere (GPU, TPU, XLA) the compiler's and vendor's own
+  convolutions are used.
 """
 
 from __future__ import annotations
@@ -41,17 +45,21 @@ PHASES = ((2, 2), "same")  # strides and padding for which the parity split is w
 PHASE_KERNELS = ((4, 4), (5, 5))
 PHASE_CHANNELS = 4  # with more output channels the plain kernel is as fast
 EXCHANGED_CHANNELS = 16  # with fewer channels the plain filter gradient is faster
-# Of the upstream gradient, which is the kernel of the exchanged convolution: with 16 × 16 pixels the plain filter
-# gradient is two to three times as fast (batch 64, 2 cores with AMX, float32 and bfloat16), with 8 × 8 it is not.
+# Of the upstream gradient, which is the kernel of the exchanged convolution: with 16 × 16 pixels
+# the plain filter gradient is two to three times as fast (batch 64, 2 cores with AMX, float32 and
+# bfloat16), with 8 × 8 it is not.
 EXCHANGED_PIXELS = 64
-# In half the bits oneDNN's batch norm takes so many channels at a time, and is ten times slower with a rest of them: 4 channels
-# of 9,728 cells, 32 volumes, CPU time of both ways 45 ms, as float32 4; 8 channels 33 and 5; 16 channels 2 and 4.
+# In half the bits oneDNN's batch norm takes so many channels at a time, and is ten times slower
+# with a rest of them: 4 channels of 9,728 cells, 32 volumes, CPU time of both ways 45 ms, as
+# float32 4; 8 channels 33 and 5; 16 channels 2 and 4.
 NARROW_LANES = 16
 SPECTRAL_SAVING = 2.0  # so many times fewer multiplications than of the convolution written out
 
 
 class PlainKernels:
-    """TensorFlow's convolutions as they are; batch norm fused, or synchronised over the replicas."""
+    """TensorFlow's convolutions as they are; batch norm fused, or synchronised over the
+    replicas.
+    """
 
     def __init__(self, synchronised: bool = False) -> None:
         self._synchronised = synchronised
@@ -75,7 +83,9 @@ class PlainKernels:
         """See `step_context.Kernels`."""
         return function(values, *of_channels)
 
-    def enlarged_convolution(self, values: tf.Tensor, kernel: tf.Tensor, factors: Sizes) -> tf.Tensor:
+    def enlarged_convolution(
+        self, values: tf.Tensor, kernel: tf.Tensor, factors: Sizes
+    ) -> tf.Tensor:
         """See `step_context.Kernels`."""
         return enlarged_convolution(values, kernel, factors)
 
@@ -88,13 +98,17 @@ class PlainKernels:
 
 
 class TfCpuKernels(PlainKernels):
-    """Convolutions of images whose gradients, and whose single-channel cases, are re-laid for oneDNN.
+    """Convolutions of images whose gradients, and whose single-channel cases, are re-laid for
+    oneDNN.
 
-    In float32 a convolution whose spectra take `spectral_saving` times fewer multiplications is made of them (spectra.py).
-    Volumes have ways back of their own in bfloat16 (volumes.py); series take TensorFlow's: oneDNN was not measured there.
+    In float32 a convolution whose spectra take `spectral_saving` times fewer multiplications is
+    made of them (spectra.py). Volumes have ways back of their own in bfloat16 (volumes.py); series
+    take TensorFlow's: oneDNN was not measured there.
     """
 
-    def __init__(self, synchronised: bool = False, spectral_saving: float = SPECTRAL_SAVING) -> None:
+    def __init__(
+        self, synchronised: bool = False, spectral_saving: float = SPECTRAL_SAVING
+    ) -> None:
         super().__init__(synchronised)
         self._spectral_saving = spectral_saving
 
@@ -167,12 +181,16 @@ class TfCpuKernels(PlainKernels):
     def _spectral(
         self, values: tf.Tensor, sizes: Sizes, kernel: tf.Tensor, strides: Sizes, padding: str
     ) -> SpectralConvolution | None:
-        """The convolution of images of these sizes by spectra, if that pays. `values`: what it, or its transpose, takes."""
+        """The convolution of images of these sizes by spectra, if that pays.
+
+        `values`: what it, or its transpose, takes.
+        """
         if values.dtype != tf.float32 or not values.shape.is_fully_defined():
             return None
         batch, (height, width, *channels) = values.shape[0], kernel.shape
         rows, columns = (
-            _axis(*of_axis, padding) for of_axis in zip(sizes, (height, width), strides, strict=True)
+            _axis(*of_axis, padding)
+            for of_axis in zip(sizes, (height, width), strides, strict=True)
         )
         spectral = SpectralConvolution(rows, columns)
         direct = batch * rows.outcome * columns.outcome * math.prod(kernel.shape)
@@ -183,7 +201,9 @@ class TfCpuKernels(PlainKernels):
 def _product(
     values: tf.Tensor, sizes: Sizes, kernel: tf.Tensor, strides: Sizes, padding: str
 ) -> FewPixels | None:
-    """The convolution of images of these sizes as a product of matrices, if they have few enough pixels. `values`: as above."""
+    """The convolution of images of these sizes as a product of matrices, if they have few
+    enough pixels. `values`: as above.
+    """
     if not values.shape.is_fully_defined():
         return None
     axes = zip(sizes, kernel.shape[:2], strides, strict=True)
@@ -196,13 +216,16 @@ def _zeros(values: tf.Tensor, kernel: tf.Tensor, padding: Padding) -> tuple[tupl
         return padding
     sizes = zip(values.shape[1:-1], kernel.shape[:-2], strict=True)
     return tuple(
-        (before, after) for before, after in (_padding(size, size, taps, 1, padding) for size, taps in sizes)
+        (before, after)
+        for before, after in (_padding(size, size, taps, 1, padding) for size, taps in sizes)
     )
 
 
 def _axis(size: int, taps: int, stride: int, padding: str) -> SpectrumAxis:
     outcome = -(-size // stride) if padding == "same" else (size - taps) // stride + 1
-    return SpectrumAxis(size, outcome, taps, stride, _padding(size, outcome, taps, stride, padding)[0])
+    return SpectrumAxis(
+        size, outcome, taps, stride, _padding(size, outcome, taps, stride, padding)[0]
+    )
 
 
 def _convolution(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
@@ -218,7 +241,9 @@ def _surrounded(values: tf.Tensor, kernel: tf.Tensor, padding: str) -> tf.Tensor
     if padding == "valid":
         return values
     sizes = zip(values.shape[1:-1], kernel.shape[:-2], strict=True)
-    return tf.pad(values, [[0, 0], *(_padding(size, size, taps, 1, padding) for size, taps in sizes), [0, 0]])
+    return tf.pad(
+        values, [[0, 0], *(_padding(size, size, taps, 1, padding) for size, taps in sizes), [0, 0]]
+    )
 
 
 def filter_gradient(
@@ -226,11 +251,13 @@ def filter_gradient(
 ) -> tf.Tensor:
     """Gradient of a convolution's kernel: (height, width, channels in, channels out).
 
-    dK[y, x, i, o] = sum over b, v, u of images[b, v·s + y - p, u·s + x - p, i] · upstream[b, v, u, o] is a convolution of the
-    images with `upstream` as its kernel, dilated by the stride s, where the batch takes the place of the channels.
+    dK[y, x, i, o] = sum over b, v, u of images[b, v·s + y - p, u·s + x - p, i] · upstream[b, v, u,
+    o] is a convolution of the images with `upstream` as its kernel, dilated by the stride s, where
+    the batch takes the place of the channels.
     """
     height, width, channels_in, channels_out = kernel.shape
-    # In float32 without a stride both ways run at the same rate, and the plain one needs no transposing.
+    # In float32 without a stride both ways run at the same rate, and the plain one needs no
+    # transposing.
     plain_is_as_fast = images.dtype == tf.float32 and max(strides) == 1
     many_pixels = math.prod(upstream.shape[1:-1]) > EXCHANGED_PIXELS
     if plain_is_as_fast or many_pixels or min(channels_in, channels_out) < EXCHANGED_CHANNELS:
@@ -243,7 +270,9 @@ def filter_gradient(
         )
     around = [
         _padding(*sizes, padding)
-        for sizes in zip(images.shape[1:-1], upstream.shape[1:-1], (height, width), strides, strict=True)
+        for sizes in zip(
+            images.shape[1:-1], upstream.shape[1:-1], (height, width), strides, strict=True
+        )
     ]
     exchanged = tf.transpose(images, [3, 1, 2, 0])
     filters = tf.transpose(upstream, [1, 2, 0, 3])
@@ -252,13 +281,17 @@ def filter_gradient(
 
 
 def _padding(size: int, size_out: int, kernel: int, stride: int, padding: str) -> list[int]:
-    """Zeros before and after the values along one axis, as a convolution with this padding adds them."""
+    """Zeros before and after the values along one axis, as a convolution with this padding
+    adds them.
+    """
     total = max((size_out - 1) * stride + kernel - size, 0) if padding == "same" else 0
     return [total // 2, total - total // 2]
 
 
 def _transposed_sizes(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> Sizes:
-    """Of what a transposed convolution gives, along each axis: the largest size whose convolution gives that of `values`."""
+    """Of what a transposed convolution gives, along each axis: the largest size whose
+    convolution gives that of `values`.
+    """
     return tuple(
         size * stride + (max(taps - stride, 0) if padding == "valid" else 0)
         for size, taps, stride in zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
@@ -268,7 +301,9 @@ def _transposed_sizes(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padd
 def _input_gradient(
     upstream: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str, sizes: Sizes
 ) -> tf.Tensor:
-    """Gradient of a convolution by its values, which are `sizes` large; also the transposed convolution."""
+    """Gradient of a convolution by its values, which are `sizes` large; also the transposed
+    convolution.
+    """
     transposed = tf.nn.conv2d_transpose if len(strides) == IMAGE_AXES else tf.nn.conv_transpose
     shape = [upstream.shape[0], *sizes, kernel.shape[-2]]
     return transposed(upstream, kernel, shape, strides, padding.upper())
@@ -277,7 +312,10 @@ def _input_gradient(
 def _input_gradient_by_phases(
     upstream: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str, sizes: Sizes
 ) -> tf.Tensor:
-    """The same as `_input_gradient`. Output pixel 2q + r takes kernel row r + 1 - 2d of input pixel q + d, d in -1, 0, 1."""
+    """The same as `_input_gradient`.
+
+    Output pixel 2q + r takes kernel row r + 1 - 2d of input pixel q + d, d in -1, 0, 1.
+    """
     taps = tuple(kernel.shape[:2])
     is_written_out = (tuple(strides), padding) == PHASES and taps in PHASE_KERNELS
     if not is_written_out or any(size % 2 for size in sizes) or kernel.shape[2] > PHASE_CHANNELS:
@@ -293,5 +331,7 @@ def _input_gradient_by_phases(
     padded = tf.pad(kernel, [*([0, 6 - size] for size in taps), [0, 0], [0, 0]])
     by_phase = tf.gather(tf.gather(padded, rows, axis=0), rows, axis=1)
     phases = tf.reshape(by_phase, [2, 3, 2, 3, kernel.shape[2], kernel.shape[3]])
-    small = tf.reshape(tf.transpose(phases, [1, 3, 5, 0, 2, 4]), [3, 3, kernel.shape[3], 4 * kernel.shape[2]])
+    small = tf.reshape(
+        tf.transpose(phases, [1, 3, 5, 0, 2, 4]), [3, 3, kernel.shape[3], 4 * kernel.shape[2]]
+    )
     return tf.nn.depth_to_space(tf.nn.conv2d(upstream, small, 1, "SAME"), 2)

@@ -1,6 +1,9 @@
-"""What a training loop repeats, and the two loops that do. The custom one makes many steps inside one tf.function, so that the host is asked once for all.
+"""What a training loop repeats, and the two loops that do.
 
-The other loop is Keras' built-in one, `KerasLoop`. Both repeat the same step on the same rows, so they compute the same.
+The custom one makes many steps inside one tf.function, so that the host is asked once for all.
+
+The other loop is Keras' built-in one, `KerasLoop`. Both repeat the same step on the same rows, so
+they compute the same.
 """
 
 from __future__ import annotations
@@ -21,14 +24,19 @@ from gan_runtime.spec import RunSpec
 
 
 class WholeStep:
-    """A step on one replica: the updates of the program, then the average that follows. Called in replica context."""
+    """A step on one replica: the updates of the program, then the average that follows.
+
+    Called in replica context.
+    """
 
     def __init__(self, step: TfReplicaStep, state: NetworkState, ema_decay: float) -> None:
         """`ema_decay`: 0 where nothing follows."""
         self._step, self._state, self._ema_decay = step, state, ema_decay
 
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
-        """Trains on this replica's stored rows in the step of this number, int32 from 0; returns float32 (metrics,)."""
+        """Trains on this replica's stored rows in the step of this number, int32 from 0;
+        returns float32 (metrics,).
+        """
         numbers = self._step(rows, step)
         if self._ema_decay:
             with tf.control_dependencies([numbers]):
@@ -42,19 +50,26 @@ class WholeStep:
 
 
 class Loop(Protocol):
-    """How steps are repeated. `batches`: see `input.distributed_batches`; with several replicas a step takes one of each."""
+    """How steps are repeated.
+
+    `batches`: see `input.distributed_batches`; with several replicas a step takes one of each.
+    """
 
     def traced(self, batches: Any, first_step: int) -> Any:
         """The graph that training runs; built once, not run."""
         ...
 
     def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
-        """Trains so many steps after `first_step` of them; returns when their numbers are on the host."""
+        """Trains so many steps after `first_step` of them; returns when their numbers are on
+        the host.
+        """
         ...
 
 
 class OwnLoop:
-    """A custom loop on tf.distribute; it also lets workers tell each other their wishes, and replicas train alone for some steps."""
+    """A custom loop on tf.distribute; it also lets workers tell each other their wishes, and
+    replicas train alone for some steps.
+    """
 
     def __init__(
         self,
@@ -67,12 +82,15 @@ class OwnLoop:
     ) -> None:
         self._strategy, self._whole_step, self._state = strategy, step, state
         self._workers, self._clock, self._sync_every_steps = workers, clock, spec.sync_every_steps
-        # What depends on a tensor's value is written out: AutoGraph would rewrite all other code in vain, which takes seconds.
+        # What depends on a tensor's value is written out: AutoGraph would rewrite all other code in
+        # vain, which takes seconds.
         self._call = tf.function(self._train_call, reduce_retracing=True, autograph=False)
 
     def traced(self, batches: Any, first_step: int) -> Any:
         """The graph of the training call."""
-        return self._call.get_concrete_function(batches, *_counters(first_step, 1), self._workers.word(False))
+        return self._call.get_concrete_function(
+            batches, *_counters(first_step, 1), self._workers.word(False)
+        )
 
     def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
         """One host call for all steps; metric → float32 (steps,), the mean over the replicas."""
@@ -80,14 +98,18 @@ class OwnLoop:
         word = self._workers.word(stop_wish)
         rows, stamps, heard = self._call(batches, *_counters(first_step, steps), word)
         numbers = rows.numpy()
-        values = {metric: numbers[:, column] for column, metric in enumerate(self._whole_step.metrics)}
+        values = {
+            metric: numbers[:, column] for column, metric in enumerate(self._whole_step.metrics)
+        }
         seconds = time.perf_counter() - begin
         return StepNumbers(values, seconds, self._workers.news(heard, stamps, steps, seconds))
 
     def _train_call(
         self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, word: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the words of all workers."""
+        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the
+        words of all workers.
+        """
         heard = self._workers.sum(word, self._clock)
 
         def one_step(
@@ -98,14 +120,25 @@ class OwnLoop:
 
         tables = tf.TensorArray(tf.float32, size=steps), tf.TensorArray(tf.float64, size=steps)
         _, rows, stamps = tf.while_loop(
-            lambda index, *_: index < steps, one_step, (tf.constant(0), *tables), maximum_iterations=steps
+            lambda index, *_: index < steps,
+            one_step,
+            (tf.constant(0), *tables),
+            maximum_iterations=steps,
         )
         mean = self._workers.mean(rows.stack(), self._clock)
-        return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
+        return (
+            mean,
+            tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0),
+            heard,
+        )
 
     def _step_everywhere(self, iterator: Any, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """float32 (metrics,), the mean over this worker's replicas; stamps of its first replica and of what follows, (collectives, 2)."""
-        numbers, own_stamps = self._strategy.run(self._replica_step, args=(iterator.get_next(), step))
+        """float32 (metrics,), the mean over this worker's replicas; stamps of its first
+        replica and of what follows, (collectives, 2).
+        """
+        numbers, own_stamps = self._strategy.run(
+            self._replica_step, args=(iterator.get_next(), step)
+        )
         local = self._workers.local_mean(numbers)
         if self._sync_every_steps > 1:
             self._average_when_due(step + 1, local)
@@ -131,28 +164,35 @@ def _counters(first_step: int, steps: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 # ----------------------------------------------------------------------
-# Keras' built-in training logic around the same step: a Model with a `train_step`, run by Keras' own
-# train function.
+# Keras' built-in training logic around the same step: a Model with a `train_step`, run by Keras'
+# own train function.
 #
-# What differs from the loop of our own, and all of it is as Keras has it: the host asks for each step by
-# itself, as `fit` does; Keras runs `train_step` on the replicas and takes the mean of each of its numbers
-# apart; a batch brings the number of its step along. Source: keras.src.backend.tensorflow.trainer, Keras
-# 3.15.
+# What differs from the loop of our own, and all of it is as Keras has it: the host asks for each
+# step by itself, as `fit` does; Keras runs `train_step` on the replicas and takes the mean of each
+# of its numbers apart; a batch brings the number of its step along. Source:
+# keras.src.backend.tensorflow.trainer, Keras 3.15.
 
-# The tf.function within Keras' train function. There is no public way to build its graph without running it; Keras is pinned,
-# and tests/engines/test_tf_loops.py counts the operations of that graph.
+# The tf.function within Keras' train function. There is no public way to build its graph without
+# running it; Keras is pinned, and tests/engines/test_tf_loops.py counts the operations of that
+# graph.
 TRACED_FUNCTION = "multi_step_on_iterator"
 
 
 class SteppedModel(keras.Model):  # type: ignore[misc]
-    """A GAN whose updates are a `train_step`. To be made under the strategy, which Keras then trains it with."""
+    """A GAN whose updates are a `train_step`.
+
+    To be made under the strategy, which Keras then trains it with.
+    """
 
     def __init__(self, step: WholeStep) -> None:
         super().__init__()
         self._whole_step = step
 
     def train_step(self, data: tuple[Rows, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """`data`: this replica's stored rows and the number of the step. Returns metric → float32 ()."""
+        """`data`: this replica's stored rows and the number of the step.
+
+        Returns metric → float32 ().
+        """
         numbers = self._whole_step(*data)
         return dict(zip(self._whole_step.metrics, tf.unstack(numbers), strict=True))
 
@@ -162,12 +202,14 @@ class KerasLoop:
 
     def __init__(self, step: WholeStep) -> None:
         model = SteppedModel(step)
-        # No optimizer: each network has its own. No jit_compile: Keras has none under a strategy by itself; with xla=jit the step
-        # compiles what XLA can.
+        # No optimizer: each network has its own. No jit_compile: Keras has none under a strategy by
+        # itself; with xla=jit the step compiles what XLA can.
         model.compile(optimizer=None, jit_compile=False)
         model.make_train_function()
         self.train_function = model.train_function
-        self._traced_function = inspect.getclosurevars(model.train_function).nonlocals[TRACED_FUNCTION]
+        self._traced_function = inspect.getclosurevars(model.train_function).nonlocals[
+            TRACED_FUNCTION
+        ]
 
     def traced(self, batches: Any, first_step: int) -> Any:  # noqa: ARG002
         """The graph of one step."""
@@ -177,5 +219,7 @@ class KerasLoop:
         """One host call for each step; metric → float32 (steps,), the mean over the replicas."""
         begin = time.perf_counter()
         logs = [self.train_function(batches) for _ in range(steps)]
-        values = {metric: np.asarray([log[metric] for log in logs], np.float32) for metric in logs[0]}
+        values = {
+            metric: np.asarray([log[metric] for log in logs], np.float32) for metric in logs[0]
+        }
         return StepNumbers(values, time.perf_counter() - begin)

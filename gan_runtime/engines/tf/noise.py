@@ -1,10 +1,12 @@
 """The noise of one step on one replica, from TensorFlow's stateless generators.
 
-Normal and uniform numbers are drawn for the whole global batch from (seed, step) and each replica takes its rows, so the same pictures are
-made whatever the number of replicas. Dropout masks are keyed by the replica as well.
+Normal and uniform numbers are drawn for the whole global batch from (seed, step) and each replica
+takes its rows, so the same pictures are made whatever the number of replicas. Dropout masks are
+keyed by the replica as well.
 
-Measured in TensorFlow 2.21: compiled by XLA, stateless_normal and negative seeds give other numbers than the plain
-kernels; random words of non-negative seeds are the same. So everything here is made from such words.
+Measured in TensorFlow 2.21: compiled by XLA, stateless_normal and negative seeds give other numbers
+than the plain kernels; random words of non-negative seeds are the same. So everything here is made
+from such words.
 """
 
 from __future__ import annotations
@@ -17,17 +19,21 @@ import tensorflow as tf
 NON_NEGATIVE = 2**31 - 1  # mask of a seed's bits without the sign
 STREAMS_PER_PHASE = 1000  # more than any phase opens
 REQUEST_PLACE = 1000  # in place of a phase's: more than a program has
-LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random words that floats would take
+# an 8-bit number decides over each unit: a quarter of the random words that floats would take
+LEVELS = 256
 
 
 class TfStepNoise:
     """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
 
-    `shares`: the parts into which the global batch is divided, replicas times accumulation steps; `share`: the part at hand.
+    `shares`: the parts into which the global batch is divided, replicas times accumulation steps;
+    `share`: the part at hand.
     `place`: of the phase in the program, each with streams of its own.
     """
 
-    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, place: int = 0) -> None:
+    def __init__(
+        self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, place: int = 0
+    ) -> None:
         self._seed, self._step, self._share, self._shares = seed, step, share, shares
         self._streams = place * STREAMS_PER_PHASE
 
@@ -49,7 +55,9 @@ class TfStepNoise:
         return tf.ensure_shape(own, [rows, *shape])
 
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
-        """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
+        """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled
+        exactly.
+        """
         kept_levels = round((1.0 - rate) * LEVELS)
         if kept_levels == LEVELS:  # which no byte can hold: it would wrap to 0 and drop everything
             return values
@@ -65,9 +73,11 @@ class TfStepNoise:
 
 
 class TfRequestNoise(TfStepNoise):
-    """Of rows on request: each row has numbers of its own key, so the same ones in chunks of any size on any number of replicas.
+    """Of rows on request: each row has numbers of its own key, so the same ones in chunks of any
+    size on any number of replicas.
 
-    `seed`: of the request, int32 from 0, not of the run; `first`: place of the chunk's first row in the request.
+    `seed`: of the request, int32 from 0, not of the run; `first`: place of the chunk's first row in
+    the request.
     """
 
     def __init__(self, seed: tf.Tensor, share: tf.Tensor, first: tf.Tensor) -> None:
@@ -88,7 +98,9 @@ class TfRequestNoise(TfStepNoise):
 
 
 def _fold_in(key: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-    return tf.bitwise.bitwise_and(tf.random.experimental.stateless_fold_in(key, number), NON_NEGATIVE)
+    return tf.bitwise.bitwise_and(
+        tf.random.experimental.stateless_fold_in(key, number), NON_NEGATIVE
+    )
 
 
 def _random_words(count: int, key: tf.Tensor) -> tf.Tensor:
@@ -112,7 +124,9 @@ def _uniforms(count: int, key: tf.Tensor) -> tf.Tensor:
 
 
 def _normals(count: int, key: tf.Tensor) -> tf.Tensor:
-    """float32 (count,), standard normal, up to ±5.9: two from two uniform numbers each (Box and Muller 1958)."""
+    """float32 (count,), standard normal, up to ±5.9: two from two uniform numbers each (Box
+    and Muller 1958).
+    """
     pairs = -(-count // 2)
     # In (0, 1): the middle of each of 2^24 steps, so that no logarithm is infinite.
     uniform = (tf.reshape(_levels(2 * pairs, key), [2, pairs]) + 0.5) / 2.0**24

@@ -1,9 +1,11 @@
-"""Keras optimizers whose exchange between the replicas is ours: type of the numbers, clipping after the sum, local steps.
+"""Keras optimizers whose exchange between the replicas is ours: type of the numbers, clipping after
+the sum, local steps.
 
-A Keras optimizer sums gradients over replicas by itself and clips BEFORE that sum (measured: a norm limit of 1 gave an
-update of norm 2 on two replicas). A private method, `_all_reduce_sum_gradients`, is where both can be put right; in another,
-`_distributed_tf_update_step`, replicas in one memory are spared the same update. Keras is pinned for them, and
-tests/engines/test_tf_optimizers.py holds them to their promise.
+A Keras optimizer sums gradients over replicas by itself and clips BEFORE that sum (measured: a norm
+limit of 1 gave an update of norm 2 on two replicas). A private method, `_all_reduce_sum_gradients`,
+is where both can be put right; in another, `_distributed_tf_update_step`, replicas in one memory
+are spared the same update. Keras is pinned for them, and tests/engines/test_tf_optimizers.py holds
+them to their promise.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ GradientsAndVariables = list[tuple[tf.Tensor, Any]]
 
 
 class GradientExchange:
-    """Sums the gradients of one network over the replicas, then clips them. Called inside the replica step."""
+    """Sums the gradients of one network over the replicas, then clips them.
+
+    Called inside the replica step.
+    """
 
     def __init__(self, spec: RunSpec, network: str, clock: WaitClock = NO_CLOCK) -> None:
         self._network, self._clip_norm, self._clock = network, spec.clip_norm, clock
@@ -39,7 +44,9 @@ class GradientExchange:
         ):  # a single replica sends nothing, so it rounds nothing
             with tf.name_scope(f"all_reduce_{self._network}"):
                 narrow = [tf.cast(gradient, self._type) for gradient in gradients]
-                summed = self._clock.around(lambda: replica.all_reduce(tf.distribute.ReduceOp.SUM, narrow))
+                summed = self._clock.around(
+                    lambda: replica.all_reduce(tf.distribute.ReduceOp.SUM, narrow)
+                )
                 gradients = [tf.cast(gradient, tf.float32) for gradient in summed]
         if self._clip_norm:
             gradients, _ = tf.clip_by_global_norm(gradients, self._clip_norm)
@@ -47,11 +54,15 @@ class GradientExchange:
 
 
 class _Exchanging:
-    """Mixed in before a Keras optimizer: replaces its sum over the replicas, and spares replicas the same update."""
+    """Mixed in before a Keras optimizer: replaces its sum over the replicas, and spares
+    replicas the same update.
+    """
 
     exchange: GradientExchange
 
-    def _all_reduce_sum_gradients(self, grads_and_vars: GradientsAndVariables) -> GradientsAndVariables:
+    def _all_reduce_sum_gradients(
+        self, grads_and_vars: GradientsAndVariables
+    ) -> GradientsAndVariables:
         gradients = self.exchange([gradient for gradient, _ in grads_and_vars])
         return list(zip(gradients, [variable for _, variable in grads_and_vars], strict=True))
 
@@ -61,9 +72,11 @@ class _Exchanging:
         grads_and_vars: GradientsAndVariables,
         learning_rate: tf.Tensor,
     ) -> None:
-        """Replicas in one memory are updated once: the other copies of a weight take the buffer of the first.
+        """Replicas in one memory are updated once: the other copies of a weight take the buffer of
+        the first.
 
-        The optimizer's slots then move on the first replica alone; nothing reads those of the others.
+        The optimizer's slots then move on the first replica alone; nothing reads those of the
+        others.
         """
         if self.exchange.is_alone or not isinstance(distribution, SharedMemoryMirroredStrategy):
             super()._distributed_tf_update_step(distribution, grads_and_vars, learning_rate)  # type: ignore[misc]
@@ -91,9 +104,11 @@ class ExchangingAdam(_Exchanging, keras.optimizers.Adam):
     """Kingma and Ba 2015, as one fused operation a variable instead of Keras' sixteen."""
 
     def update_step(self, gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
-        """Algorithm 1 with both bias corrections in the rate (end of section 2), as Keras has it; g the gradient, t updates so far:
+        """Algorithm 1 with both bias corrections in the rate (end of section 2), as Keras has it; g
+        the gradient, t updates so far:
 
-        m ← β₁ m + (1 - β₁) g,  v ← β₂ v + (1 - β₂) g²,  w ← w - rate · √(1 - β₂ᵗ) / (1 - β₁ᵗ) · m / (√v + ε)
+        m ← β₁ m + (1 - β₁) g,  v ← β₂ v + (1 - β₂) g²,  w ← w - rate · √(1 - β₂ᵗ) / (1 - β₁ᵗ) · m /
+        (√v + ε)
         """
         index = self._get_variable_index(variable)
         updates_done = tf.cast(tf.convert_to_tensor(self.iterations) + 1, tf.float32)
@@ -130,7 +145,9 @@ def make_optimizer(
     elif spec.optimizer == "sgd":
         inner = ExchangingSGD(rate, momentum=spec.momentum, name=name)
     else:
-        inner = ExchangingRMSprop(spec.rmsprop_epsilon, learning_rate=rate, rho=RMSPROP_RHO, name=name)
+        inner = ExchangingRMSprop(
+            spec.rmsprop_epsilon, learning_rate=rate, rho=RMSPROP_RHO, name=name
+        )
     inner.exchange = GradientExchange(spec, network, clock)
     if spec.precision != "mixed_float16":
         return inner
@@ -140,13 +157,17 @@ def make_optimizer(
 
 
 def shared_overflow(gradients: list[tf.Tensor], network: str) -> list[tf.Tensor]:
-    """If a gradient overflowed on any replica, infinite on all: then all skip the step and lower the scale together.
+    """If a gradient overflowed on any replica, infinite on all: then all skip the step and lower
+    the scale together.
 
-    LossScaleOptimizer itself looks at replica 0 alone (measured: an overflow on replica 1 reached all weights).
+    LossScaleOptimizer itself looks at replica 0 alone (measured: an overflow on replica 1 reached
+    all weights).
     """
     overflow = tf.add_n(
         [tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.float32)) for gradient in gradients]
     )
     with tf.name_scope(f"all_reduce_{network}"):
         anywhere = tf.distribute.get_replica_context().all_reduce("sum", overflow) > 0
-    return [tf.where(anywhere, tf.cast(math.inf, gradient.dtype), gradient) for gradient in gradients]
+    return [
+        tf.where(anywhere, tf.cast(math.inf, gradient.dtype), gradient) for gradient in gradients
+    ]

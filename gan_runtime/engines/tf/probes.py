@@ -1,4 +1,6 @@
-"""What is looked at once an epoch: what the workload judges, and histograms of weights and gradients."""
+"""What is looked at once an epoch: what the workload judges, and histograms of weights and
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,16 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Judged
 from gan_runtime.workloads.step_context import step_scope
 
-Counts = dict[str, tuple[tf.Tensor, tf.Tensor]]  # by name: int (bins,), lowest and highest value (2,)
+Counts = dict[
+    str, tuple[tf.Tensor, tf.Tensor]
+]  # by name: int (bins,), lowest and highest value (2,)
 
 
 class TfProbes:
-    """Looks at the networks of a run without changing them. Built and called like the engine that owns it."""
+    """Looks at the networks of a run without changing them.
+
+    Built and called like the engine that owns it.
+    """
 
     def __init__(
         self,
@@ -59,7 +66,8 @@ class TfProbes:
         rows = data.read(np.arange(probe_share(data.rows, self._replicas) * self._replicas))
         self._batch = self._distributed(rows)
         self._classes = ProbedClasses.of(task.fields, rows)
-        # Nothing in it depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes a second.
+        # Nothing in it depends on a tensor's value: AutoGraph would rewrite its code in vain, which
+        # takes a second.
         self._probe_call = tf.function(self._probe_everywhere, autograph=False)
 
     def trace(self) -> None:
@@ -67,7 +75,9 @@ class TfProbes:
         self._probe_call.get_concrete_function(self._batch, tf.constant(0, tf.int32))
 
     def warm_up(self) -> None:
-        """Runs the graph once for nothing: the first time takes three to four times as long as any other."""
+        """Runs the graph once for nothing: the first time takes three to four times as long
+        as any other.
+        """
         self._probe_call(self._batch, tf.constant(0, tf.int32))
 
     def probe(self, step: int) -> ProbeResult:
@@ -78,7 +88,7 @@ class TfProbes:
         scores |= self._classes.means(judged)
         return probed(counts, scores, loss_scaled=self._task.is_loss_scaled)
 
-    # ---- on all replicas ----------------------------------------------------------------------------------------
+    # ---- on all replicas -------------------------------------------------------------------------
 
     def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
         """What the first replica of this process found: all have the same numbers."""
@@ -94,25 +104,34 @@ class TfProbes:
         def of_replica(context: Any) -> Rows:
             place = context.replica_id_in_sync_group
             return {
-                name: tf.constant(np.split(rows[name], self._replicas)[place]) for name in self._task.fields
+                name: tf.constant(np.split(rows[name], self._replicas)[place])
+                for name in self._task.fields
             }
 
         return self._strategy.experimental_distribute_values_from_function(of_replica)
 
-    # ---- on one replica -----------------------------------------------------------------------------------------
+    # ---- on one replica --------------------------------------------------------------------------
 
     def _probe_replica(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
-        """Histograms; single numbers; what was judged of all rows, (rows,), where it is told class by class."""
+        """Histograms; single numbers; what was judged of all rows, (rows,), where it is told
+        class by class.
+        """
         with self._stored_as_before():
             judged = self._judged(rows, step)
         gradients, norms = self._gradients(rows, step)
         counts = {**self._score_histograms(judged), **gradients, **self._weight_histograms()}
-        by_row = {name: _of_all_rows(values) for name, values in judged.values.items() if self._classes.names}
+        by_row = {
+            name: _of_all_rows(values)
+            for name, values in judged.values.items()
+            if self._classes.names
+        }
         return counts, {**_means(judged), **norms}, by_row
 
     @contextmanager
     def _stored_as_before(self) -> Iterator[None]:
-        """What layers store, such as batch norm's statistics, is afterward what it was: passes in training mode move it."""
+        """What layers store, such as batch norm's statistics, is afterward what it was:
+        passes in training mode move it.
+        """
         stored = statistics(self._networks)
         before = [tf.identity(variable) for variable in stored]
         yield
@@ -128,7 +147,9 @@ class TfProbes:
             return task.workload.judge(task.options, self._networks, values, inputs)
 
     def _gradients(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers]:
-        """Histograms and norms of each phase's gradients, unscaled, of as many rows of the probe batch as a step sees."""
+        """Histograms and norms of each phase's gradients, unscaled, of as many rows of the
+        probe batch as a step sees.
+        """
         counts: Counts = {}
         norms: Numbers = {}
         scales = self._step.loss_scales()
@@ -136,7 +157,9 @@ class TfProbes:
         for place, phase in enumerate(self._task.program.phases):
             # Each phase begins with what the layers had stored at the end of training.
             with self._stored_as_before():
-                scaled, _ = self._step.gradients(place, own, step, replica_id(), tf.constant(0), scales)
+                scaled, _ = self._step.gradients(
+                    place, own, step, replica_id(), tf.constant(0), scales
+                )
             for network, values in scaled.items():
                 mean = _mean_gradients(values, self._spec)
                 gradients = [value / tf.cast(scales[network], value.dtype) for value in mean]
@@ -153,9 +176,11 @@ class TfProbes:
         return counts
 
     def _histograms(self, kind: str, network: str, values: list[tf.Tensor]) -> Counts:
-        """Of a network as a whole and of each of its layers; `values` in the order of its trainable variables.
+        """Of a network as a whole and of each of its layers; `values` in the order of its trainable
+        variables.
 
-        Zeros on all replicas but the first, whose numbers are the ones that are read: all have the same values.
+        Zeros on all replicas but the first, whose numbers are the ones that are read: all have the
+        same values.
         """
         wanted = {
             histogram(kind, part): [values[place] for place in places]
@@ -174,13 +199,18 @@ class TfProbes:
 
 
 def _mean_gradients(values: list[tf.Tensor], spec: RunSpec) -> list[tf.Tensor]:
-    """Each replica's gradients are its share of the sum, or in local training the mean over its own rows."""
+    """Each replica's gradients are its share of the sum, or in local training the mean over
+    its own rows.
+    """
     kind = "mean" if spec.sync_every_steps > 1 else "sum"
     return list(tf.distribute.get_replica_context().all_reduce(kind, values))
 
 
-def _score_counts(values: tf.Tensor, ends: tuple[float, float] | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Counts of the rows of all replicas in fixed bins, or in bins from the lowest to the highest value.
+def _score_counts(
+    values: tf.Tensor, ends: tuple[float, float] | None
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Counts of the rows of all replicas in fixed bins, or in bins from the lowest to the highest
+    value.
 
     A value that is no number would be counted in the first bin: the ends are none either then.
     """
@@ -206,7 +236,10 @@ def _means(judged: Judged) -> Numbers:
 
 
 def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts:
-    """What `make` gives, on the first replica; `nothing` on the others. A TPU learns only when it runs which replica it is."""
+    """What `make` gives, on the first replica; `nothing` on the others.
+
+    A TPU learns only when it runs which replica it is.
+    """
     known = tf.get_static_value(replica_id())
     if known is None:
         return dict(tf.cond(tf.equal(replica_id(), 0), make, lambda: nothing))
@@ -218,10 +251,13 @@ def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts
 
 
 def fixed(values: tf.Tensor, low: float, high: float, bins: int) -> tf.Tensor:
-    """int32 (bins,): how many `values` fall into each of `bins` equal bins of [low, high]; outliers go to the end bins."""
+    """int32 (bins,): how many `values` fall into each of `bins` equal bins of [low, high];
+    outliers go to the end bins.
+    """
     share = (tf.reshape(tf.cast(values, tf.float32), [-1]) - low) / (high - low)
     index = tf.clip_by_value(tf.cast(share * bins, tf.int32), 0, bins - 1)
-    # 2 ms for 1.6 million values, where a sum by segments takes 33 (processor time, beside 5 ms for the bins).
+    # 2 ms for 1.6 million values, where a sum by segments takes 33 (processor time, beside 5 ms for
+    # the bins).
     return tf.raw_ops.DenseBincount(input=index, size=bins, weights=tf.zeros([0], tf.int32))
 
 
@@ -229,6 +265,7 @@ def ranged(tensors: list[tf.Tensor], bins: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Counts int32 (bins,) and [lowest, highest] float32 (2,) over all values of `tensors`."""
     flat = tf.concat([tf.reshape(tf.cast(tensor, tf.float32), [-1]) for tensor in tensors], axis=0)
     low, high = tf.reduce_min(flat), tf.reduce_max(flat)
-    # All values equal, such as new biases: one bin takes them all. A bin's width must be more than a rounding of the values.
+    # All values equal, such as new biases: one bin takes them all. A bin's width must be more than
+    # a rounding of the values.
     high = tf.maximum(high, low + tf.maximum(1e-12, 1e-5 * tf.abs(low)))
     return fixed(flat, low, high, bins), tf.stack([low, high])

@@ -1,10 +1,15 @@
-"""Convolutions of images as products of matrices, for two kinds of layers that oneDNN's convolutions on a CPU are slow at. (B, height, width, C).
+"""Convolutions of images as products of matrices, for two kinds of layers that oneDNN's
+convolutions on a CPU are slow at. (B, height, width, C).
 
-* With a few pixels on the smaller side, such as the innermost layers of a U-Net, weights are most of what is read. oneDNN lays them out anew
-  for each pass, and multiplies all taps, also those that fall on zeros everywhere: of 4 × 4 taps from 2 × 2 pixels to one all but four.
-  Here the windows' pixels lie side by side and meet the kernel as it lies:  y = windows(x) · K,  dx = windows*(dy · Kᵀ),  dK = windows(x)ᵀ · dy,
+* With a few pixels on the smaller side, such as the innermost layers of a U-Net, weights are most
+of what is read. oneDNN lays them out anew
+  for each pass, and multiplies all taps, also those that fall on zeros everywhere: of 4 × 4 taps
+  from 2 × 2 pixels to one all but four.
+  Here the windows' pixels lie side by side and meet the kernel as it lies:  y = windows(x) · K,  dx
+  = windows*(dy · Kᵀ),  dK = windows(x)ᵀ · dy,
   where windows* adds each tap's share to the pixel that it was read from.
-* To one channel, such as a logit for each patch, oneDNN computes sixteen. Here all taps are computed at each pixel, x · K, and added up where they meet:
+* To one channel, such as a logit for each patch, oneDNN computes sixteen. Here all taps are
+computed at each pixel, x · K, and added up where they meet:
   y[v, u] = sum over r, c of (x · K)[v + r, u + c; r, c].
 
 All of it is made of operations that can be differentiated again.
@@ -25,22 +30,23 @@ from gan_runtime.engines.taps import band
 from gan_runtime.engines.tf.spectra import SpectrumAxis
 
 # ----------------------------------------------------------------------
-# Ways back of a convolution of volumes in bfloat16 on a CPU. Stride 1; (B, x, y, z, C) and (…, C, O) →
-# (B, …, O).
+# Ways back of a convolution of volumes in bfloat16 on a CPU. Stride 1; (B, x, y, z, C) and (…, C,
+# O) → (B, …, O).
 #
-# oneDNN's forward convolutions of volumes use a CPU's bfloat16 matrix units. Of those with few channels
-# neither gradient does (docs/decisions/0036-volumes.md has the times), so both are written as something
-# that does:
+# oneDNN's forward convolutions of volumes use a CPU's bfloat16 matrix units. Of those with few
+# channels neither gradient does (docs/decisions/0036-volumes.md has the times), so both are written
+# as something that does:
 #
-# * the gradient by the values is a convolution of the upstream gradient, with zeros around it, by the
-# mirrored kernel;
-# * that by the kernel, with depth as channels (z · C to z · O), is the filter gradient of a convolution
-# of images. Its diagonals t = z - z' are the taps: 25 / 6 times as many products as are needed for 25
-# cells and 6 taps, and still less time.
+# * the gradient by the values is a convolution of the upstream gradient, with zeros around it, by
+# the mirrored kernel; * that by the kernel, with depth as channels (z · C to z · O), is the filter
+# gradient of a convolution of images. Its diagonals t = z - z' are the taps: 25 / 6 times as many
+# products as are needed for 25 cells and 6 taps, and still less time.
 
 Sizes = tuple[int, ...]
 Zeros = tuple[tuple[int, int], ...]
-FEW_PIXELS = 4  # of the smaller side; with 16 the convolutions are as fast (batch 16, 64 to 256 channels)
+FEW_PIXELS = (
+    4  # of the smaller side; with 16 the convolutions are as fast (batch 16, 64 to 256 channels)
+)
 MOST_PIXELS = 64  # of the larger side, which are written out in a matrix for each window's tap
 LEAST_CHANNELS = 16  # below that a convolution to one channel reads too little for it
 
@@ -58,10 +64,14 @@ class FewPixels:
         pixels = tf.reshape(values, [batch, self.rows.size * self.columns.size, channels])
         windows = tf.reshape(self._taken(pixels), [batch * self._windows, -1])
         outcome = tf.matmul(windows, self._matrix(kernel))
-        return tf.reshape(outcome, [batch, self.rows.outcome, self.columns.outcome, kernel.shape[3]])
+        return tf.reshape(
+            outcome, [batch, self.rows.outcome, self.columns.outcome, kernel.shape[3]]
+        )
 
     def transposed(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        """The gradient of `convolution` by its values: (B, height out, width out, O) → (B, height, width, C)."""
+        """The gradient of `convolution` by its values: (B, height out, width out, O) → (B,
+        height, width, C).
+        """
         batch, channels = values.shape[0], kernel.shape[2]
         flat = tf.reshape(values, [batch * self._windows, kernel.shape[3]])
         shares = tf.matmul(flat, self._matrix(kernel), transpose_b=True)
@@ -93,7 +103,9 @@ class FewPixels:
         @tf.custom_gradient
         def taken(pixels: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
             padded = tf.pad(pixels, [[0, 0], [0, 1], [0, 0]]) if beyond in places else pixels
-            return tf.gather(padded, tf.constant(places, tf.int32), axis=1), _named(self._added, scope)
+            return tf.gather(padded, tf.constant(places, tf.int32), axis=1), _named(
+                self._added, scope
+            )
 
         return taken(pixels)
 
@@ -103,13 +115,19 @@ class FewPixels:
 
         @tf.custom_gradient
         def added(shares: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
-            return tf.matmul(tf.constant(self._read, shares.dtype), shares), _named(self._taken, scope)
+            return tf.matmul(tf.constant(self._read, shares.dtype), shares), _named(
+                self._taken, scope
+            )
 
         return added(shares)
 
 
-def _named(function: Callable[[tf.Tensor], tf.Tensor], scope: str) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Filed where TensorFlow itself files the gradient of what is built in `scope`, for profiles to find it."""
+def _named(
+    function: Callable[[tf.Tensor], tf.Tensor], scope: str
+) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Filed where TensorFlow itself files the gradient of what is built in `scope`, for
+    profiles to find it.
+    """
 
     def backward(upstream: tf.Tensor) -> tf.Tensor:
         with tf.name_scope(f"gradient_tape/{scope}/"):
@@ -149,22 +167,33 @@ def goes_to_one_channel(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes) ->
 
 
 def to_one_channel(values: tf.Tensor, kernel: tf.Tensor, zeros: Zeros) -> tf.Tensor:
-    """(B, height, width, C) and (taps, taps, C, 1), among zeros (before, after) along each axis → (B, height out, width out, 1)."""
+    """(B, height, width, C) and (taps, taps, C, 1), among zeros (before, after) along each
+    axis → (B, height out, width out, 1).
+    """
     batch, height, width, channels = values.shape
     rows, columns = kernel.shape[:2]
     of_taps = tf.reshape(tf.transpose(kernel, [1, 0, 2, 3]), [columns * rows, channels])
-    flat = tf.matmul(of_taps, tf.reshape(values, [batch * height * width, channels]), transpose_b=True)
+    flat = tf.matmul(
+        of_taps, tf.reshape(values, [batch * height * width, channels]), transpose_b=True
+    )
     shares = tf.reshape(flat, [columns, rows, batch, height, width])
     shares = tf.pad(shares, [[0, 0], [0, 0], [0, 0], *zeros])
     down, across = (size + sum(around) for size, around in zip((height, width), zeros, strict=True))
     out, over = down - rows + 1, across - columns + 1
-    by_row = tf.add_n([_cut(share, 3, at, at + over) for at, share in enumerate(tf.unstack(shares))])
-    outcome = tf.add_n([_cut(share, 1, at, at + out) for at, share in enumerate(tf.unstack(by_row))])
+    by_row = tf.add_n(
+        [_cut(share, 3, at, at + over) for at, share in enumerate(tf.unstack(shares))]
+    )
+    outcome = tf.add_n(
+        [_cut(share, 1, at, at + out) for at, share in enumerate(tf.unstack(by_row))]
+    )
     return tf.expand_dims(outcome, -1)
 
 
 def _cut(values: tf.Tensor, axis: int, begin: int, end: int) -> tf.Tensor:
-    """values[…, begin:end, …]. The gradient of such brackets takes ten times as long as that of tf.slice, which pads."""
+    """values[…, begin:end, …].
+
+    The gradient of such brackets takes ten times as long as that of tf.slice, which pads.
+    """
     if (begin, end) == (0, values.shape[axis]):
         return values
     size = [end - begin if place == axis else length for place, length in enumerate(values.shape)]
@@ -172,7 +201,8 @@ def _cut(values: tf.Tensor, axis: int, begin: int, end: int) -> tf.Tensor:
 
 
 AXES = 3
-# Products of channels in and out up to which the kernel's gradient takes depth as channels: at 36 both ways are as fast.
+# Products of channels in and out up to which the kernel's gradient takes depth as channels: at 36
+# both ways are as fast.
 FEW_CHANNELS = 16
 
 
@@ -206,7 +236,11 @@ def by_kernel(values: tf.Tensor, upstream: tf.Tensor, shape: Sizes) -> tf.Tensor
     taps_x, taps_y, taps_z, channels_in, channels_out = shape
     if channels_in * channels_out > FEW_CHANNELS:
         return tf.raw_ops.Conv3DBackpropFilterV2(
-            input=values, filter_sizes=shape, out_backprop=upstream, strides=[1] * (AXES + 2), padding="VALID"
+            input=values,
+            filter_sizes=shape,
+            out_backprop=upstream,
+            strides=[1] * (AXES + 2),
+            padding="VALID",
         )
     cells, outcomes = values.shape[AXES], upstream.shape[AXES]
     between = tf.raw_ops.Conv2DBackpropFilter(

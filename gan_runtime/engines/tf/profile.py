@@ -1,9 +1,10 @@
 """TensorFlow's profiler round some steps, and its trace read into operations.
 
-The trace is a file .xplane.pb: planes (host, devices) of lines (threads, streams) of events. A host event of an operation
-is called "<path in the graph>:<kind>". What XLA compiled has events that carry only the names of an HLO instruction and
-module; the module's text, in the plane /host:metadata, says from which operation an instruction was made. Fused
-instructions that say nothing take the operation of what they fuse; what then has no name counts as unattributed.
+The trace is a file .xplane.pb: planes (host, devices) of lines (threads, streams) of events. A host
+event of an operation is called "<path in the graph>:<kind>". What XLA compiled has events that
+carry only the names of an HLO instruction and module; the module's text, in the plane
+/host:metadata, says from which operation an instruction was made. Fused instructions that say
+nothing take the operation of what they fuse; what then has no name counts as unattributed.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ WINDOW = "profiled_steps"  # the event that spans the profiled call
 _HOST, _METADATA, _DEVICE = "/host:CPU", "/host:metadata", "/device:"
 _OPERATION = re.compile(r"^(?P<name>[^:\s]+):(?P<kind>[A-Za-z_]\w*)$")
 _WAITS_FOR_INPUT = "IteratorGetNextOp::DoCompute"
-_BACKGROUND = (
-    "tf_data_"  # threads that prepare batches ahead; only waiting for a batch takes time from the step
-)
+# threads that prepare batches ahead; only waiting for a batch takes time from the step
+_BACKGROUND = "tf_data_"
 _DEVICE_LINES = ("Stream", "XLA Ops")  # the other lines of a device repeat these in summary
 _ENDED = "end: "  # what XLA handed to a pool of threads ends with an event of its own
 _PICOSECONDS = 1e-12
@@ -53,7 +53,9 @@ def profiled(
         return ProfiledSteps(numbers, read(Path(folder), networks, phases))
 
 
-def read(folder: Path, networks: tuple[str, ...], phases: tuple[str, ...]) -> tuple[ProfileShare, ...]:
+def read(
+    folder: Path, networks: tuple[str, ...], phases: tuple[str, ...]
+) -> tuple[ProfileShare, ...]:
     """The shares of the trace that the profiler left in `folder`."""
     space = xplane_pb2.XSpace()
     for path in sorted(folder.rglob("*.xplane.pb")):
@@ -65,8 +67,8 @@ def read(folder: Path, networks: tuple[str, ...], phases: tuple[str, ...]) -> tu
 def operations(space: Any) -> tuple[list[list[Op]], Window]:
     """The operations of each device and the window of the profiled call.
 
-    Accelerators have planes of their own, to which the host adds the waiting for input. Without them the host is the
-    device, one for all simulated cores.
+    Accelerators have planes of their own, to which the host adds the waiting for input. Without
+    them the host is the device, one for all simulated cores.
     """
     hlo_names = _hlo_names(space)
     host, window = [], Window(0.0, 0.0)
@@ -74,7 +76,9 @@ def operations(space: Any) -> tuple[list[list[Op]], Window]:
         host += list(_host_operations(plane, hlo_names))
         window = _window(plane) or window
     accelerators = [
-        list(_device_operations(plane, hlo_names)) for plane in space.planes if plane.name.startswith(_DEVICE)
+        list(_device_operations(plane, hlo_names))
+        for plane in space.planes
+        if plane.name.startswith(_DEVICE)
     ]
     accelerators = [ops for ops in accelerators if ops]
     waits = [op for op in host if op.kind == _WAITS_FOR_INPUT]
@@ -108,7 +112,8 @@ def _host_operations(plane: Any, hlo_names: HloNames) -> Iterator[Op]:
                 ended[int(stats.of(event, "_c") or 0)] = op.end_s
             elif instruction := stats.of(event, "hlo_op"):
                 op = replace(
-                    op, name=hlo_names.get((str(stats.of(event, "hlo_module")), str(instruction)), "")
+                    op,
+                    name=hlo_names.get((str(stats.of(event, "hlo_module")), str(instruction)), ""),
                 )
                 started[int(stats.of(event, "_p") or 0)] = op
                 yield op
@@ -126,9 +131,12 @@ def _device_operations(plane: Any, hlo_names: HloNames) -> Iterator[Op]:
             path = str(stats.of(event, "tf_op") or "").rpartition(":")[0]
             if not path:
                 path = hlo_names.get(
-                    (str(stats.of(event, "hlo_module")), str(stats.of(event, "hlo_op") or kernel)), ""
+                    (str(stats.of(event, "hlo_module")), str(stats.of(event, "hlo_op") or kernel)),
+                    "",
                 )
-            yield Op(path, kernel, _start_s(line, event), event.duration_ps * _PICOSECONDS, line.name)
+            yield Op(
+                path, kernel, _start_s(line, event), event.duration_ps * _PICOSECONDS, line.name
+            )
 
 
 class _StatReader:
@@ -143,7 +151,9 @@ class _StatReader:
         for stat in (*event.stats, *self._plane.event_metadata[event.metadata_id].stats):
             if self._names.get(stat.metadata_id) == name:
                 kind = stat.WhichOneof("value")
-                return self._names.get(stat.ref_value) if kind == "ref_value" else getattr(stat, kind)
+                return (
+                    self._names.get(stat.ref_value) if kind == "ref_value" else getattr(stat, kind)
+                )
         return None
 
 
@@ -154,7 +164,9 @@ def _hlo_names(space: Any) -> HloNames:
         for program in plane.event_metadata.values():
             for stat in program.stats:
                 module = hlo_pb2.HloProto.FromString(stat.bytes_value).hlo_module
-                names.update({(module.name, instruction): path for instruction, path in _paths(module)})
+                names.update(
+                    {(module.name, instruction): path for instruction, path in _paths(module)}
+                )
     return names
 
 
@@ -178,12 +190,17 @@ _NO_WORK = {"Const", "Placeholder", "Identity", "IdentityN", "NoOp", "_Arg", "_R
 def graph_operations(concrete: Any) -> int:
     """Operations of a traced function and of all functions that it calls, each function once."""
     graph = concrete.graph.as_graph_def()
-    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    nodes = [
+        *graph.node,
+        *(node for function in graph.library.function for node in function.node_def),
+    ]
     return sum(node.op not in _NO_WORK for node in nodes)
 
 
 def step_kernels(concrete: Any, modules: Iterable[tuple[str, str]]) -> StepKernels:
-    """`modules`: XLA's text of each compiled function, before and after optimizing; none where XLA compiles nothing."""
+    """`modules`: XLA's text of each compiled function, before and after optimizing; none
+    where XLA compiles nothing.
+    """
     texts = list(modules)
     if not texts:
         return StepKernels(graph_operations(concrete), None, None, None)

@@ -1,16 +1,20 @@
-"""Convolutions of small images as products of spectra: the convolution theorem, with fewer multiplications.
+"""Convolutions of small images as products of spectra: the convolution theorem, with fewer
+multiplications.
 
-A convolution of n pixels with k taps is a product for each frequency of a cyclic one that is long enough for nothing to come round
-into what is asked for. Per pixel of 7 × 7 and pair of channels a 5 × 5 kernel takes 25 multiplications, its spectra 121 / 49.
-The way there and back is a small constant matrix for each channel, so that all of it is three matrix products:
+A convolution of n pixels with k taps is a product for each frequency of a cyclic one that is long
+enough for nothing to come round into what is asked for. Per pixel of 7 × 7 and pair of channels a 5
+× 5 kernel takes 25 multiplications, its spectra 121 / 49. The way there and back is a small
+constant matrix for each channel, so that all of it is three matrix products:
 
-    outcome = to_outcome · ((of_kernel · kernel) × (of_values · values))        × : over the channels, product by product
+    outcome = to_outcome · ((of_kernel · kernel) × (of_values · values))        × : over the
+    channels, product by product
 
-Of a real image the frequencies f and -f are each other's conjugates: one of them is kept, and its complex product is made of
-three real ones (Gauss; Knuth, The Art of Computer Programming 2, 4.6.4). A stride of s divides values and kernel into s × s phases,
-which take the place of channels. All ways back are such products again, so TensorFlow's own gradients are as fast.
-Sources: Mathieu, Henaff and LeCun 2014, arXiv:1312.5851, for networks; Winograd 1980 and Lavin and Gray 2016, arXiv:1509.09308,
-section 4, for the form.
+Of a real image the frequencies f and -f are each other's conjugates: one of them is kept, and its
+complex product is made of three real ones (Gauss; Knuth, The Art of Computer Programming 2, 4.6.4).
+A stride of s divides values and kernel into s × s phases, which take the place of channels. All
+ways back are such products again, so TensorFlow's own gradients are as fast.
+Sources: Mathieu, Henaff and LeCun 2014, arXiv:1312.5851, for networks; Winograd 1980 and Lavin and
+Gray 2016, arXiv:1509.09308, section 4, for the form.
 """
 
 from __future__ import annotations
@@ -29,9 +33,11 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class SpectrumAxis:
-    """Of a convolution along one axis: outcome[v] = sum over t of values[stride · v + t - before] · kernel[t].
+    """Of a convolution along one axis: outcome[v] = sum over t of values[stride · v + t - before] ·
+    kernel[t].
 
-    `size`, `outcome`: pixels of values and outcome; `taps`: of the kernel; `before`: zeros before the values.
+    `size`, `outcome`: pixels of values and outcome; `taps`: of the kernel; `before`: zeros before
+    the values.
     """
 
     size: int
@@ -47,14 +53,21 @@ class SpectrumAxis:
 
     @property
     def reach(self) -> range:
-        """By how many places of its phase a value may lie from the outcome that it belongs to: t - before = stride · d + phase."""
+        """By how many places of its phase a value may lie from the outcome that it belongs
+        to: t - before = stride · d + phase.
+        """
         return range(-self.before // self.stride, (self.taps - 1 - self.before) // self.stride + 1)
 
     @property
     def period(self) -> int:
-        """Of the shortest cyclic convolution in which no outcome meets a value that is not its own."""
+        """Of the shortest cyclic convolution in which no outcome meets a value that is not
+        its own.
+        """
         return max(
-            self.pixels, self.outcome, self.pixels - self.reach.start, self.outcome + self.reach.stop - 1
+            self.pixels,
+            self.outcome,
+            self.pixels - self.reach.start,
+            self.outcome + self.reach.stop - 1,
         )
 
     @property
@@ -66,7 +79,9 @@ class SpectrumAxis:
 
 @dataclass(frozen=True)
 class Matrices:
-    """`of_values` (products, pixels), `of_kernel` (products, taps), `to_outcome` (outcomes, products); float32."""
+    """`of_values` (products, pixels), `of_kernel` (products, taps), `to_outcome` (outcomes,
+    products); float32.
+    """
 
     of_values: Matrix
     of_kernel: Matrix
@@ -74,18 +89,27 @@ class Matrices:
 
 
 class SpectralConvolution:
-    """A convolution of images, and its transpose, for fixed sizes: values (B, height, width, channels in) float32."""
+    """A convolution of images, and its transpose, for fixed sizes: values (B, height, width,
+    channels in) float32.
+    """
 
     def __init__(self, rows: SpectrumAxis, columns: SpectrumAxis) -> None:
         self._axes = (rows, columns)
 
     def multiplications(self, batch: int, channels_in: int, channels_out: int) -> int:
-        """Of one pass, the ways to the spectra and back among them. Makes no matrix: those of large images would fill the memory."""
+        """Of one pass, the ways to the spectra and back among them.
+
+        Makes no matrix: those of large images would fill the memory.
+        """
         rows, columns = self._axes
-        alone = math.prod(2 - axis.period % 2 for axis in self._axes)  # frequencies 0 and π of an axis
+        alone = math.prod(
+            2 - axis.period % 2 for axis in self._axes
+        )  # frequencies 0 and π of an axis
         products = alone + (rows.period * columns.period - alone) // 2 * 3
         deep = rows.stride * columns.stride * channels_in  # channels of all phases
-        spectra = rows.pixels * columns.pixels * deep + rows.outcome * columns.outcome * channels_out
+        spectra = (
+            rows.pixels * columns.pixels * deep + rows.outcome * columns.outcome * channels_out
+        )
         of_kernel = len(rows.reach) * len(columns.reach) * deep * channels_out
         return products * (batch * (deep * channels_out + spectra) + of_kernel)
 
@@ -106,7 +130,9 @@ class SpectralConvolution:
         )
 
     def transposed(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        """The gradient of `convolution` by its values: (B, height out, width out, channels out) to (B, height, …, channels in)."""
+        """The gradient of `convolution` by its values: (B, height out, width out, channels
+        out) to (B, height, …, channels in).
+        """
         rows, height, width, channels = values.shape
         pixels_first = tf.transpose(tf.reshape(values, [rows, height * width, channels]), [1, 0, 2])
         spectra = _product(self._matrices.to_outcome.T, pixels_first)
@@ -114,7 +140,9 @@ class SpectralConvolution:
         return self._joined(_product(self._matrices.of_values.T, products), kernel.shape[2])
 
     def _of_kernel(self, kernel: tf.Tensor) -> tf.Tensor:
-        """(products, phases · channels in, channels out) of (height, width, channels in, channels out)."""
+        """(products, phases · channels in, channels out) of (height, width, channels in,
+        channels out).
+        """
         (rows, columns), channels = self._axes, kernel.shape[2:]
         padded = tf.pad(kernel, [rows.kernel_padding, columns.kernel_padding, [0, 0], [0, 0]])
         sizes = [len(rows.reach), rows.stride, len(columns.reach), columns.stride]
@@ -153,16 +181,19 @@ def _product(matrix: Matrix, values: tf.Tensor) -> tf.Tensor:
 def _matrices(rows: SpectrumAxis, columns: SpectrumAxis) -> Matrices:
     """In float64 from the definition, then float32.
 
-    With X(f) = a + ib = sum of values[q] exp(-i q·f) and V(f) = c + ie = sum of kernel[d] exp(i d·f), the outcome's spectrum
-    is X · V = (k1 - k3) + i (k1 + k2), where k1 = c (a + b), k2 = a (e - c), k3 = b (c + e).
+    With X(f) = a + ib = sum of values[q] exp(-i q·f) and V(f) = c + ie = sum of kernel[d] exp(i
+    d·f), the outcome's spectrum is X · V = (k1 - k3) + i (k1 + k2), where k1 = c (a + b), k2 = a (e
+    - c), k3 = b (c + e).
     """
     alone, pairs = _frequencies(rows.period, columns.period)
     of_values = [
-        _angles(frequencies, range(rows.pixels), range(columns.pixels)) for frequencies in (alone, pairs)
+        _angles(frequencies, range(rows.pixels), range(columns.pixels))
+        for frequencies in (alone, pairs)
     ]
     of_kernel = [_angles(frequencies, rows.reach, columns.reach) for frequencies in (alone, pairs)]
     outcomes = [
-        _angles(frequencies, range(rows.outcome), range(columns.outcome)) for frequencies in (alone, pairs)
+        _angles(frequencies, range(rows.outcome), range(columns.outcome))
+        for frequencies in (alone, pairs)
     ]
     a, b = np.cos(of_values[1]), -np.sin(of_values[1])
     c, e = np.cos(of_kernel[1]), np.sin(of_kernel[1])
@@ -176,7 +207,9 @@ def _matrices(rows: SpectrumAxis, columns: SpectrumAxis) -> Matrices:
 
 
 def _frequencies(height: int, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """In radians a pixel, (count, 2): those that are their own conjugates, and one of each pair of the others."""
+    """In radians a pixel, (count, 2): those that are their own conjugates, and one of each
+    pair of the others.
+    """
     alone, pairs = [], []
     for row in range(height):
         for column in range(width):

@@ -1,4 +1,7 @@
-"""Everything of a run that lives on the devices: weights, optimizer slots, averages. Saved and loaded as named arrays."""
+"""Everything of a run that lives on the devices: weights, optimizer slots, averages.
+
+Saved and loaded as named arrays.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,11 @@ from gan_runtime.engines.state_names import RATE_FACTOR, check_fit
 
 @dataclass(frozen=True)
 class Average:
-    """A moving average. `owner`: of its arrays in a checkpoint; `live`: the network in training; `network`: one of the same shape,
-    with the averaged weights."""
+    """A moving average.
+
+    `owner`: of its arrays in a checkpoint; `live`: the network in training; `network`: one of the
+    same shape, with the averaged weights.
+    """
 
     owner: str
     live: Any
@@ -57,7 +63,9 @@ class NetworkState:
             variable.assign(arrays[name])
 
     def settle(self) -> None:
-        """Makes one model of what the replicas hold: batch-norm statistics drift apart, as each sees its own share; local steps end."""
+        """Makes one model of what the replicas hold: batch-norm statistics drift apart, as
+        each sees its own share; local steps end.
+        """
         if self._replicas > 1 or self._averages:
             self._strategy.run(self._settle_call)
 
@@ -69,7 +77,10 @@ class NetworkState:
         }
 
     def moved_since_mark(self) -> dict[str, float]:
-        """`update_ratio_<network>`: ‖w - w₀‖ / ‖w₀‖ over all weights together, w₀ those at `mark`. Forgets the mark."""
+        """`update_ratio_<network>`: ‖w - w₀‖ / ‖w₀‖ over all weights together, w₀ those at `mark`.
+
+        Forgets the mark.
+        """
         ratios = {}
         for name, before in self._marked.items():
             change = [
@@ -82,18 +93,28 @@ class NetworkState:
         self._marked = {}
         return ratios
 
-    # ---- on one replica -----------------------------------------------------------------------------------------
+    # ---- on one replica --------------------------------------------------------------------------
 
     def follow_average(self, decay: float) -> None:
-        """kept ← decay · kept + (1 - decay) · live, for every weight of each network that is averaged."""
+        """kept ← decay · kept + (1 - decay) · live, for every weight of each network that is
+        averaged.
+        """
         for average in self._averages:
-            pairs = zip(average.network.trainable_variables, average.live.trainable_variables, strict=True)
+            pairs = zip(
+                average.network.trainable_variables, average.live.trainable_variables, strict=True
+            )
             for kept, live in pairs:
                 kept.assign(kept * decay + live * (1.0 - decay))
 
     def average_everything(self) -> None:
         """Local steps end here: weights, slots and statistics of all replicas become their mean."""
-        _average([variable for variable in self.variables().values() if variable is not self._rate_factor])
+        _average(
+            [
+                variable
+                for variable in self.variables().values()
+                if variable is not self._rate_factor
+            ]
+        )
 
     def _settle_replica(self) -> None:
         if self._local_steps:
@@ -102,10 +123,12 @@ class NetworkState:
             _average(statistics(self._networks))
         for average in self._averages:
             stored = average.live.non_trainable_variables
-            for kept, statistic in zip(average.network.non_trainable_variables, stored, strict=True):
+            for kept, statistic in zip(
+                average.network.non_trainable_variables, stored, strict=True
+            ):
                 kept.assign(statistic)
 
-    # ---- names --------------------------------------------------------------------------------------------------
+    # ---- names -----------------------------------------------------------------------------------
 
     def variables(self) -> dict[str, Any]:
         """Every variable by its name in a checkpoint."""
@@ -113,10 +136,12 @@ class NetworkState:
         for name, network in self._networks.items():
             variables |= {f"{name}/{variable.path}": variable for variable in network.variables}
         for name, optimizer in self._optimizers.items():
-            variables |= {f"optimizer_{name}/{variable.path}": variable for variable in optimizer.variables}
-        for (
-            average
-        ) in self._averages:  # under the paths of the original: Keras numbers layers without a name anew
+            variables |= {
+                f"optimizer_{name}/{variable.path}": variable for variable in optimizer.variables
+            }
+        for average in (
+            self._averages
+        ):  # under the paths of the original: Keras numbers layers without a name anew
             paths = [f"{average.owner}/{variable.path}" for variable in average.live.variables]
             variables |= dict(zip(paths, average.network.variables, strict=True))
         return variables
@@ -124,7 +149,9 @@ class NetworkState:
 
 def statistics(networks: dict[str, Any]) -> list[Any]:
     """What batch norm stores: the variables that no gradient moves."""
-    return [variable for network in networks.values() for variable in network.non_trainable_variables]
+    return [
+        variable for network in networks.values() for variable in network.non_trainable_variables
+    ]
 
 
 def _average(variables: list[Any]) -> None:

@@ -1,14 +1,16 @@
-"""One training step on one replica: forward passes, gradients, updates, and the numbers that the step reports.
+"""One training step on one replica: forward passes, gradients, updates, and the numbers that the
+step reports.
 
-Measured traps that shape it (TensorFlow 2.21, Keras 3.15): the optimizers sum over the replicas, so each loss is divided by
-their number, once; XLA cannot compile the update of several CPU replicas, so only forward and backward are.
+Measured traps that shape it (TensorFlow 2.21, Keras 3.15): the optimizers sum over the replicas, so
+each loss is divided by their number, once; XLA cannot compile the update of several CPU replicas,
+so only forward and backward are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -50,7 +52,10 @@ Numbers = dict[str, tf.Tensor]
 
 
 class TfReplicaStep:
-    """The networks and optimizers of a run, and what a step does to them. Called in replica context."""
+    """The networks and optimizers of a run, and what a step does to them.
+
+    Called in replica context.
+    """
 
     def __init__(
         self,
@@ -65,20 +70,28 @@ class TfReplicaStep:
         self._networks, self._optimizers, self._replicas = networks, optimizers, replicas
         self._parts = task.spec.accumulation_steps
         self._kernels = _kernels(task.spec, replicas, accelerator)
-        # Replicas that train alone follow the mean of their own share; otherwise the exchange adds up to the global mean.
+        # Replicas that train alone follow the mean of their own share; otherwise the exchange adds
+        # up to the global mean.
         self._share = 1.0 if task.spec.sync_every_steps > 1 else 1.0 / replicas
-        self.gradient_functions = [self._compiled(place) for place in range(len(task.program.phases))]
+        self.gradient_functions = [
+            self._compiled(place) for place in range(len(task.program.phases))
+        ]
         self.metrics: list[str] = []  # the order of the numbers; known once the step is traced
 
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
-        """Trains on stored rows (batches of a step · share of the batch, …) by field; returns float32 (metrics,)."""
+        """Trains on stored rows (batches of a step · share of the batch, …) by field; returns
+        float32 (metrics,).
+        """
         numbers: Numbers = {}
         for place, (phase, gradients_of) in enumerate(
             zip(self._task.program.phases, self.gradient_functions, strict=True)
         ):
-            gradients, phase_numbers = self._accumulated(gradients_of, self.batch_of(rows, phase), step)
-            # On replicas in one memory a weight that only a number needs, and no gradient, was else read after the update
-            # as well (measured: the loss of a Wasserstein critic, whose gradient does not depend on its value).
+            gradients, phase_numbers = self._accumulated(
+                gradients_of, self.batch_of(rows, phase), step
+            )
+            # On replicas in one memory a weight that only a number needs, and no gradient, was else
+            # read after the update as well (measured: the loss of a Wasserstein critic, whose
+            # gradient does not depend on its value).
             with tf.control_dependencies(list(phase_numbers.values())):
                 gradients = tf.nest.map_structure(tf.identity, gradients)
             self._clock.computed(tf.nest.flatten(gradients))
@@ -105,11 +118,18 @@ class TfReplicaStep:
         return StepContext(noise, kernels, *slopes, mean_over_replicas, scaled, progress)
 
     def gradients(
-        self, place: int, rows: Rows, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
+        self,
+        place: int,
+        rows: Rows,
+        step: tf.Tensor,
+        replica: tf.Tensor,
+        part: tf.Tensor,
+        scales: Numbers,
     ) -> tuple[Gradients, Numbers]:
         """Scaled gradients by network, and numbers, of the phase at `place` in the program.
 
-        `rows`: one part of this replica's share of the batch, as stored. `scales`: see `loss_scales`.
+        `rows`: one part of this replica's share of the batch, as stored. `scales`: see
+        `loss_scales`.
         """
         phase, share = self._task.program.phases[place], replica * self._parts + part
         noise = TfStepNoise(self._spec.seed, step, share, self._replicas * self._parts, place)
@@ -117,11 +137,15 @@ class TfReplicaStep:
         followers: dict[str, list[str]] = {}
         for update in phase.updates:
             followers.setdefault(update.followed(context.loss_scaling), []).append(update.network)
-        # A tape for each loss: one for all would follow D's loss back through G as well, and what exchanges numbers there
-        # (synchronised batch norm) is never pruned from a graph, so that all of it would be computed for nothing.
+        # A tape for each loss: one for all would follow D's loss back through G as well, and what
+        # exchanges numbers there (synchronised batch norm) is never pruned from a graph, so that
+        # all of it would be computed for nothing.
         scope = PHASE_SCOPE.format(place)
         with ExitStack() as stack, step_scope(context), tf.name_scope(f"{scope}/{FORWARD_SCOPE}"):
-            tapes = {loss: stack.enter_context(self._tape(networks)) for loss, networks in followers.items()}
+            tapes = {
+                loss: stack.enter_context(self._tape(networks))
+                for loss, networks in followers.items()
+            }
             stack.enter_context(weights_are_trained_only(self._networks))
             forward = phase.forward(self._networks, values_of(rows, self._task.fields), noise)
             losses = {
@@ -140,7 +164,8 @@ class TfReplicaStep:
         return gradients, {**forward.losses, **forward.scalars}
 
     def compiled_texts(self) -> Iterator[tuple[str, str]]:
-        """XLA's text of each phase's forward and backward pass on one replica: as handed to XLA, and as optimized by it.
+        """XLA's text of each phase's forward and backward pass on one replica: as handed to XLA,
+        and as optimized by it.
 
         Compiles each phase once more. Nothing comes without xla=jit.
         """
@@ -148,7 +173,8 @@ class TfReplicaStep:
             return
         count = self._spec.batch_size_per_replica // self._parts
         rows = {
-            name: tf.zeros([count, *field.shape], field.dtype) for name, field in self._task.fields.items()
+            name: tf.zeros([count, *field.shape], field.dtype)
+            for name, field in self._task.fields.items()
         }
         zero, scales = tf.constant(0), {name: tf.constant(1.0) for name in self._optimizers}
         for gradients in self.gradient_functions:
@@ -160,7 +186,9 @@ class TfReplicaStep:
         """Records what depends on the weights of these networks."""
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             for name in networks:
-                tape.watch([variable.value for variable in self._networks[name].trainable_variables])
+                tape.watch(
+                    [variable.value for variable in self._networks[name].trainable_variables]
+                )
             yield tape
 
     def loss_scales(self) -> Numbers:
@@ -173,19 +201,27 @@ class TfReplicaStep:
     def _accumulated(
         self, gradients_of: Callable[..., Any], rows: Rows, step: tf.Tensor
     ) -> tuple[Gradients, Numbers]:
-        """Means over the parts of the batch, worked through one after another, so that memory holds one part at a time."""
+        """Means over the parts of the batch, worked through one after another, so that memory
+        holds one part at a time.
+        """
         size = self._spec.batch_size_per_replica // self._parts
         total: tuple[Gradients, Numbers] | None = None
         for part in range(self._parts):
             before = [] if total is None else tf.nest.flatten(total)
             with tf.control_dependencies(before):
                 own = {
-                    name: tf.identity(array[part * size : (part + 1) * size]) for name, array in rows.items()
+                    name: tf.identity(array[part * size : (part + 1) * size])
+                    for name, array in rows.items()
                 }
             # A tensor, not a number: XLA would compile the phase anew for each number.
             one = gradients_of(own, step, replica_id(), tf.constant(part), self.loss_scales())
             total = one if total is None else tf.nest.map_structure(tf.add, total, one)
-        return total if self._parts == 1 else tf.nest.map_structure(lambda value: value / self._parts, total)  # type: ignore[return-value]
+        mean = (
+            total
+            if self._parts == 1
+            else tf.nest.map_structure(lambda value: value / self._parts, total)
+        )
+        return cast(tuple[Gradients, Numbers], mean)
 
     def _compiled(self, place: int) -> Callable[..., Any]:
         def gradients(
@@ -223,7 +259,9 @@ def input_gradient(function: Callable[[tf.Tensor], tf.Tensor], inputs: tf.Tensor
 
 
 def weighted_gradient(
-    function: Callable[[tf.Tensor], tf.Tensor], inputs: tf.Tensor, weight_of: Callable[[tf.Tensor], tf.Tensor]
+    function: Callable[[tf.Tensor], tf.Tensor],
+    inputs: tf.Tensor,
+    weight_of: Callable[[tf.Tensor], tf.Tensor],
 ) -> tf.Tensor:
     """See `step_context.StepContext`."""
 
@@ -240,7 +278,9 @@ def weighted_gradient(
 
 
 def _dense(gradient: Any, variable: Any) -> tf.Tensor:
-    """A gradient as a tensor: an embedding's comes as slices, and that of a weight that a loss does not touch not at all."""
+    """A gradient as a tensor: an embedding's comes as slices, and that of a weight that a
+    loss does not touch not at all.
+    """
     if gradient is None:
         return tf.zeros(variable.shape, variable.dtype)
     return gradient if isinstance(gradient, tf.Tensor) else tf.convert_to_tensor(gradient)

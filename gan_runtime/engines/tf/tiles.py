@@ -1,11 +1,15 @@
-"""The tiles of a picture in the TensorFlow engine: one graph over the cores, each of which loops over its rounds.
+"""The tiles of a picture in the TensorFlow engine: one graph over the cores, each of which loops
+over its rounds.
 
-XLA compiles it with the weights as constants, so what follows from them alone is computed once; transposed convolutions are products
-as well (`TfProductKernels`). Operation by operation a tile of a small network would mostly wait for TensorFlow: 1.2 ms instead of 2.0 for one of 64 pixels
-(one core of an Intel Xeon with AMX, float32). The number of rounds is an argument, as with JAX (engines/jax/tiles.py).
+XLA compiles it with the weights as constants, so what follows from them alone is computed once;
+transposed convolutions are products as well (`TfProductKernels`). Operation by operation a tile of
+a small network would mostly wait for TensorFlow: 1.2 ms instead of 2.0 for one of 64 pixels (one
+core of an Intel Xeon with AMX, float32). The number of rounds is an argument, as with JAX
+(engines/jax/tiles.py).
 
-Tracing gives the graph; XLA compiles it within the first call, and TensorFlow does not tell how long that takes. So each program is called
-twice when it is made, and what the first call took beyond the second counts as compiling.
+Tracing gives the graph; XLA compiles it within the first call, and TensorFlow does not tell how
+long that takes. So each program is called twice when it is made, and what the first call took
+beyond the second counts as compiling.
 """
 
 from __future__ import annotations
@@ -24,7 +28,14 @@ from gan_runtime.engines import one_pixel
 from gan_runtime.engines.tf.devices import simulated
 from gan_runtime.engines.tf.kernels import PlainKernels, Sizes
 from gan_runtime.engines.tiles import Rounds, Shape, Translator
-from gan_runtime.engines.tiling.stopwatch import COMPILE, EXECUTE, TRACE, TRANSFER_IN, TRANSFER_OUT, Stopwatch
+from gan_runtime.engines.tiling.stopwatch import (
+    COMPILE,
+    EXECUTE,
+    TRACE,
+    TRANSFER_IN,
+    TRANSFER_OUT,
+    Stopwatch,
+)
 from gan_runtime.workloads.step_context import Padding, kernel_scope
 
 # ----------------------------------------------------------------------
@@ -56,21 +67,27 @@ def transposed(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: st
     *taps, outer, inner = kernel.shape
     last = len(kernel.shape) - 1
     by_input = tf.reshape(tf.transpose(kernel, [last, *range(last)]), [inner, -1])
-    left = tf.reshape(tf.matmul(tf.reshape(values, [-1, channels]), by_input), [rows, *sizes, *taps, outer])
+    left = tf.reshape(
+        tf.matmul(tf.reshape(values, [-1, channels]), by_input), [rows, *sizes, *taps, outer]
+    )
     for axis, stride in enumerate(strides, start=1):
         left = _added(left, axis, len(sizes) + 1, stride, padding)
     return left
 
 
 def _added(left: tf.Tensor, axis: int, taps_axis: int, stride: int, padding: str) -> tf.Tensor:
-    """`left`: pixels along `axis`, and what each of them leaves by tap along `taps_axis`; gives that by pixel, so one axis less."""
+    """`left`: pixels along `axis`, and what each of them leaves by tap along `taps_axis`;
+    gives that by pixel, so one axis less.
+    """
     shape = list(left.shape)
     pixels, taps = shape[axis], shape[taps_axis]
     reach = -(-taps // stride)  # pixels on which the taps of one lie
     filled = [(0, 0)] * len(shape)
     filled[taps_axis] = (0, reach * stride - taps)
     others = [place for place in range(len(shape)) if place != taps_axis]
-    by_phase = tf.transpose(tf.pad(left, filled), [*others[: axis + 1], taps_axis, *others[axis + 1 :]])
+    by_phase = tf.transpose(
+        tf.pad(left, filled), [*others[: axis + 1], taps_axis, *others[axis + 1 :]]
+    )
     around = [(0, 0)] * (len(shape) - 1)
     parts = []
     for place in range(reach):
@@ -80,7 +97,9 @@ def _added(left: tf.Tensor, axis: int, taps_axis: int, stride: int, padding: str
     before, after = added.shape[:axis], added.shape[axis + 2 :]
     flat = tf.reshape(added, [*before, math.prod(added.shape[axis : axis + 2]), *after])
     excess = max(taps - stride, 0)
-    begin, length = (excess // 2, pixels * stride) if padding == "same" else (0, pixels * stride + excess)
+    begin, length = (
+        (excess // 2, pixels * stride) if padding == "same" else (0, pixels * stride + excess)
+    )
     return _part(flat, axis, begin, length)
 
 
@@ -91,10 +110,15 @@ def _part(values: tf.Tensor, axis: int, begin: int, length: int) -> tf.Tensor:
 
 
 class TfTileProgram:
-    """See `engines.tiles.TileProgram`. Cores are simulated ones of this host; as many as the widest program needs are made by the first
-    one, so that must come first."""
+    """See `engines.tiles.TileProgram`.
 
-    def __init__(self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch) -> None:
+    Cores are simulated ones of this host; as many as the widest program needs are made by the first
+    one, so that must come first.
+    """
+
+    def __init__(
+        self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch
+    ) -> None:
         self._cores, self._watch = cores, stopwatch
         self._devices = simulated(cores).extended.worker_devices
         self._most, self._round, *sides = tiles
@@ -118,7 +142,9 @@ class TfTileProgram:
             return np.concatenate([share.numpy() for share in shares])
 
     def _sent(self, tiles: NDArray[np.float32], rounds: Rounds) -> list[tf.Tensor]:
-        """Each core's share of both, on that core: first the tiles of all, then the rounds of all."""
+        """Each core's share of both, on that core: first the tiles of all, then the rounds of
+        all.
+        """
         sent = []
         for array in (tiles, rounds):
             for device, share in zip(self._devices, np.split(array, self._cores), strict=True):
@@ -127,7 +153,11 @@ class TfTileProgram:
         return sent
 
     def _everywhere(self, *sent: tf.Tensor) -> list[tf.Tensor]:
-        """The graph of all cores. As `Strategy.run` builds it a frame takes a tenth longer: it packs and unpacks what each replica has."""
+        """The graph of all cores.
+
+        As `Strategy.run` builds it a frame takes a tenth longer: it packs and unpacks what each
+        replica has.
+        """
         tiles, rounds = sent[: self._cores], sent[self._cores :]
         outcome = []
         for device, own, count in zip(self._devices, tiles, rounds, strict=True):
@@ -146,7 +176,9 @@ class TfTileProgram:
             return number + 1, canvas.write(number, painted)
 
         begin = (tf.constant(0), canvas)
-        _, canvas = tf.while_loop(lambda number, _: number < rounds[0], one, begin, parallel_iterations=1)
+        _, canvas = tf.while_loop(
+            lambda number, _: number < rounds[0], one, begin, parallel_iterations=1
+        )
         return tf.reshape(canvas.stack(), [tiles.shape[0], *outcome.shape[1:]])
 
     def _seconds(self, sent: list[tf.Tensor]) -> float:
@@ -156,7 +188,9 @@ class TfTileProgram:
 
 
 def painter(translator: Translator, taken: Shape) -> Any:
-    """(tiles of a round, height, width, channels in) → [(…, channels out)], with the weights as constants."""
+    """(tiles of a round, height, width, channels in) → [(…, channels out)], with the weights
+    as constants.
+    """
     keras.config.set_dtype_policy(translator.precision)
     with tf.device("CPU:0"):
         network = translator.shared
@@ -167,7 +201,9 @@ def painter(translator: Translator, taken: Shape) -> Any:
         with kernel_scope(TfProductKernels()):
             return translator(network, source)
 
-    traced = tf.function(painted, autograph=False).get_concrete_function(tf.TensorSpec(taken, tf.float32))
+    traced = tf.function(painted, autograph=False).get_concrete_function(
+        tf.TensorSpec(taken, tf.float32)
+    )
     return convert_variables_to_constants_v2(traced, lower_control_flow=False)
 
 

@@ -1,8 +1,10 @@
 """Where the tiles of a picture lie: they cover it exactly, in rows from the top left.
 
-    Division(picture=(80, 192), tile=(64, 64), overlap=0)     6 tiles: rows 0 and 16, columns 0, 64 and 128
+    Division(picture=(80, 192), tile=(64, 64), overlap=0)     6 tiles: rows 0 and 16, columns 0, 64
+    and 128
 
-Tiles that do not fit evenly are moved inward, so the last two share more than `overlap`; none hangs over the edge.
+Tiles that do not fit evenly are moved inward, so the last two share more than `overlap`; none hangs
+over the edge.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ class Division:
     """`picture`, `tile`: sides in pixels; `overlap`: pixels that neighbors share at least.
 
     Raises:
-        ValueError: a tile that is larger than the picture, or an overlap that is not below the tile's sides.
+        ValueError: a tile that is larger than the picture, or an overlap that is not below the
+            tile's sides.
     """
 
     picture: Sides
@@ -37,7 +40,8 @@ class Division:
             )
         if not 0 <= self.overlap < min(self.tile):
             raise ValueError(
-                f"overlap is {self.overlap}, but allowed is 0 to {min(self.tile) - 1}: one below the side of a tile."
+                f"overlap is {self.overlap}, but allowed is 0 to {min(self.tile) - 1}: one below"
+                " the side of a tile."
             )
 
     @property
@@ -65,7 +69,9 @@ class Division:
 
 
 def places(length: int, tile: int, overlap: int) -> tuple[int, ...]:
-    """The first pixel of each tile along one axis: every tile - overlap pixels, the last one so that it ends where the picture does."""
+    """The first pixel of each tile along one axis: every tile - overlap pixels, the last one
+    so that it ends where the picture does.
+    """
     last = length - tile
     return (*range(0, last, tile - overlap), last)
 
@@ -80,10 +86,11 @@ def _words(sides: Sides) -> str:
 
 
 # ----------------------------------------------------------------------
-# Tiles shared out among cores: every core gets equally many, so that one program serves all of them.
+# Tiles shared out among cores: every core gets equally many, so that one program serves all of
+# them.
 #
-# Map-reduce of a picture (R. Lehmann, P. Schaarschmidt, W. Karl, PARS-Mitteilungen 2024): divide, group,
-# map over the cores, merge.
+# Map-reduce of a picture (R. Lehmann, P. Schaarschmidt, W. Karl, PARS-Mitteilungen 2024): divide,
+# group, map over the cores, merge.
 
 
 def share(tiles: int, cores: int) -> int:
@@ -92,8 +99,10 @@ def share(tiles: int, cores: int) -> int:
 
 
 def grouped(tiles: NDArray[Any], cores: int) -> NDArray[Any]:
-    """(tiles, …) → (cores · share, …): core k has those from k · share on. What is missing is filled up with the last tile, whose
-    outcome nobody takes."""
+    """(tiles, …) → (cores · share, …): core k has those from k · share on.
+
+    What is missing is filled up with the last tile, whose outcome nobody takes.
+    """
     missing = cores * share(len(tiles), cores) - len(tiles)
     return np.concatenate([tiles, np.repeat(tiles[-1:], missing, axis=0)])
 
@@ -112,9 +121,11 @@ Weights = NDArray[np.float32]
 
 
 def weights(tile: Sides, blend: Blend) -> Weights:
-    """(height, width) of one tile: all 1, or Hann's window along both axes, which lets a tile count less toward its border.
+    """(height, width) of one tile: all 1, or Hann's window along both axes, which lets a tile count
+    less toward its border.
 
-    w(i) = sin²(π (i + ½) / n) for i = 0 … n - 1: never 0, so that every pixel has a weight. For n = 4: 0.146, 0.854, 0.854, 0.146.
+    w(i) = sin²(π (i + ½) / n) for i = 0 … n - 1: never 0, so that every pixel has a weight. For n =
+    4: 0.146, 0.854, 0.854, 0.146.
     """
     if blend == "none":
         return np.ones(tile, np.float32)
@@ -123,7 +134,9 @@ def weights(tile: Sides, blend: Blend) -> Weights:
 
 
 class Merging:
-    """The way back from the tiles of one division; the sum of the weights is known before the tiles are."""
+    """The way back from the tiles of one division; the sum of the weights is known before the
+    tiles are.
+    """
 
     def __init__(self, division: Division, blend: Blend = "none") -> None:
         self._division = division
@@ -133,7 +146,10 @@ class Merging:
             self._sum[division.at(position)] += self._weights
 
     def __call__(self, tiles: NDArray[Any]) -> NDArray[np.float32]:
-        """(tiles, *tile, channels) → (height, width, channels). Where one tile of weight 1 lies, its very values."""
+        """(tiles, *tile, channels) → (height, width, channels).
+
+        Where one tile of weight 1 lies, its very values.
+        """
         picture = np.zeros((*self._division.picture, tiles.shape[-1]), np.float32)
         for position, tile in zip(self._division.positions, tiles, strict=True):
             picture[self._division.at(position)] += self._weights * tile
@@ -145,14 +161,18 @@ class Merging:
 
 
 def borders(first: tuple[int, ...], tile: int, length: int) -> tuple[int, ...]:
-    """Along one axis the pixels that lie behind a border: where a tile begins, or one before it has ended."""
+    """Along one axis the pixels that lie behind a border: where a tile begins, or one before
+    it has ended.
+    """
     begins, ends = set(first), {place + tile for place in first}
     return tuple(sorted((begins | ends) - {0, length}))
 
 
 def seam_ratio(pictures: NDArray[Any], division: Division) -> NDArray[np.float64]:
-    """(frames, height, width, channels) → (frames,): mean |difference| of neighbors with a tile's border between them, over that of all
-    other neighbors. 1: no seam is seen. NaN without borders, or in an even picture."""
+    """(frames, height, width, channels) → (frames,): mean |difference| of neighbors with a tile's
+    border between them, over that of all other neighbors. 1: no seam is seen. NaN without borders,
+    or in an even picture.
+    """
     wide = pictures.astype(np.float64)
     at_border: list[NDArray[np.float64]] = []
     elsewhere: list[NDArray[np.float64]] = []

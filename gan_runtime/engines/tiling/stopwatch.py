@@ -15,8 +15,10 @@ from typing import Literal
 # | way | |
 # |---|---|
 # | naive | one core, round by round (engines/tiles.py): one call of the device for each |
-# | map_reduce | the rounds shared out among the cores, ONE program over all of them, one call for the picture |
-# | whole | the picture at once, on one core, filled up at its lower and right end to what the network takes |
+# | map_reduce | the rounds shared out among the cores, ONE program over all of them, one call for
+# the picture |
+# | whole | the picture at once, on one core, filled up at its lower and right end to what the
+# network takes |
 
 Way = Literal["naive", "map_reduce", "whole"]
 Blend = Literal["none", "hann"]
@@ -37,7 +39,9 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class StageTime:
-    """`seconds`: of all calls; `times`: pictures, or 1 for what is done once a program; `median_s`: of one of them."""
+    """`seconds`: of all calls; `times`: pictures, or 1 for what is done once a program;
+    `median_s`: of one of them.
+    """
 
     stage: str
     seconds: float
@@ -46,7 +50,9 @@ class StageTime:
 
 
 class Stopwatch:
-    """A stage that comes several times within a picture, as each tile's call does, counts together for that picture."""
+    """A stage that comes several times within a picture, as each tile's call does, counts
+    together for that picture.
+    """
 
     def __init__(self, clock: Clock = time.perf_counter) -> None:
         self._clock = clock
@@ -59,7 +65,10 @@ class Stopwatch:
 
     @contextmanager
     def of(self, stage: str) -> Iterator[None]:
-        """Adds the time until its end to a stage. What is done once may come before the first picture."""
+        """Adds the time until its end to a stage.
+
+        What is done once may come before the first picture.
+        """
         begin = self._clock()
         yield
         seconds = self._clock() - begin
@@ -74,9 +83,13 @@ class Stopwatch:
         return [self._time(stage) for stage in STAGES]
 
     def picture_s(self) -> float:
-        """Median over the pictures of all their stages together, without those that are done once."""
+        """Median over the pictures of all their stages together, without those that are done
+        once.
+        """
         return statistics.median(sum(picture.values()) for picture in self._pictures)
 
     def _time(self, stage: str) -> StageTime:
-        seconds = [self._once[stage]] if stage in ONCE else [picture[stage] for picture in self._pictures]
+        seconds = (
+            [self._once[stage]] if stage in ONCE else [picture[stage] for picture in self._pictures]
+        )
         return StageTime(stage, sum(seconds), len(seconds), statistics.median(seconds))

@@ -1,4 +1,5 @@
-"""One function per question that a page asks, by noun: `queries.curves(store, …)`. Pages get frames and small records.
+"""One function per question that a page asks, by noun: `queries.curves(store, …)`. Pages get frames
+and small records.
 
 SQL stays in the package `store`. Times are UTC.
 """

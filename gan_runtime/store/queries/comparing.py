@@ -1,4 +1,6 @@
-"""Several runs taken together: groups of runs as one curve, and what the figures of the paper ask."""
+"""Several runs taken together: groups of runs as one curve, and what the figures of the paper
+ask.
+"""
 
 from __future__ import annotations
 
@@ -32,31 +34,38 @@ def group_curves(
     max_points: int = 200,
     window: Window = EVERYTHING,
 ) -> pd.DataFrame:
-    """One metric of groups of runs: the mean over the runs of a group, and its lowest and highest run, on a common grid.
+    """One metric of groups of runs: the mean over the runs of a group, and its lowest and highest
+    run, on a common grid.
 
-    Each run is thinned as in `curves` and taken, between two of its points, on the straight line that joins them. The grid
-    has `max_points` places from the first to the last x of all runs within the window; a run counts from its own first to its own last x.
-    `groups`: name → ids of its runs. Columns: run (the group's name), x, low, mean, high (float64), runs (int64, how many
-    are in the mean there), by name and x. Nothing logged yet gives an empty frame with these columns.
+    Each run is thinned as in `curves` and taken, between two of its points, on the straight line
+    that joins them. The grid has `max_points` places from the first to the last x of all runs
+    within the window; a run counts from its own first to its own last x.
+    `groups`: name → ids of its runs. Columns: run (the group's name), x, low, mean, high (float64),
+    runs (int64, how many are in the mean there), by name and x. Nothing logged yet gives an empty
+    frame with these columns.
     """
     members = [(name, run_id) for name, run_ids in groups.items() for run_id in run_ids]
     return store.frame(
         f"""{buckets(x)}, members AS (
             SELECT unnest($names) AS name, unnest($runs) AS run_id
         ), pieces AS (
-            SELECT run_id, x, x_to, mean, lead(x) OVER along AS next_x, lead(mean) OVER along AS next_mean,
+            SELECT run_id, x, x_to, mean, lead(x) OVER along AS next_x, lead(mean) OVER along AS
+                next_mean,
                    CASE WHEN lag(x) OVER along IS NULL THEN x_from ELSE x END AS "from"
             FROM buckets WINDOW along AS (PARTITION BY run_id ORDER BY x, step)
         ), ends AS (SELECT min(x_from) AS first, max(x_to) AS last FROM buckets), grid AS (
-            SELECT DISTINCT CASE i WHEN $points - 1 THEN last ELSE first + (last - first) * i / ($points - 1) END AS x
+            SELECT DISTINCT CASE i WHEN $points - 1 THEN last ELSE first + (last - first) * i /
+                ($points - 1) END AS x
             FROM ends, range($points) AS places(i)
         ), runs_on_grid AS (
-            SELECT p.run_id, g.x, mean + coalesce(greatest(0, g.x - p.x) / nullif(next_x - p.x, 0) * (next_mean - mean), 0) AS value
+            SELECT p.run_id, g.x, mean + coalesce(greatest(0, g.x - p.x) / nullif(next_x - p.x, 0)
+                * (next_mean - mean), 0) AS value
             FROM (SELECT * FROM grid, (SELECT DISTINCT run_id FROM buckets)) g
             ASOF JOIN pieces p ON g.run_id = p.run_id AND g.x >= p."from"
             WHERE g.x <= coalesce(p.next_x, p.x_to)
         )
-        SELECT name AS run, x, min(value) AS low, avg(value) AS mean, max(value) AS high, count(*) AS runs
+        SELECT name AS run, x, min(value) AS low, avg(value) AS mean, max(value) AS high, count(*)
+            AS runs
         FROM runs_on_grid JOIN members USING (run_id) GROUP BY name, x ORDER BY name, x
         """,
         {
@@ -70,42 +79,59 @@ def group_curves(
     )
 
 
-_JUDGED = ("score_gap", "accuracy", "spread_ratio")  # what each epoch's scores come to (docs/metrics.md)
+_JUDGED = (
+    "score_gap",
+    "accuracy",
+    "spread_ratio",
+)  # what each epoch's scores come to (docs/metrics.md)
 
 
 def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     """What came out of some runs, a row each, in the order of `run_ids`.
 
-    Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of the epochs); one of each loss
-    that their workloads declare (its name; last step); score_gap_last (|mean D(x) − mean D(G(z))|), accuracy_last (mean of D's two
-    accuracies) and spread_ratio_last (generated over real) after the last epoch that has it, by the roles that the workloads give
-    their numbers; of each number of which they declare a better way _best, _best_epoch and _last, over the means of the epochs that
-    have it. What a run has not measured, or has no number for, is NaN; of several best epochs the first counts.
+    Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of
+    the epochs); one of each loss that their workloads declare (its name; last step); score_gap_last
+    (|mean D(x) − mean D(G(z))|), accuracy_last (mean of D's two accuracies) and spread_ratio_last
+    (generated over real) after the last epoch that has it, by the roles that the workloads give
+    their numbers; of each number of which they declare a better way _best, _best_epoch and _last,
+    over the means of the epochs that have it. What a run has not measured, or has no number for, is
+    NaN; of several best epochs the first counts.
     """
     known = declared_of(store, run_ids)
     return store.frame(
         f"""
-        WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs AS (
+        WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs
+            AS (
             SELECT run_id, images_per_step, {DEVICES} AS devices FROM ingest.created
         ), ends AS (
-            SELECT run_id, max(wall_s) AS seconds, max(step) AS step{columns_of(known.losses, "max(value)")}
+            SELECT run_id, max(wall_s) AS seconds, max(step) AS
+                step{columns_of(known.losses, "max(value)")}
             FROM ingest.last_scalars WHERE list_contains($runs, run_id) GROUP BY run_id
         ), rates AS (
-            SELECT run_id, median(images_per_s) AS images_per_s FROM epochs WHERE list_contains($runs, run_id) GROUP BY run_id
+            SELECT run_id, median(images_per_s) AS images_per_s FROM epochs WHERE
+                list_contains($runs, run_id) GROUP BY run_id
         ), scores AS (
-            SELECT run_id, epoch, {_of_role("judged_real")} - {_of_role("judged_generated")} AS signed_gap,
+            SELECT run_id, epoch, {_of_role("judged_real")} - {_of_role("judged_generated")} AS
+                signed_gap,
                    abs(signed_gap) AS score_gap,
-                   ({_of_role("accuracy_on_real")} + {_of_role("accuracy_on_generated")}) / 2 AS accuracy,
-                   nullif(greatest({_of_role("spread_of_generated")}, 0), 0) / nullif({_of_role("spread_of_real")}, 0) AS spread_ratio
-            FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE list_contains($runs, run_id) GROUP BY run_id, epoch
+                   ({_of_role("accuracy_on_real")} + {_of_role("accuracy_on_generated")}) / 2 AS
+                       accuracy,
+                   nullif(greatest({_of_role("spread_of_generated")}, 0), 0) /
+                       nullif({_of_role("spread_of_real")}, 0) AS spread_ratio
+            FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE list_contains($runs,
+                run_id) GROUP BY run_id, epoch
         ), judged AS (SELECT run_id, {_judged()} FROM scores GROUP BY run_id
         ), means AS (
             SELECT run_id, metric, epoch, avg(value) AS value FROM numbers
-            WHERE list_contains($runs, run_id) AND list_contains($rated, metric) AND isfinite(value) GROUP BY ALL
+            WHERE list_contains($runs, run_id) AND list_contains($rated, metric) AND
+                isfinite(value) GROUP BY ALL
         ), rated AS (SELECT run_id{_best_and_last(known.rated)} FROM means GROUP BY run_id)
-        SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS images,
-               rates.* EXCLUDE (run_id){names_of(known.losses, "ends")}, judged.* EXCLUDE (run_id), rated.* EXCLUDE (run_id)
-        FROM wanted LEFT JOIN specs USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
+        SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS
+            images,
+               rates.* EXCLUDE (run_id){names_of(known.losses, "ends")}, judged.* EXCLUDE (run_id),
+                   rated.* EXCLUDE (run_id)
+        FROM wanted LEFT JOIN specs USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN rates
+            USING (run_id)
         LEFT JOIN judged USING (run_id) LEFT JOIN rated USING (run_id) ORDER BY place
         """,
         {"runs": run_ids, "rated": [metric.name for metric in known.rated]},
@@ -118,12 +144,19 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _judged() -> str:
-    """Columns _last of what an epoch's scores come to. No epoch of them is the best: none of them says how good the images are."""
-    return ", ".join(f"arg_max({name}, epoch) FILTER (isfinite({name})) AS {name}_last" for name in _JUDGED)
+    """Columns _last of what an epoch's scores come to.
+
+    No epoch of them is the best: none of them says how good the images are.
+    """
+    return ", ".join(
+        f"arg_max({name}, epoch) FILTER (isfinite({name})) AS {name}_last" for name in _JUDGED
+    )
 
 
 def _best_and_last(rated: Iterable[Metric]) -> str:
-    """Columns _best, _best_epoch and _last of each of some metrics, over the means of its epochs."""
+    """Columns _best, _best_epoch and _last of each of some metrics, over the means of its
+    epochs.
+    """
     return "".join(
         columns_of([metric], f"arg_min(value, ({far}, epoch))", "_best")
         + columns_of([metric], f"arg_min(epoch, ({far}, epoch))", "_best_epoch")
@@ -137,8 +170,8 @@ def _of_role(role: Role) -> str:
     return f"max(value) FILTER (role = '{role}')"
 
 
-# Options that runs may differ in and still be compared by their speed: how many devices, chance, length, rates, and
-# what is watched and kept.
+# Options that runs may differ in and still be compared by their speed: how many devices, chance,
+# length, rates, and what is watched and kept.
 BESIDE_SPEED = (
     "name",
     "seed",
@@ -167,8 +200,12 @@ IMPORTED = "host IS NOT NULL AND host->>'hostname' IS NULL"  # a bundle leaves o
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under what runs were measured. `images`: of the training set, None before a trainer has loaded it; `devices`: replicas ×
-    workers; `imported`: from a bundle, which leaves out the host's name, so that nobody knows whether it was this one."""
+    """Under what runs were measured.
+
+    `images`: of the training set, None before a trainer has loaded it; `devices`: replicas ×
+    workers; `imported`: from a bundle, which leaves out the host's name, so that nobody knows
+    whether it was this one.
+    """
 
     dataset: str
     images: int | None
@@ -185,10 +222,12 @@ def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
     """Each that occurs among these runs, once, by number of devices."""
     rows = store.rows(
         f"""
-        SELECT DISTINCT dataset, images, accelerator, engine, replicas * workers AS devices, r.epochs,
+        SELECT DISTINCT dataset, images, accelerator, engine, replicas * workers AS devices,
+            r.epochs,
                coalesce(host->>'cpu_model', ''), CAST(host->>'cores' AS INTEGER),
                {IMPORTED}
-        FROM runs r LEFT JOIN (SELECT run_id, max(images) AS images FROM ingest.plans GROUP BY run_id) USING (run_id)
+        FROM runs r LEFT JOIN (SELECT run_id, max(images) AS images FROM ingest.plans GROUP BY
+            run_id) USING (run_id)
         WHERE list_contains(?, run_id) ORDER BY ALL
         """,
         [run_ids],
@@ -197,14 +236,18 @@ def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
 
 
 def loss_quartiles(store: Store, run_ids: list[str], metric: str) -> pd.DataFrame:
-    """A step number in each epoch: its mean, and how wide the middle half of its values is. Source: the paper's Figs. 7 and 8.
+    """A step number in each epoch: its mean, and how wide the middle half of its values is.
+
+    Source: the paper's Figs. 7 and 8.
 
     Columns: run_id, epoch, mean, width. Values that are not finite do not count.
     """
     return store.frame(
         """
-        SELECT run_id, epoch, avg(value) AS mean, quantile_cont(value, 0.75) - quantile_cont(value, 0.25) AS width FROM scalars
-        WHERE list_contains(?, run_id) AND metric = ? AND isfinite(value) GROUP BY run_id, epoch ORDER BY run_id, epoch
+        SELECT run_id, epoch, avg(value) AS mean, quantile_cont(value, 0.75) - quantile_cont(value,
+            0.25) AS width FROM scalars
+        WHERE list_contains(?, run_id) AND metric = ? AND isfinite(value) GROUP BY run_id, epoch
+            ORDER BY run_id, epoch
         """,
         [run_ids, metric],
     )
@@ -213,22 +256,30 @@ def loss_quartiles(store: Store, run_ids: list[str], metric: str) -> pd.DataFram
 def rates_by_device(store: Store, workload: str) -> pd.DataFrame:
     """Steady speed of the finished runs of a workload, by where and how they trained.
 
-    Columns: accelerator, devices (replicas × workers), precision, batch_size_global, dataset, images (of its training set),
-    engine, xla, cpu_model, imported (see `Conditions`), settings (JSON of all options but `BESIDE_SPEED`: runs that agree in
-    it can be joined to a line over devices), runs, images_per_s (median over the runs).
+    Columns: accelerator, devices (replicas × workers), precision, batch_size_global, dataset,
+    images (of its training set), engine, xla, cpu_model, imported (see `Conditions`), settings
+    (JSON of all options but `BESIDE_SPEED`: runs that agree in it can be joined to a line over
+    devices), runs, images_per_s (median over the runs).
     """
     return store.frame(
         f"""
         WITH later AS (
-            SELECT run_id, images_per_s FROM epochs QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
+            SELECT run_id, images_per_s FROM epochs QUALIFY epoch > min(epoch) OVER (PARTITION BY
+                run_id, attempt)
         ), speed AS (SELECT run_id, median(images_per_s) AS images_per_s FROM later GROUP BY run_id
         ), sets AS (SELECT run_id, max(images) AS images FROM ingest.plans GROUP BY run_id)
-        SELECT accelerator, replicas * workers AS devices, precision, batch_size_global, dataset, images, engine, xla,
+        SELECT accelerator, replicas * workers AS devices, precision, batch_size_global, dataset,
+            images, engine, xla,
                coalesce(host->>'cpu_model', '') AS cpu_model, {IMPORTED} AS imported,
                CAST(json_merge_patch(spec, $beside) AS VARCHAR) AS settings, count(*) AS runs,
                median(images_per_s) AS images_per_s
-        FROM runs JOIN speed USING (run_id) LEFT JOIN sets USING (run_id) WHERE workload = $workload AND status = 'finished'
-        GROUP BY ALL ORDER BY accelerator, devices, precision, batch_size_global, dataset, settings, cpu_model, imported
+        FROM runs JOIN speed USING (run_id) LEFT JOIN sets USING (run_id) WHERE workload =
+            $workload AND status = 'finished'
+        GROUP BY ALL ORDER BY accelerator, devices, precision, batch_size_global, dataset,
+            settings, cpu_model, imported
         """,
-        {"workload": workload, "beside": "{" + ", ".join(f'"{name}": null' for name in BESIDE_SPEED) + "}"},
+        {
+            "workload": workload,
+            "beside": "{" + ", ".join(f'"{name}": null' for name in BESIDE_SPEED) + "}",
+        },
     )

@@ -1,9 +1,11 @@
-"""How values are distributed, epoch by epoch or run by run: stored histograms, and the losses of the steps of an epoch.
+"""How values are distributed, epoch by epoch or run by run: stored histograms, and the losses of
+the steps of an epoch.
 
-Stored histograms have bins of their own at each epoch. To be laid over each other they are brought onto common bins, as
-if the values of a bin lay evenly in it; the shares of each histogram add up to 1 before and after. Common bins leave out the
-outermost half percent of values at either end, which are counted in the first and the last bin: one stray weight would
-otherwise squeeze all others into a single bin. At most 30 epochs × 50 bins = 1,500 rows, however long the run.
+Stored histograms have bins of their own at each epoch. To be laid over each other they are brought
+onto common bins, as if the values of a bin lay evenly in it; the shares of each histogram add up to
+1 before and after. Common bins leave out the outermost half percent of values at either end, which
+are counted in the first and the last bin: one stray weight would otherwise squeeze all others into
+a single bin. At most 30 epochs × 50 bins = 1,500 rows, however long the run.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from gan_runtime.store.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-FINITE = "isfinite(bin_left[1]) AND isfinite(bin_right)"  # what earlier versions stored of values that overflowed has no bins
+FINITE = (  # what earlier versions stored of values that overflowed has no bins
+    "isfinite(bin_left[1]) AND isfinite(bin_right)"
+)
 MAX_EPOCHS = 30
 MAX_BINS = 50
 MAX_ROWS = MAX_EPOCHS * MAX_BINS
@@ -29,7 +33,8 @@ COLUMNS = ("run_id", "epoch", "left", "right", "share")
 # The epochs of one run that are shown: evenly apart, the newest always among them.
 _SPREAD = """
 SELECT run_id, epoch FROM (
-    SELECT run_id, epoch, row_number() OVER (ORDER BY epoch DESC) - 1 AS back, count(*) OVER () AS total FROM present
+    SELECT run_id, epoch, row_number() OVER (ORDER BY epoch DESC) - 1 AS back, count(*) OVER () AS
+        total FROM present
 ) WHERE back % CAST(ceil(total / $epochs) AS BIGINT) = 0
 """
 # Each run's newest epoch at or before the asked one.
@@ -38,7 +43,9 @@ _AT_EPOCH = "SELECT run_id, max(epoch) AS epoch FROM present WHERE epoch <= $epo
 
 @dataclass(frozen=True)
 class Bins:
-    """Counts over neighbouring bins: `edges` (bins + 1,) ascending, `counts` (bins,) with at least one value."""
+    """Counts over neighbouring bins: `edges` (bins + 1,) ascending, `counts` (bins,) with at
+    least one value.
+    """
 
     edges: NDArray[np.float64]
     counts: NDArray[np.float64]
@@ -56,7 +63,9 @@ class Bins:
 
 
 def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float64]:
-    """Edges for histograms that are to be laid over each other: their own where these are the same, else `bins` equal bins."""
+    """Edges for histograms that are to be laid over each other: their own where these are the
+    same, else `bins` equal bins.
+    """
     first = several[0].edges
     if (
         len(first) - 1 <= bins
@@ -75,7 +84,9 @@ def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float6
 
 
 def rebinned(histogram: Bins, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of the counts in each of other bins; what lies outside of them goes to the first and the last one."""
+    """The share of the counts in each of other bins; what lies outside of them goes to the
+    first and the last one.
+    """
     below = histogram.below(edges)
     below[0], below[-1] = 0.0, 1.0
     return np.diff(below)
@@ -86,7 +97,8 @@ def histogram_names(store: Store, run_ids: list[str]) -> list[str]:
     return [
         row[0]
         for row in store.rows(
-            "SELECT DISTINCT name FROM histograms WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
+            "SELECT DISTINCT name FROM histograms WHERE list_contains(?, run_id) ORDER BY 1",
+            [run_ids],
         )
     ]
 
@@ -94,21 +106,27 @@ def histogram_names(store: Store, run_ids: list[str]) -> list[str]:
 def histogram_ridges(store: Store, run_id: str, name: str) -> pd.DataFrame:
     """One histogram of a run over its epochs, on common bins.
 
-    Columns: run_id, epoch (at most 30, oldest first, the newest always among them), left, right (float64, bin edges), share
-    (float64, 0 to 1; those of an epoch add up to 1). Before the end of the first epoch the frame is empty.
+    Columns: run_id, epoch (at most 30, oldest first, the newest always among them), left, right
+    (float64, bin edges), share (float64, 0 to 1; those of an epoch add up to 1). Before the end of
+    the first epoch the frame is empty.
     """
     return _histograms(store, _SPREAD, {"runs": [run_id], "name": name, "epochs": MAX_EPOCHS})
 
 
 def histogram_overlay(store: Store, run_ids: list[str], name: str, epoch: int) -> pd.DataFrame:
-    """One histogram of several runs, each at its newest epoch up to `epoch`, on common bins. Columns as `histogram_ridges`."""
+    """One histogram of several runs, each at its newest epoch up to `epoch`, on common bins.
+
+    Columns as `histogram_ridges`.
+    """
     return _histograms(store, _AT_EPOCH, {"runs": run_ids, "name": name, "epoch": epoch})
 
 
 def loss_ridges(store: Store, run_id: str, metric: str) -> pd.DataFrame:
-    """How the steps of an epoch are distributed over a loss, or another number of the steps, epoch by epoch.
+    """How the steps of an epoch are distributed over a loss, or another number of the steps, epoch
+    by epoch.
 
-    Columns as `histogram_ridges`. NaN and infinite values are left out; a run without finite values gives an empty frame.
+    Columns as `histogram_ridges`. NaN and infinite values are left out; a run without finite values
+    gives an empty frame.
     Source: the concentration of the loss in each epoch, Fig. 8 of the paper.
     """
     return _step_values(store, _SPREAD, {"runs": [run_id], "metric": metric, "epochs": MAX_EPOCHS})
@@ -124,10 +142,12 @@ def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Dat
 
     rows = store.rows(
         f"""
-        WITH present AS (SELECT run_id, epoch FROM histograms WHERE list_contains($runs, run_id) AND name = $name AND {FINITE}),
+        WITH present AS (SELECT run_id, epoch FROM histograms WHERE list_contains($runs, run_id)
+            AND name = $name AND {FINITE}),
         chosen AS ({chosen})
         SELECT run_id, epoch, list_append(bin_left, bin_right), count
-        FROM histograms JOIN chosen USING (run_id, epoch) WHERE name = $name AND list_sum(count) > 0 ORDER BY run_id, epoch
+        FROM histograms JOIN chosen USING (run_id, epoch) WHERE name = $name AND list_sum(count) >
+            0 ORDER BY run_id, epoch
         """,
         parameters,
     )
@@ -151,7 +171,9 @@ def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Dat
 
 
 def _step_values(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.DataFrame:
-    """The number of bins follows the steps of an epoch: with few steps, narrow bins would show gaps and not a shape."""
+    """The number of bins follows the steps of an epoch: with few steps, narrow bins would
+    show gaps and not a shape.
+    """
     return store.frame(
         f"""
         WITH known AS (
@@ -165,7 +187,8 @@ def _step_values(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Da
                    quantile_cont(value, {TAIL}) AS low, quantile_cont(value, {1 - TAIL}) AS high
             FROM wanted GROUP BY run_id, epoch
         ), limits AS (
-            SELECT least({MAX_BINS}, {MAX_ROWS} // greatest(1, count(*)), greatest(24, CAST(6 * sqrt(median(steps)) AS BIGINT))) AS bins,
+            SELECT least({MAX_BINS}, {MAX_ROWS} // greatest(1, count(*)), greatest(24, CAST(6 *
+                sqrt(median(steps)) AS BIGINT))) AS bins,
                    min(low) AS low, greatest(max(high), min(low) + 1e-6) AS high
             FROM sizes
         ), span AS (SELECT bins, low, (high - low) / bins AS width FROM limits),
@@ -173,7 +196,8 @@ def _step_values(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Da
             SELECT run_id, epoch, count(*) AS steps,
                    CAST(least(bins - 1, greatest(0, floor((value - low) / width))) AS BIGINT) AS bin
             FROM wanted, span GROUP BY ALL
-        ), empty AS (SELECT run_id, epoch, sizes.steps AS total, unnest(range(bins)) AS bin FROM sizes, span)
+        ), empty AS (SELECT run_id, epoch, sizes.steps AS total, unnest(range(bins)) AS bin FROM
+            sizes, span)
         SELECT run_id, epoch, low + bin * width AS "left", low + (bin + 1) * width AS "right",
                coalesce(counted.steps, 0) / total AS share
         FROM empty LEFT JOIN counted USING (run_id, epoch, bin), span ORDER BY run_id, epoch, bin

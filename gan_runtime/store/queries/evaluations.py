@@ -1,4 +1,5 @@
-"""Answers of evaluations: which a run has, their scores, curves and arrays, and their history over the epochs.
+"""Answers of evaluations: which a run has, their scores, curves and arrays, and their history over
+the epochs.
 
 Loss surfaces have a view of their own.
 """
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluationRow:
-    """The newest answer of its key. `facts`: what else it says, by name; the other fields as in records/answer.py."""
+    """The newest answer of its key.
+
+    `facts`: what else it says, by name; the other fields as in records/answer.py.
+    """
 
     run_id: str
     evaluation: str
@@ -41,7 +45,10 @@ class EvaluationRow:
 
 @dataclass(frozen=True)
 class CurveRow:
-    """A curve of an answer. `number`: its place in the answer, from 0; `facts`: the bin or part that it is about."""
+    """A curve of an answer.
+
+    `number`: its place in the answer, from 0; `facts`: the bin or part that it is about.
+    """
 
     number: int
     name: str
@@ -50,7 +57,9 @@ class CurveRow:
 
 @dataclass(frozen=True)
 class ArrayRow:
-    """An array of an answer: the name of a `file` in the run's folder, or `values` at flat `places`."""
+    """An array of an answer: the name of a `file` in the run's folder, or `values` at flat
+    `places`.
+    """
 
     number: int
     name: str
@@ -68,7 +77,8 @@ def evaluated_runs(store: Store, evaluation: str) -> list[str]:
     """Ids of the runs with an answer of this evaluation, the newest run first."""
     rows = store.rows(
         """
-        SELECT run_id FROM runs SEMI JOIN (SELECT run_id FROM evaluations WHERE evaluation = ?) USING (run_id)
+        SELECT run_id FROM runs SEMI JOIN (SELECT run_id FROM evaluations WHERE evaluation = ?)
+            USING (run_id)
         ORDER BY created_at DESC, run_id
         """,
         [evaluation],
@@ -77,11 +87,14 @@ def evaluated_runs(store: Store, evaluation: str) -> list[str]:
 
 
 def evaluations(store: Store, run_ids: list[str], evaluation: str = "") -> list[EvaluationRow]:
-    """The newest answer of each key, by run, evaluation and step; without `evaluation`, those of all."""
+    """The newest answer of each key, by run, evaluation and step; without `evaluation`, those
+    of all.
+    """
     rows = store.rows(
         """
         SELECT run_id, evaluation, key, measured_at, epoch, step, checkpoint, facts FROM evaluations
-        WHERE list_contains($runs, run_id) AND $evaluation IN ('', evaluation) ORDER BY run_id, evaluation, step, measured_at, key
+        WHERE list_contains($runs, run_id) AND $evaluation IN ('', evaluation) ORDER BY run_id,
+            evaluation, step, measured_at, key
         """,
         {"runs": run_ids, "evaluation": evaluation},
     )
@@ -91,14 +104,16 @@ def evaluations(store: Store, run_ids: list[str], evaluation: str = "") -> list[
 def evaluation_scores(store: Store, run_ids: list[str], evaluation: str) -> pd.DataFrame:
     """Every score of every newest answer, earliest step first.
 
-    Columns: run_id, key, epoch, step, checkpoint, measured_at, score, value, error (one standard deviation), low, high
-    (95%), floor (real rows against real rows), floor_error, ceiling (noise against real rows), baselines (dict of name and
-    value), samples. NaN where there is no such number.
+    Columns: run_id, key, epoch, step, checkpoint, measured_at, score, value, error (one standard
+    deviation), low, high (95%), floor (real rows against real rows), floor_error, ceiling (noise
+    against real rows), baselines (dict of name and value), samples. NaN where there is no such
+    number.
     """
     return store.frame(
         f"""
         SELECT run_id, key, epoch, step, e.checkpoint, e.measured_at, {_SCORE_COLUMNS}
-        FROM evaluation_scores JOIN (SELECT run_id, evaluation, key, checkpoint, measured_at FROM evaluations) e
+        FROM evaluation_scores JOIN (SELECT run_id, evaluation, key, checkpoint, measured_at FROM
+            evaluations) e
             USING (run_id, evaluation, key)
         WHERE list_contains($runs, run_id) AND evaluation = $evaluation ORDER BY run_id, step, key
         """,
@@ -109,15 +124,17 @@ def evaluation_scores(store: Store, run_ids: list[str], evaluation: str) -> pd.D
 def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
     """Each score over the epochs of a run, one row an epoch and score, earliest epoch first.
 
-    Columns: epoch, step, checkpoint, score, value, error, low, high, floor, floor_error, ceiling, baselines, samples. Of
-    several answers of an epoch the one of highest precedence counts, then the one that was measured last.
+    Columns: epoch, step, checkpoint, score, value, error, low, high, floor, floor_error, ceiling,
+    baselines, samples. Of several answers of an epoch the one of highest precedence counts, then
+    the one that was measured last.
     """
     return store.frame(
         f"""
         SELECT epoch, step, e.checkpoint, {_SCORE_COLUMNS}
         FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
         WHERE run_id = $run AND evaluation = $evaluation
-        QUALIFY row_number() OVER (PARTITION BY epoch, score ORDER BY e.precedence DESC, e.measured_at DESC) = 1
+        QUALIFY row_number() OVER (PARTITION BY epoch, score ORDER BY e.precedence DESC,
+            e.measured_at DESC) = 1
         ORDER BY epoch, score
         """,
         {"run": run_id, "evaluation": evaluation},
@@ -127,18 +144,23 @@ def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
 def evaluation_curves(store: Store, row: EvaluationRow) -> list[CurveRow]:
     """The curves of an answer, in its order."""
     rows = store.rows(
-        f"SELECT DISTINCT number, curve, CAST(facts AS VARCHAR) FROM evaluation_curves WHERE {_OWN} ORDER BY number",
+        f"SELECT DISTINCT number, curve, CAST(facts AS VARCHAR) FROM evaluation_curves WHERE {_OWN}"
+        " ORDER BY number",
         row.own,
     )
     return [CurveRow(number, name, json.loads(facts)) for number, name, facts in rows]
 
 
 def curve_points(store: Store, row: EvaluationRow, numbers: list[int]) -> pd.DataFrame:
-    """Points of some curves of an answer: number, curve, series, x, y (of maps, else NaN), value, error (else NaN)."""
+    """Points of some curves of an answer: number, curve, series, x, y (of maps, else NaN),
+    value, error (else NaN).
+    """
     return store.frame(
         f"""
-        SELECT number, curve, series, unnest(x) AS x, unnest(y) AS y, unnest(value) AS value, unnest(error) AS error
-        FROM (SELECT * FROM evaluation_curves WHERE {_OWN} AND list_contains($numbers, number) ORDER BY number)
+        SELECT number, curve, series, unnest(x) AS x, unnest(y) AS y, unnest(value) AS value,
+            unnest(error) AS error
+        FROM (SELECT * FROM evaluation_curves WHERE {_OWN} AND list_contains($numbers, number)
+            ORDER BY number)
         """,
         {**row.own, "numbers": numbers},
     )
@@ -147,7 +169,8 @@ def curve_points(store: Store, row: EvaluationRow, numbers: list[int]) -> pd.Dat
 def evaluation_arrays(store: Store, row: EvaluationRow) -> list[ArrayRow]:
     """The arrays of an answer, in its order."""
     rows = store.rows(
-        f"SELECT number, name, file, places, value, facts FROM evaluation_arrays WHERE {_OWN} ORDER BY number",
+        f"SELECT number, name, file, places, value, facts FROM evaluation_arrays WHERE {_OWN} ORDER"
+        " BY number",
         row.own,
     )
     return [ArrayRow(*_with_facts(row)) for row in rows]
@@ -160,9 +183,12 @@ def _with_facts(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class SurfaceRow:
-    """One network's loss in nats on the plane of its path. `loss`: (len(y), len(x)); the path's lists have one entry a snapshot.
+    """One network's loss in nats on the plane of its path.
 
-    `share_x`, `share_y`: of all squared movement of the weights, along each axis, 0 to 1. `images`: real ones looked at.
+    `loss`: (len(y), len(x)); the path's lists have one entry a snapshot.
+
+    `share_x`, `share_y`: of all squared movement of the weights, along each axis, 0 to 1. `images`:
+    real ones looked at.
     """
 
     network: str
@@ -179,7 +205,9 @@ class SurfaceRow:
 
 
 def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
-    """The newest surface of each network of a run, in the order of its workload; empty when none was computed."""
+    """The newest surface of each network of a run, in the order of its workload; empty when
+    none was computed.
+    """
     rows = store.rows(
         """
         SELECT network, x, y, loss, path_epoch, path_x, path_y, path_loss, share_x, share_y, images
@@ -196,12 +224,14 @@ def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
 
 
 def runs_with_descent(store: Store) -> list[str]:
-    """Ids of the ended runs that have kept weight snapshots or have a surface, those with one first, then the newest first."""
-    rows = store.rows(
-        """
-        SELECT run_id FROM runs LEFT JOIN (SELECT DISTINCT run_id, true AS drawn FROM surfaces) USING (run_id)
-        WHERE drawn OR (spec->>'weight_snapshots' = 'yes' AND status IN ('finished', 'stopped', 'failed', 'lost'))
+    """Ids of the ended runs that have kept weight snapshots or have a surface, those with one
+    first, then the newest first.
+    """
+    rows = store.rows("""
+        SELECT run_id FROM runs LEFT JOIN (SELECT DISTINCT run_id, true AS drawn FROM surfaces)
+            USING (run_id)
+        WHERE drawn OR (spec->>'weight_snapshots' = 'yes' AND status IN ('finished', 'stopped',
+            'failed', 'lost'))
         ORDER BY drawn NULLS LAST, created_at DESC
-        """
-    )
+        """)
     return [run_id for (run_id,) in rows]

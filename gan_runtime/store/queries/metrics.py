@@ -1,4 +1,6 @@
-"""Numbers of every step. Curves are thinned in SQL to a bucket envelope, so a chart stays small however long the run.
+"""Numbers of every step.
+
+Curves are thinned in SQL to a bucket envelope, so a chart stays small however long the run.
 
 Also what the workloads of stored runs declare of their numbers (gan_runtime/catalog/declared.py).
 """
@@ -44,14 +46,21 @@ def curves(
     max_points: int = 400,
     window: Window = EVERYTHING,
 ) -> pd.DataFrame:
-    """Metrics of some runs along `x` within the window, each thinned to at most `max_points` buckets per run and metric.
+    """Metrics of some runs along `x` within the window, each thinned to at most `max_points`
+    buckets per run and metric.
 
-    `x`: step; epoch; images seen; training seconds; device seconds, which are training seconds times replicas × workers.
-    Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the bucket's envelope, and one standard
-    deviation beyond it where that is known; NaN and infinite values are left out). Nothing logged yet gives an empty frame with these columns.
+    `x`: step; epoch; images seen; training seconds; device seconds, which are training seconds
+    times replicas × workers.
+    Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the
+    bucket's envelope, and one standard deviation beyond it where that is known; NaN and infinite
+    values are left out). Nothing logged yet gives an empty frame with these columns.
     """
     given = _metric_prefixes(store)
-    if x == "step" and len(run_ids) == 1 and not any(metric.startswith(given) for metric in metrics):
+    if (
+        x == "step"
+        and len(run_ids) == 1
+        and not any(metric.startswith(given) for metric in metrics)
+    ):
         return _own_curves(store, run_ids[0], metrics, max_points, window)
     return store.frame(
         f"{buckets(x)} SELECT * EXCLUDE (x_from, x_to) FROM buckets ORDER BY run_id, metric, x",
@@ -68,13 +77,16 @@ def curves(
 def _own_curves(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int, window: Window
 ) -> pd.DataFrame:
-    """As `curves`, of what one run has recorded itself, over its steps: Live asks this once a second, and planning what the other
-    question may have to join takes longer than answering this one. Buckets are of the run's steps, whatever the metric."""
+    """As `curves`, of what one run has recorded itself, over its steps: Live asks this once a
+    second, and planning what the other question may have to join takes longer than answering this
+    one. Buckets are of the run's steps, whatever the metric.
+    """
     first, last = _steps_within(store, run_id, window)
     wanted = {f"metric_{place}": metric for place, metric in enumerate(metrics)}
     return store.frame(
         f"""
-        SELECT $run AS run_id, metric, avg(CAST(step AS DOUBLE)) AS x, CAST(avg(step) AS BIGINT) AS step, max(epoch) AS epoch,
+        SELECT $run AS run_id, metric, avg(CAST(step AS DOUBLE)) AS x, CAST(avg(step) AS BIGINT) AS
+            step, max(epoch) AS epoch,
                min(value) AS low, avg(value) AS mean, max(value) AS high
         FROM ingest.scalars
         WHERE run_id = $run AND metric IN ({", ".join(f"${name}" for name in wanted) or "NULL"})
@@ -103,7 +115,8 @@ def _steps_within(store: Store, run_id: str, window: Window) -> tuple[int, int]:
 def means_of_epoch(store: Store, run_id: str, epoch: int, metrics: list[str]) -> dict[str, float]:
     """Mean over the steps of an epoch of each of these metrics that was stored then."""
     rows = store.rows(
-        "SELECT metric, avg(value) FROM scalars WHERE run_id = ? AND epoch = ? AND list_contains(?, metric) GROUP BY metric",
+        "SELECT metric, avg(value) FROM scalars WHERE run_id = ? AND epoch = ? AND list_contains(?,"
+        " metric) GROUP BY metric",
         [run_id, epoch, metrics],
     )
     return dict(rows)
@@ -112,31 +125,40 @@ def means_of_epoch(store: Store, run_id: str, epoch: int, metrics: list[str]) ->
 def step_ranges(store: Store, run_id: str) -> list[StepRange]:
     """Which steps each attempt of a run has numbers of, newest attempt first."""
     rows = store.rows(
-        "SELECT attempt, min(step), max(step) FROM ingest.scalars WHERE run_id = ? GROUP BY attempt ORDER BY attempt DESC",
+        "SELECT attempt, min(step), max(step) FROM ingest.scalars WHERE run_id = ? GROUP BY attempt"
+        " ORDER BY attempt DESC",
         [run_id],
     )
     return [StepRange(*row) for row in rows]
 
 
 def buckets(x: XAxis) -> str:
-    """SQL that begins a query with the table `buckets`: as `curves` gives it, and each bucket's first and last x.
+    """SQL that begins a query with the table `buckets`: as `curves` gives it, and each bucket's
+    first and last x.
 
     Parameters: $runs, $metrics, $points, and the window $first, $last.
     """
     return f"""
         WITH wanted AS (
-            SELECT run_id, metric, step, epoch, value, coalesce(error, 0.0) AS error, CAST({_X_EXPRESSIONS[x]} AS DOUBLE) AS x
+            SELECT run_id, metric, step, epoch, value, coalesce(error, 0.0) AS error,
+                CAST({_X_EXPRESSIONS[x]} AS DOUBLE) AS x
             FROM numbers LEFT JOIN (
-                SELECT run_id, arg_max(steps_per_epoch, attempt) AS steps_per_epoch FROM ingest.plans GROUP BY run_id
-            ) USING (run_id) LEFT JOIN (SELECT run_id, spec, images_per_step FROM ingest.created) USING (run_id)
-            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND isfinite(value)
+                SELECT run_id, arg_max(steps_per_epoch, attempt) AS steps_per_epoch FROM
+                    ingest.plans GROUP BY run_id
+            ) USING (run_id) LEFT JOIN (SELECT run_id, spec, images_per_step FROM ingest.created)
+                USING (run_id)
+            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND
+                isfinite(value)
                 AND (x BETWEEN $first AND $last) IS NOT FALSE
         ), width AS (
-            SELECT run_id, min(step) AS first, greatest(1, ceil((max(step) - min(step) + 1) / $points)) AS steps
+            SELECT run_id, min(step) AS first, greatest(1, ceil((max(step) - min(step) + 1) /
+                $points)) AS steps
             FROM wanted GROUP BY run_id
         ), buckets AS (
-            SELECT run_id, metric, avg(x) AS x, CAST(avg(step) AS BIGINT) AS step, max(epoch) AS epoch,
-                   min(value - error) AS low, avg(value) AS mean, max(value + error) AS high, min(x) AS x_from, max(x) AS x_to
+            SELECT run_id, metric, avg(x) AS x, CAST(avg(step) AS BIGINT) AS step, max(epoch) AS
+                epoch,
+                   min(value - error) AS low, avg(value) AS mean, max(value + error) AS high,
+                       min(x) AS x_from, max(x) AS x_to
             FROM wanted JOIN width USING (run_id)
             GROUP BY run_id, metric, floor((step - width.first) / width.steps)
         )
@@ -159,11 +181,16 @@ _X_EXPRESSIONS: dict[XAxis, str] = {
 }
 
 
-def epoch_scores(store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200) -> pd.DataFrame:
-    """What one run measures once an epoch. A long run is thinned: each point is then the mean of a few epochs.
+def epoch_scores(
+    store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
+) -> pd.DataFrame:
+    """What one run measures once an epoch.
 
-    Columns: metric, epoch (int64, the last of the bucket), step (int64), value (float64; NaN and infinite values are left
-    out). Before the end of the first epoch the frame is empty, with these columns.
+    A long run is thinned: each point is then the mean of a few epochs.
+
+    Columns: metric, epoch (int64, the last of the bucket), step (int64), value (float64; NaN and
+    infinite values are left out). Before the end of the first epoch the frame is empty, with these
+    columns.
     """
     return store.frame(
         """
@@ -181,26 +208,34 @@ def epoch_scores(store: Store, run_id: str, metrics: tuple[str, ...], max_points
 def changing_curves(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
 ) -> pd.DataFrame:
-    """As `curves` over the steps of one run, but only those of the metrics that have had more than one value."""
+    """As `curves` over the steps of one run, but only those of the metrics that have had more
+    than one value.
+    """
     rows = store.rows(
-        "SELECT metric FROM scalars WHERE run_id = ? AND list_contains(?, metric) GROUP BY metric HAVING min(value) < max(value)",
+        "SELECT metric FROM scalars WHERE run_id = ? AND list_contains(?, metric) GROUP BY metric"
+        " HAVING min(value) < max(value)",
         [run_id, list(metrics)],
     )
     return curves(store, [run_id], tuple(row[0] for row in rows), max_points=max_points)
 
 
 def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[str]:
-    """Those of some metrics that these runs have measured once an epoch only. Asked of numbers that no workload declares.
+    """Those of some metrics that these runs have measured once an epoch only.
+
+    Asked of numbers that no workload declares.
 
     A run that has one step so far measures everything once a step.
     """
     rows = store.rows(
         """
         WITH lengths AS (
-            SELECT run_id, max(step) - min(step) + 1 AS steps FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id
+            SELECT run_id, max(step) - min(step) + 1 AS steps FROM scalars WHERE
+                list_contains($runs, run_id) GROUP BY run_id
         ), counted AS (
-            SELECT run_id, metric, count(*) AS numbers, max(epoch) - min(epoch) + 1 AS epochs FROM scalars
-            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) GROUP BY run_id, metric
+            SELECT run_id, metric, count(*) AS numbers, max(epoch) - min(epoch) + 1 AS epochs FROM
+                scalars
+            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) GROUP BY run_id,
+                metric
         )
         SELECT metric FROM counted JOIN lengths USING (run_id)
         GROUP BY metric HAVING bool_and(numbers <= epochs AND numbers < steps)
@@ -211,11 +246,14 @@ def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[s
 
 
 def recorded(store: Store, run_ids: list[str]) -> list[str]:
-    """The metrics that at least one of the runs has recorded, or that were measured of it since, by name."""
+    """The metrics that at least one of the runs has recorded, or that were measured of it
+    since, by name.
+    """
     return [
         row[0]
         for row in store.rows(
-            "SELECT DISTINCT metric FROM numbers WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
+            "SELECT DISTINCT metric FROM numbers WHERE list_contains(?, run_id) ORDER BY 1",
+            [run_ids],
         )
     ]
 
@@ -223,7 +261,8 @@ def recorded(store: Store, run_ids: list[str]) -> list[str]:
 def not_finite(store: Store, run_id: str) -> pd.DataFrame:
     """Steps at which a metric was NaN or infinite. Columns: step, metric, value (text)."""
     return store.frame(
-        "SELECT step, metric, CAST(value AS VARCHAR) AS value FROM scalars WHERE run_id = ? AND NOT isfinite(value) ORDER BY step",
+        "SELECT step, metric, CAST(value AS VARCHAR) AS value FROM scalars WHERE run_id = ? AND NOT"
+        " isfinite(value) ORDER BY step",
         [run_id],
     )
 
@@ -231,15 +270,18 @@ def not_finite(store: Store, run_id: str) -> pd.DataFrame:
 def best_epochs(
     store: Store, run_id: str, metrics: list[str], epochs: list[int]
 ) -> dict[str, tuple[int, float]]:
-    """Metric → of these epochs the one in which it is lowest, the earliest of several, and its mean there. A metric that was measured
-    in fewer than two of them is left out."""
+    """Metric → of these epochs the one in which it is lowest, the earliest of several, and its mean
+    there. A metric that was measured in fewer than two of them is left out.
+    """
     rows = store.rows(
         """
         WITH means AS (
             SELECT metric, epoch, avg(value) AS value FROM numbers
-            WHERE run_id = ? AND list_contains(?, metric) AND list_contains(?, epoch) AND isfinite(value) GROUP BY ALL
+            WHERE run_id = ? AND list_contains(?, metric) AND list_contains(?, epoch) AND
+                isfinite(value) GROUP BY ALL
         )
-        SELECT metric, arg_min(epoch, (value, epoch)), min(value) FROM means GROUP BY metric HAVING count(*) > 1
+        SELECT metric, arg_min(epoch, (value, epoch)), min(value) FROM means GROUP BY metric HAVING
+            count(*) > 1
         """,
         [run_id, metrics, epochs],
     )
@@ -247,29 +289,37 @@ def best_epochs(
 
 
 def declared_of(store: Store, run_ids: list[str] | None = None) -> Declared:
-    """What the workloads of these runs declare together; without `run_ids`, those of all stored runs."""
+    """What the workloads of these runs declare together; without `run_ids`, those of all
+    stored runs.
+    """
     asked = "" if run_ids is None else "WHERE list_contains(?, run_id)"
     rows = store.rows(
-        f"SELECT spec->>'workload' AS workload FROM ingest.created {asked} GROUP BY ALL ORDER BY min(created_at)",
+        f"SELECT spec->>'workload' AS workload FROM ingest.created {asked} GROUP BY ALL ORDER BY"
+        " min(created_at)",
         [] if run_ids is None else [run_ids],
     )
     return declared.together(workload for (workload,) in rows if workload)
 
 
 def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:
-    """Every number that these runs have recorded or their workloads declare, by its name. A number that is not declared is one
-    of an epoch if the runs show it so."""
+    """Every number that these runs have recorded or their workloads declare, by its name.
+
+    A number that is not declared is one of an epoch if the runs show it so.
+    """
     known, names = declared_of(store, run_ids), recorded(store, run_ids)
     own, table = known.table(), known.table(names)
     strangers = [name for name, metric in table.items() if name not in own and not metric.per_epoch]
     once = once_an_epoch(store, run_ids, strangers) if strangers else set()
     return {
-        name: replace(metric, per_epoch=True) if name in once else metric for name, metric in table.items()
+        name: replace(metric, per_epoch=True) if name in once else metric
+        for name, metric in table.items()
     }
 
 
 def columns_of(metrics: Iterable[Metric], expression: str, ending: str = "") -> str:
-    """Columns of a SELECT over `scalars`, one a metric, of its name and `ending`, each after a comma: `expression` of its rows."""
+    """Columns of a SELECT over `scalars`, one a metric, of its name and `ending`, each after
+    a comma: `expression` of its rows.
+    """
     return "".join(
         f", {expression} FILTER (metric = {_text(metric.name)}) AS {_name(metric.name + ending)}"
         for metric in metrics

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRow:
-    """One stored run. `color`: its index in the run palette; `note`: why it is in its state, in words; `reason_code`: the same as a
-    code (records/reasons.py), None where its journal gives none that this version has.
+    """One stored run.
 
-    `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own. `tags`, `remark` (a note), `pinned` and `hidden`
-    are what a person made of it.
+    `color`: its index in the run palette; `note`: why it is in its state, in words; `reason_code`:
+    the same as a code (records/reasons.py), None where its journal gives none that this version
+    has.
+
+    `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own. `tags`,
+    `remark` (a note), `pinned` and `hidden` are what a person made of it.
     """
 
     run_id: str
@@ -61,7 +64,10 @@ class RunRow:
 
     @property
     def sync_every_steps(self) -> int:
-        """1: gradients are exchanged in each step; more: local SGD. Runs from before this option are synchronous."""
+        """1: gradients are exchanged in each step; more: local SGD.
+
+        Runs from before this option are synchronous.
+        """
         return int(json.loads(self.spec).get("sync_every_steps", 1))
 
     @property
@@ -94,12 +100,16 @@ def runs(store: Store, status: tuple[str, ...] = ()) -> list[RunRow]:
 
 def queue(store: Store) -> list[RunRow]:
     """The waiting runs, next one first."""
-    rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE status = 'queued' ORDER BY queue_rank, run_id")
+    rows = store.rows(
+        f"SELECT {_RUN_COLUMNS} FROM runs WHERE status = 'queued' ORDER BY queue_rank, run_id"
+    )
     return [RunRow(*row) for row in rows]
 
 
 def queue_items(store: Store) -> list[list[RunRow]]:
-    """What waits, in its order: runs of their own, and for each study all of its waiting runs as one item."""
+    """What waits, in its order: runs of their own, and for each study all of its waiting runs
+    as one item.
+    """
     items: dict[str, list[RunRow]] = {}
     for row in queue(store):
         items.setdefault(row.study_id or row.run_id, []).append(row)
@@ -117,7 +127,9 @@ def run(store: Store, run_id: str) -> RunRow:
         raise UnknownRunError(f"run {run_id} cannot be read: {aside[run_id]}.")
     if not rows:
         known = ", ".join(row.run_id for row in runs(store)[:8]) or "none yet"
-        raise UnknownRunError(f"run {quoted(run_id)} is not stored here: the newest runs are {known}.")
+        raise UnknownRunError(
+            f"run {quoted(run_id)} is not stored here: the newest runs are {known}."
+        )
     return RunRow(*rows[0])
 
 
@@ -139,24 +151,29 @@ def set_aside(store: Store) -> dict[str, str]:
 
 
 def run_table(store: Store) -> pd.DataFrame:
-    """One row a run, pinned ones first and then the newest, with its last losses and its rate, for the Runs table.
+    """One row a run, pinned ones first and then the newest, with its last losses and its rate, for
+    the Runs table.
 
-    Columns: run_id, name, status, workload, dataset, accelerator, replicas, workers, precision, xla, batch_size_global,
-    epochs, epochs_done, images_per_s (median of its epochs), one of each loss that the workloads of stored runs declare (its
-    name; last finished step), seconds, created_at, note, color, preset (may be empty), spec (JSON text), tags (list of text), remark, pinned, hidden, sync_every_steps (1
-    for runs from before this option).
+    Columns: run_id, name, status, workload, dataset, accelerator, replicas, workers, precision,
+    xla, batch_size_global, epochs, epochs_done, images_per_s (median of its epochs), one of each
+    loss that the workloads of stored runs declare (its name; last finished step), seconds,
+    created_at, note, color, preset (may be empty), spec (JSON text), tags (list of text), remark,
+    pinned, hidden, sync_every_steps (1 for runs from before this option).
     """
     known = declared_of(store)
-    return store.frame(
-        f"""
+    return store.frame(f"""
         WITH ends AS (
-            SELECT run_id, max(wall_s) AS seconds{columns_of(known.losses, "max(value)")} FROM ingest.last_scalars GROUP BY run_id
-        ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
-        SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.workers, r.precision, r.xla,
-               r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s{names_of(known.losses, "ends")},
-               ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec, r.tags, r.remark, r.pinned, r.hidden,
+            SELECT run_id, max(wall_s) AS seconds{columns_of(known.losses, "max(value)")} FROM
+                ingest.last_scalars GROUP BY run_id
+        ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s
+            FROM epochs GROUP BY run_id)
+        SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas,
+            r.workers, r.precision, r.xla,
+               r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done,
+                   rates.images_per_s{names_of(known.losses, "ends")},
+               ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec, r.tags, r.remark,
+                   r.pinned, r.hidden,
                CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         ORDER BY r.pinned DESC, r.created_at DESC
-        """
-    )
+        """)

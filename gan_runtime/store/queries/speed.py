@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is. `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value;
-    `steady`: metric → mean of its finite values over the last steps, which hardly changes from one step to the next."""
+    """How far a run is.
+
+    `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value;
+    `steady`: metric → mean of its finite values over the last steps, which hardly changes from one
+    step to the next.
+    """
 
     step: int
     epoch: int
@@ -36,7 +40,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class UsualSeconds:
-    """`call`: the median of an attempt's newest calls, with what lies between them; `longest_probe`: of the run's epochs. 0 without any."""
+    """`call`: the median of an attempt's newest calls, with what lies between them;
+    `longest_probe`: of the run's epochs. 0 without any.
+    """
 
     call: float
     longest_probe: float
@@ -47,31 +53,45 @@ STANDS_STILL = "alarm_stands_still"  # the kind of an event (supervision/recover
 
 
 def usual_seconds(store: Store, run_id: str, attempt: int) -> UsualSeconds:
-    """What its trainer usually takes from one line of its journal to the next. Times are those of one clock, the trainer's."""
+    """What its trainer usually takes from one line of its journal to the next.
+
+    Times are those of one clock, the trainer's.
+    """
     calls = store.rows(
         """
         SELECT median(seconds) FROM (
-            SELECT epoch(written_at - lag(written_at) OVER (ORDER BY step)) AS seconds FROM ingest.arrivals
+            SELECT epoch(written_at - lag(written_at) OVER (ORDER BY step)) AS seconds FROM
+                ingest.arrivals
             WHERE run_id = ? AND attempt = ? QUALIFY row_number() OVER (ORDER BY step DESC) <= 50
         )
         """,
         [run_id, attempt],
     )
-    probes = store.rows("SELECT max(seconds) FROM phases WHERE run_id = ? AND phase = 'probe'", [run_id])
+    probes = store.rows(
+        "SELECT max(seconds) FROM phases WHERE run_id = ? AND phase = 'probe'", [run_id]
+    )
     return UsualSeconds(calls[0][0] or 0.0, probes[0][0] or 0.0)
 
 
 def stands_still(store: Store, run_id: str) -> str:
-    """What its owner says of a run that lives and does not train; empty once there are numbers after that, or it has ended."""
-    told = store.rows(  # apart from what changes with each step: of most runs nothing is told, and this is asked all the time
+    """What its owner says of a run that lives and does not train; empty once there are
+    numbers after that, or it has ended.
+    """
+    # apart from what changes with each step: of most runs nothing is told, and this is asked all
+    # the time
+    told = store.rows(
         """
-        SELECT attempt, logged_at, message FROM ingest.events JOIN ingest.newest USING (run_id, attempt)
+        SELECT attempt, logged_at, message FROM ingest.events JOIN ingest.newest USING (run_id,
+            attempt)
         WHERE run_id = ? AND kind = ? AND status = 'running' ORDER BY logged_at DESC LIMIT 1
         """,
         [run_id, STANDS_STILL],
     )
     for attempt, logged_at, message in told:
-        after = "SELECT 1 FROM ingest.arrivals WHERE run_id = ? AND attempt = ? AND written_at > ? LIMIT 1"
+        after = (
+            "SELECT 1 FROM ingest.arrivals WHERE run_id = ? AND attempt = ? AND written_at > ?"
+            " LIMIT 1"
+        )
         return "" if store.rows(after, [run_id, attempt, logged_at]) else str(message)
     return ""
 
@@ -79,7 +99,8 @@ def stands_still(store: Store, run_id: str) -> str:
 def progress(store: Store, run_id: str) -> Progress:
     """How far the run is, how fast, and when the trainer last wrote."""
     plan = store.rows(
-        "SELECT steps_per_epoch, epochs FROM ingest.plans WHERE run_id = ? ORDER BY attempt DESC LIMIT 1",
+        "SELECT steps_per_epoch, epochs FROM ingest.plans WHERE run_id = ? ORDER BY attempt DESC"
+        " LIMIT 1",
         [run_id],
     )
     steps_per_epoch, epochs = plan[0] if plan else (0, 0)
@@ -90,10 +111,12 @@ def progress(store: Store, run_id: str) -> Progress:
     epoch = next((number.epoch for number in newest.values()), 0)
     rate = _seconds_per_step(recent, ranges[0]) if ranges else None
     run(store, run_id)  # raises where there is none
-    images_per_step = store.rows("SELECT images_per_step FROM ingest.created WHERE run_id = ?", [run_id])[0][
+    images_per_step = store.rows(
+        "SELECT images_per_step FROM ingest.created WHERE run_id = ?", [run_id]
+    )[0][0]
+    written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[
         0
-    ]
-    written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[0][0]
+    ][0]
     left = epochs * steps_per_epoch - step
     overhead = _overhead_per_epoch(store, run_id)
     epochs_left = left / steps_per_epoch if steps_per_epoch else 0.0
@@ -120,7 +143,9 @@ def _means(recent: list[_Number]) -> dict[str, float]:
 
 
 class _Number(NamedTuple):
-    """What a step has measured, in the run's training seconds; those are None where the clock was not read."""
+    """What a step has measured, in the run's training seconds; those are None where the clock
+    was not read.
+    """
 
     step: int
     metric: str
@@ -133,20 +158,27 @@ class _Number(NamedTuple):
 def _recent(store: Store, run_id: str, newest: StepRange) -> list[_Number]:
     """All numbers of the last steps."""
     rows = store.rows(
-        "SELECT step, metric, value, epoch, attempt, wall_s FROM ingest.scalars WHERE run_id = ? AND step >= ?",
+        "SELECT step, metric, value, epoch, attempt, wall_s FROM ingest.scalars WHERE run_id = ?"
+        " AND step >= ?",
         [run_id, newest.last - RECENT_STEPS],
     )
     return [_Number(*row) for row in rows]
 
 
 def _seconds_per_step(recent: list[_Number], newest: StepRange) -> float | None:
-    """Mean over the last steps of the newest attempt, without its first step, which holds the compiling.
+    """Mean over the last steps of the newest attempt, without its first step, which holds the
+    compiling.
 
-    A step is what any number was measured in. The clock stands still while steps are profiled: steps that share a time with the one before them are not counted.
+    A step is what any number was measured in. The clock stands still while steps are profiled:
+    steps that share a time with the one before them are not counted.
     """
     times: dict[int, float] = {}
     for number in recent:
-        if number.attempt == newest.attempt and number.step > newest.first and number.wall_s is not None:
+        if (
+            number.attempt == newest.attempt
+            and number.step > newest.first
+            and number.wall_s is not None
+        ):
             times[number.step] = min(number.wall_s, times.get(number.step, number.wall_s))
     steps = len(set(times.values())) - 1
     return (max(times.values()) - min(times.values())) / steps if steps > 0 else None
@@ -154,15 +186,20 @@ def _seconds_per_step(recent: list[_Number], newest: StepRange) -> float | None:
 
 def _overhead_per_epoch(store: Store, run_id: str) -> float:
     """Seconds that probes take at the end of an epoch; 0 before the first."""
-    rows = store.rows("SELECT median(seconds) FROM phases WHERE run_id = ? AND phase = 'probe'", [run_id])
+    rows = store.rows(
+        "SELECT median(seconds) FROM phases WHERE run_id = ? AND phase = 'probe'", [run_id]
+    )
     return float(rows[0][0] or 0.0)
 
 
-def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str, cpu_model: str) -> float | None:
-    """Median rate of earlier runs like `spec` on this host, of those with the nearest global batch; None when there was none.
+def typical_images_per_s(
+    store: Store, spec: RunSpec, accelerator: str, cpu_model: str
+) -> float | None:
+    """Median rate of earlier runs like `spec` on this host, of those with the nearest global batch;
+    None when there was none.
 
-    The first epoch of an attempt holds the compiling and does not count. Runs of another processor than `cpu_model` do not
-    count either, nor imported ones, which do not tell their host's name.
+    The first epoch of an attempt holds the compiling and does not count. Runs of another processor
+    than `cpu_model` do not count either, nor imported ones, which do not tell their host's name.
     """
     rows = store.rows(
         """
@@ -171,7 +208,8 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str, cpu_mode
             WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
               AND workers = $workers AND precision = $precision AND xla = $xla
               AND $engine IN (engine, 'auto') AND coalesce(spec->>'loop', 'custom') = $loop
-              AND (host IS NULL OR (host->>'hostname' IS NOT NULL AND host->>'cpu_model' = $cpu_model))
+              AND (host IS NULL OR (host->>'hostname' IS NOT NULL AND host->>'cpu_model' =
+                  $cpu_model))
         ), steady AS (
             SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
             QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
@@ -197,7 +235,8 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str, cpu_mode
 def epoch_times(store: Store, run_ids: list[str]) -> pd.DataFrame:
     """Columns: run_id, epoch, seconds, images, images_per_s; oldest epoch first."""
     return store.frame(
-        "SELECT run_id, epoch, seconds, images, images_per_s FROM epochs WHERE list_contains(?, run_id) ORDER BY run_id, epoch",
+        "SELECT run_id, epoch, seconds, images, images_per_s FROM epochs WHERE list_contains(?,"
+        " run_id) ORDER BY run_id, epoch",
         [run_ids],
     )
 
@@ -207,7 +246,8 @@ def phases(store: Store, run_id: str) -> dict[str, float]:
     rows = store.rows(
         """
         SELECT phase, sum(seconds) FROM phases
-        WHERE run_id = ? AND attempt = (SELECT max(attempt) FROM phases WHERE run_id = ?) GROUP BY phase
+        WHERE run_id = ? AND attempt = (SELECT max(attempt) FROM phases WHERE run_id = ?) GROUP BY
+            phase
         """,
         [run_id, run_id],
     )
@@ -215,9 +255,13 @@ def phases(store: Store, run_id: str) -> dict[str, float]:
 
 
 def events(store: Store, run_id: str) -> pd.DataFrame:
-    """Everything that happened to a run, oldest first. Columns: logged_at, attempt, level, kind, message."""
+    """Everything that happened to a run, oldest first.
+
+    Columns: logged_at, attempt, level, kind, message.
+    """
     return store.frame(
-        "SELECT logged_at, attempt, level, kind, message FROM events WHERE run_id = ? ORDER BY logged_at",
+        "SELECT logged_at, attempt, level, kind, message FROM events WHERE run_id = ? ORDER BY"
+        " logged_at",
         [run_id],
     )
 
@@ -225,8 +269,9 @@ def events(store: Store, run_id: str) -> pd.DataFrame:
 def worker_times(store: Store, run_id: str) -> pd.DataFrame:
     """How each of several workers spends a step, lately: medians over its last 20 host calls.
 
-    Columns: rank, step_s, compute_s (own work), wait_s (inside collectives), wait_share (of the step, 0 to 1); by rank.
-    A run of one worker, or one that has not trained yet, gives an empty frame with these columns.
+    Columns: rank, step_s, compute_s (own work), wait_s (inside collectives), wait_share (of the
+    step, 0 to 1); by rank. A run of one worker, or one that has not trained yet, gives an empty
+    frame with these columns.
     """
     return store.frame(
         """
@@ -234,7 +279,8 @@ def worker_times(store: Store, run_id: str) -> pd.DataFrame:
             SELECT rank, step_s, compute_s, wait_s FROM worker_times WHERE run_id = ?
             QUALIFY row_number() OVER (PARTITION BY rank ORDER BY attempt DESC, step DESC) <= 20
         )
-        SELECT rank, median(step_s) AS step_s, median(compute_s) AS compute_s, median(wait_s) AS wait_s,
+        SELECT rank, median(step_s) AS step_s, median(compute_s) AS compute_s, median(wait_s) AS
+            wait_s,
                median(wait_s / step_s) AS wait_share
         FROM recent GROUP BY rank ORDER BY rank
         """,
@@ -244,21 +290,25 @@ def worker_times(store: Store, run_id: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PeakMemory:
-    """Highest bytes of the newest attempt so far; `device_bytes`: of its fullest device, None on a CPU."""
+    """Highest bytes of the newest attempt so far; `device_bytes`: of its fullest device, None
+    on a CPU.
+    """
 
     process_bytes: int
     device_bytes: int | None
 
 
 def profile(store: Store, run_id: str) -> pd.DataFrame:
-    """Where a step's time goes, by the run's newest profile, largest share first; empty when it has none.
+    """Where a step's time goes, by the run's newest profile, largest share first; empty when it has
+    none.
 
-    Columns: phase, network ("" where none is known), category (str), seconds_per_step, share (float64, 0 to 1), steps (how many
-    were profiled). The shares add up to 1.
+    Columns: phase, network ("" where none is known), category (str), seconds_per_step, share
+    (float64, 0 to 1), steps (how many were profiled). The shares add up to 1.
     """
     return store.frame(
         """
-        SELECT phase, network, category, seconds / steps AS seconds_per_step, share, steps FROM profiles
+        SELECT phase, network, category, seconds / steps AS seconds_per_step, share, steps FROM
+            profiles
         WHERE run_id = $run AND attempt = (SELECT max(attempt) FROM profiles WHERE run_id = $run)
         ORDER BY share DESC, phase, network, category
         """,
@@ -271,7 +321,8 @@ def peak_memory(store: Store, run_id: str) -> PeakMemory | None:
     rows = store.rows(
         """
         SELECT max(process_peak_bytes), max(device_peak_bytes) FROM memory
-        WHERE run_id = $run AND attempt = (SELECT max(attempt) FROM ingest.statuses WHERE run_id = $run)
+        WHERE run_id = $run AND attempt = (SELECT max(attempt) FROM ingest.statuses WHERE run_id =
+            $run)
         """,
         {"run": run_id},
     )

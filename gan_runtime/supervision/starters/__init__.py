@@ -44,7 +44,9 @@ class Starter(Protocol):
         """
 
     def is_alone(self, attempt: Attempt) -> bool:
-        """Whether no other run of its home may train on that kind of accelerator at the same time."""
+        """Whether no other run of its home may train on that kind of accelerator at the same
+        time.
+        """
 
     def alive(self, attempt: Attempt) -> bool:
         """Whether it trains, or may still do so."""

@@ -78,7 +78,11 @@ class LocalStarter:
     def is_alone(self, attempt: Attempt) -> bool:
         """See Starter. Runs on GPUs whose locks they hold leave the other GPUs alone."""
         key = (attempt.run.run_id, attempt.number)
-        if attempt.accelerator == "gpu" and key not in self._with_own_gpus and _has_own_gpus(attempt):
+        if (
+            attempt.accelerator == "gpu"
+            and key not in self._with_own_gpus
+            and _has_own_gpus(attempt)
+        ):
             self._with_own_gpus.add(key)
         return key not in self._with_own_gpus
 
@@ -189,9 +193,9 @@ class LocalStarter:
             if run_id not in ids and child.process.poll() is not None:
                 del self._children[run_id]
         # The locks of GPUs tell of themselves which of them are free.
-        return {child.accelerator for child in self._children.values() if child.process.poll() is None} - {
-            "gpu"
-        }
+        return {
+            child.accelerator for child in self._children.values() if child.process.poll() is None
+        } - {"gpu"}
 
 
 def _has_own_gpus(attempt: Attempt) -> bool:
@@ -233,7 +237,9 @@ def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
 def _log_end(code: int, run: RunDir) -> str:
     """Of a trainer that exited and could not note why, such as on a full disk."""
     line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
-    return f"it ended with code {code}; its log ends: {line}" if line else f"it ended with code {code}"
+    return (
+        f"it ended with code {code}; its log ends: {line}" if line else f"it ended with code {code}"
+    )
 
 
 def _identity(attempt: Attempt) -> dict[str, Any] | None:

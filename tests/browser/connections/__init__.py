@@ -1,4 +1,6 @@
-"""Which hosts the Python processes of a dashboard ask: each notes it in a file (hook/sitecustomize.py), its trainers and jobs too."""
+"""Which hosts the Python processes of a dashboard ask: each notes it in a file
+(hook/sitecustomize.py), its trainers and jobs too.
+"""
 
 from __future__ import annotations
 

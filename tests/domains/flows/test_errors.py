@@ -9,9 +9,13 @@ from gan_runtime.domains.flows import measures
 
 
 def waves(*lengths: float, amplitude: float = 0.5, height: int = 12, width: int = 48) -> np.ndarray:
-    """(frames, height, width, 1): a sine along the width, one frame for each wavelength in pixels."""
+    """(frames, height, width, 1): a sine along the width, one frame for each wavelength in
+    pixels.
+    """
     x = np.arange(width)
-    rows = [np.tile(amplitude * np.sin(2.0 * np.pi * x / length), (height, 1)) for length in lengths]
+    rows = [
+        np.tile(amplitude * np.sin(2.0 * np.pi * x / length), (height, 1)) for length in lengths
+    ]
     return np.stack(rows)[..., np.newaxis]
 
 
@@ -31,7 +35,9 @@ def test_half_precision_frames_are_measured_in_double() -> None:
 
 
 def test_ssim_is_one_for_equal_frames_and_tells_a_lower_mean() -> None:
-    """Of even frames a and b it is (2 a b + c) / (a² + b² + c) with c = (0.01 · 2)²: 0.3004 / 0.3404 for 0.5 and 0.3."""
+    """Of even frames a and b it is (2 a b + c) / (a² + b² + c) with c = (0.01 · 2)²: 0.3004 /
+    0.3404 for 0.5 and 0.3.
+    """
     frames = waves(4.0, 6.0)
     assert measures.ssim(frames, frames) == pytest.approx([1.0, 1.0])
     even = np.full((1, 12, 16, 2), 0.5)
@@ -44,9 +50,9 @@ def test_the_spectrum_tells_a_power_that_is_ten_times_too_low() -> None:
     truth = waves(8.0, 12.0)
     assert measures.spectrum_error(truth, truth) == pytest.approx([0.0, 0.0])
     assert measures.spectrum_error(truth / np.sqrt(10.0), truth) == pytest.approx([1.0, 1.0])
-    assert measures.spectrum_error(np.roll(truth, 3, axis=2), truth) == pytest.approx([0.0, 0.0], abs=1e-9), (
-        "where the waves are has no part in it"
-    )
+    assert measures.spectrum_error(np.roll(truth, 3, axis=2), truth) == pytest.approx(
+        [0.0, 0.0], abs=1e-9
+    ), "where the waves are has no part in it"
     flat = np.full_like(truth, 0.3)
     assert np.isnan(measures.spectrum_error(truth, flat)).all()
 

@@ -43,7 +43,9 @@ def test_two_flows_of_one_reynolds_number_are_told_apart_by_their_time() -> None
     fields = {name: field for name, field in flow_fields(4, 4).items() if name in numbers}
     data = ArraySet("street", fields, numbers, "test", kept_back=numbers)
     assert [(film.first, film.steps) for film in films.films(data)] == [(0, 3), (3, 2)]
-    assert [film.title for film in films.films(data)] == ["Re 90"] * 2, "sets of 0.2.0 know no other obstacle"
+    assert [film.title for film in films.films(data)] == ["Re 90"] * 2, (
+        "sets of 0.2.0 know no other obstacle"
+    )
     assert films.trained(data) == films.films(data)
 
 
@@ -85,7 +87,9 @@ def test_of_a_pair_nothing_is_read_but_its_own_row(tmp_path: Path) -> None:
             file.truncate(file.tell() + pairs * row_bytes(field) - 1)
             file.seek(0, os.SEEK_END)
             file.write(b"\x07")
-    data = ShardedSet("photos", tmp_path, fields, dict.fromkeys(fields, (pairs,)), pairs - 1, "test")
+    data = ShardedSet(
+        "photos", tmp_path, fields, dict.fromkeys(fields, (pairs,)), pairs - 1, "test"
+    )
     last = pairs - 2
     tracemalloc.start()
     source, targets = films.frames(data, Film(last, last, 1), 0, 1)

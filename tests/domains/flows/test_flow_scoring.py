@@ -40,7 +40,9 @@ def scores(
     }
 
 
-def test_the_whole_film_says_how_fast_the_true_flow_beats_where_the_steps_are_too_few_to_tell() -> None:
+def test_the_whole_film_says_how_fast_the_true_flow_beats_where_the_steps_are_too_few_to_tell() -> (
+    None
+):
     found = scores(street(14), period=PERIOD)
     assert found["period"] == pytest.approx((math.nan, PERIOD), nan_ok=True)
     assert found["strouhal"] == pytest.approx((math.nan, RIGHT), nan_ok=True)
@@ -58,7 +60,16 @@ def test_a_model_that_runs_away_has_no_mean_and_a_horizon_where_it_did() -> None
     predicted[4:] = np.nan
     found = scores(predicted, period=PERIOD)
     assert found["horizon"][0] == 3
-    for name in ("rmse", "mae", "ssim", "psnr", "spectrum", "enstrophy_ratio", "rmse_period", "ssim_period"):
+    for name in (
+        "rmse",
+        "mae",
+        "ssim",
+        "psnr",
+        "spectrum",
+        "enstrophy_ratio",
+        "rmse_period",
+        "ssim_period",
+    ):
         assert math.isnan(found[name][0]), name
         assert not math.isnan(found[name][1]), f"{name} of standing still"
 
@@ -67,12 +78,16 @@ def test_equal_frames_are_left_out_of_the_mean_of_psnr_alone() -> None:
     predicted = street(4)
     predicted[3:] += 0.2
     found = scores(predicted)
-    assert found["psnr"][0] == pytest.approx(20.0), "20 log10 of 2 / 0.2, of the two frames that are off"
+    assert found["psnr"][0] == pytest.approx(20.0), (
+        "20 log10 of 2 / 0.2, of the two frames that are off"
+    )
     assert found["rmse"][0] == pytest.approx(0.1)
 
 
 def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_goes() -> None:
-    """A prediction that drifts by 0.01 a step, a replay that is off by 0.045 throughout and ends after 30 steps."""
+    """A prediction that drifts by 0.01 a step, a replay that is off by 0.045 throughout and
+    ends after 30 steps.
+    """
     steps = 40
     truth = street(steps)
     predicted = truth + 0.01 * np.arange(steps + 1, dtype=np.float32)[:, None, None, None]
@@ -82,7 +97,11 @@ def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_go
     assert found["rmse_period"].baselines.get("replay", math.nan) == pytest.approx(0.045, rel=1e-3)
     assert math.isnan(found["rmse"].baselines.get("replay", math.nan)), "not all steps have one"
     assert not math.isnan(found["rmse"].value)
-    (rmse,) = (one for one in measured(predicted, PERIOD, truth[1:31] + 0.045).by_step if one.name == "rmse")
+    (rmse,) = (
+        one
+        for one in measured(predicted, PERIOD, truth[1:31] + 0.045).by_step
+        if one.name == "rmse"
+    )
     assert rmse.replay[:30] == pytest.approx([0.045] * 30, rel=1e-3)
     assert np.isnan(rmse.replay[30:]).all()
 
@@ -90,13 +109,19 @@ def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_go
 def test_a_replay_that_is_as_long_has_a_frequency_of_its_own() -> None:
     """It plays the street twice as fast."""
     steps = 60
-    found = {one.name: one for one in measured(street(steps), PERIOD, street(2 * steps)[2::2]).scores}
+    found = {
+        one.name: one for one in measured(street(steps), PERIOD, street(2 * steps)[2::2]).scores
+    }
     assert found["period"].baselines.get("replay", math.nan) == pytest.approx(PERIOD / 2, rel=0.02)
     assert found["strouhal_error"].baselines.get("replay", math.nan) == pytest.approx(1.0, rel=0.05)
     assert found["strouhal_error"].value < 0.01
-    assert found["ssim"].baselines.get("replay", math.nan) < found["ssim"].value == pytest.approx(1.0)
+    assert (
+        found["ssim"].baselines.get("replay", math.nan) < found["ssim"].value == pytest.approx(1.0)
+    )
 
 
 def test_the_strouhal_number_counts_on_the_width_of_the_flow_s_own_obstacle() -> None:
     film = Film(0, 0, 60, 120.0, SOLVER_STEPS, width=14.0)
-    assert scores(street(60), film=film)["strouhal"] == pytest.approx((1.4 * RIGHT, 1.4 * RIGHT), rel=0.005)
+    assert scores(street(60), film=film)["strouhal"] == pytest.approx(
+        (1.4 * RIGHT, 1.4 * RIGHT), rel=0.005
+    )

@@ -47,7 +47,9 @@ def test_each_channel_has_the_place_of_its_name_and_the_obstacle_comes_last() ->
         (0.5, 0.3, -9.0, (1.0, 1.0, -1.0)),  # beyond them
     ],
 )
-def test_the_scales_are_these(ux: float, uy: float, turning: float, value: tuple[float, ...]) -> None:
+def test_the_scales_are_these(
+    ux: float, uy: float, turning: float, value: tuple[float, ...]
+) -> None:
     given = (np.full((1, 1), number) for number in (ux, uy, turning))
     assert lattice.values(*given)[0, 0] == pytest.approx(value, abs=1e-6)
 
@@ -60,7 +62,9 @@ def test_stored_as_float16_a_velocity_is_off_by_less_than_a_thousandth_of_the_in
 
 
 def test_a_fluid_that_turns_against_the_clock_has_a_vorticity_above_zero() -> None:
-    """A rigid rotation u = Ω (-y, x) has the vorticity 2 Ω; y points up, the first row is the top."""
+    """A rigid rotation u = Ω (-y, x) has the vorticity 2 Ω; y points up, the first row is the
+    top.
+    """
     down, right = np.mgrid[0:6, 0:8].astype(float)
     ux, uy = 0.3 * down, 0.3 * right
     assert lattice.vorticity(ux, uy) == pytest.approx(np.full((6, 8), 0.6))

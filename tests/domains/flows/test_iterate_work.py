@@ -1,4 +1,6 @@
-"""The job that feeds a model with its own pictures: what it asks, what it writes down, and what is refused at the door."""
+"""The job that feeds a model with its own pictures: what it asks, what it writes down, and
+what is refused at the door.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,9 @@ class Toy:
 
 
 class MovedByAPixel:
-    """In place of an engine's program: every tile is moved by a pixel with the stream, which is what the flow does, and what leaves it at one
-    end comes in at the other."""
+    """In place of an engine's program: every tile is moved by a pixel with the stream, which is
+    what the flow does, and what leaves it at one end comes in at the other.
+    """
 
     def __init__(self, toy: Toy, cores: int, tiles: tuple[int, ...], stopwatch: Stopwatch) -> None:
         self._toy, self._rows, self._watch = toy, cores * tiles[0] * tiles[1], stopwatch
@@ -104,18 +107,22 @@ def lines(answer: Answer, name: str) -> dict[str, list[float]]:
 
 
 @pytest.mark.usefixtures("toy")
-def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(home: Home, run: RunDir) -> None:
+def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(
+    home: Home, run: RunDir
+) -> None:
     """36 steps are three of the waves' periods."""
     whole, tiled = done(home, run, steps=36, ways=("whole", "map_reduce"), start=2)
-    assert (whole.facts["way"], tiled.facts["way"]) == ("whole", "map_reduce"), (
-        "in the order in which they were asked for"
-    )
+    assert (whole.facts["way"], tiled.facts["way"]) == (
+        "whole",
+        "map_reduce",
+    ), "in the order in which they were asked for"
     assert single(whole, "rmse")[0] == 0.0
     assert single(whole, "rmse")[1] > 0.1, "a frame that stands still is wrong"
     assert single(whole, "ssim")[0] == pytest.approx(1.0)
     assert single(whole, "horizon")[0] == 36
     assert single(whole, "strouhal") == pytest.approx((10.0 / (0.1 * 24 * 12),) * 2, rel=0.01)
-    # The truth's number is of the whole film, the prediction's of these steps: each is right to half a percent.
+    # The truth's number is of the whole film, the prediction's of these steps: each is right to
+    # half a percent.
     assert single(whole, "strouhal_error")[0] == pytest.approx(0.0, abs=0.01)
     assert single(whole, "period")[1] == pytest.approx(12.0, rel=0.01)
     assert single(whole, "rmse_period") == pytest.approx((0.0, single(whole, "rmse")[1]), rel=0.05)
@@ -124,7 +131,12 @@ def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(home:
     assert single(whole, "seam_ratio")[0] == pytest.approx(single(whole, "seam_ratio")[1])
     assert single(tiled, "rmse")[0] > 0.05
     assert single(tiled, "seam_ratio")[0] > 1.2 * single(tiled, "seam_ratio")[1]
-    assert (whole.facts["tiles"], whole.facts["tile"], tiled.facts["tiles"], tiled.facts["tile"]) == (
+    assert (
+        whole.facts["tiles"],
+        whole.facts["tile"],
+        tiled.facts["tiles"],
+        tiled.facts["tile"],
+    ) == (
         1,
         [32, 48],
         6,
@@ -148,7 +160,12 @@ def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) ->
         record.facts["steps"],
     ) == (200.0, 24, 1, 5)
     assert not record.facts["is_usual"]
-    assert (record.facts["cores"], record.facts["overlap"], record.facts["blend"], record.facts["grid"]) == (
+    assert (
+        record.facts["cores"],
+        record.facts["overlap"],
+        record.facts["blend"],
+        record.facts["grid"],
+    ) == (
         4,
         4,
         "hann",
@@ -183,7 +200,9 @@ def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: R
     np.testing.assert_array_equal(films[0].predicted, films[1].predicted)
     film = films[0]
     assert film.steps.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(film.truth, [stored_films.frame(step, 120.0) for step in range(4)])
+    np.testing.assert_array_equal(
+        film.truth, [stored_films.frame(step, 120.0) for step in range(4)]
+    )
     np.testing.assert_array_equal(film.predicted[0], film.truth[0])
     np.testing.assert_array_equal(film.mask, stored_films.obstacle())
     assert (naive.facts["cores"], grouped.facts["cores"]) == (1, 3)
@@ -242,7 +261,11 @@ def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> N
     given = np.full((1, 1, 3), 1.0, np.float32)
     made = rollout.rolled_out(doubled, given, 3, lambda _: None)
     assert made[:, 0, 0, 0].tolist() == [1.0, 2.0, 4.0, 8.0]
-    assert [source[0, 0].tolist() for source in seen] == [[1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [4.0, 4.0, 1.0]]
+    assert [source[0, 0].tolist() for source in seen] == [
+        [1.0, 1.0, 1.0],
+        [2.0, 2.0, 1.0],
+        [4.0, 4.0, 1.0],
+    ]
 
 
 def test_a_fading_flow_is_told_by_its_enstrophy(home: Home, run: RunDir, toy: Toy) -> None:
@@ -259,7 +282,17 @@ def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: To
     (record,) = done(home, run, steps=1, trajectory=1, ways=("whole",))
     assert (record.facts["reynolds"], record.facts["grid"]) == (None, [16, 16, 1])
     assert {score.name for score in record.scores} == {
-        *("mae", "rmse", "psnr", "ssim", "spectrum", "seam_ratio", "horizon", "horizon_replay", "ms_frame")
+        *(
+            "mae",
+            "rmse",
+            "psnr",
+            "ssim",
+            "spectrum",
+            "seam_ratio",
+            "horizon",
+            "horizon_replay",
+            "ms_frame",
+        )
     }
     assert math.isnan(single(record, "ms_frame")[1]), "no solver makes these"
     film = film_files.read(run, record.arrays[0].file)
@@ -297,18 +330,24 @@ def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iter
     home: Home, run: RunDir
 ) -> None:
     stored_films.stored_flows(home)
-    checkpoints.save(run.checkpoints, {"net/weight": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1)
+    checkpoints.save(
+        run.checkpoints, {"net/weight": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1
+    )
     with np.errstate(over="ignore"):
         snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
-    with pytest.raises(CheckpointError, match="weights of epoch 1 cannot be used: net/weight holds numbers"):
+    with pytest.raises(
+        CheckpointError, match="weights of epoch 1 cannot be used: net/weight holds numbers"
+    ):
         done(home, run, steps=1, epoch=1)
     (run.snapshots / "epoch-00001.safetensors").write_bytes(b"torn")
-    with pytest.raises(CheckpointError, match=r"epoch-00001.safetensors cannot be read .*another epoch"):
+    with pytest.raises(
+        CheckpointError, match=r"epoch-00001.safetensors cannot be read .*another epoch"
+    ):
         done(home, run, steps=1, epoch=1)
     assert not run.evaluations_journal.exists()
 
 
-# ---- at the door ----------------------------------------------------------------------------------------------------
+# ---- at the door ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -318,7 +357,10 @@ def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iter
         ({"cores": 9}, "cores is 9, but allowed is a whole number from 1 to 8"),
         ({"overlap": -1}, "overlap is -1, but allowed is a whole number from 0 to 512"),
         ({"start": -1}, r"First frame \(start\) is -1"),
-        ({"ways": ()}, r"ways is \(\), but allowed is one or more of naive, map_reduce, whole, each once"),
+        (
+            {"ways": ()},
+            r"ways is \(\), but allowed is one or more of naive, map_reduce, whole, each once",
+        ),
         ({"ways": ("whole", "whole")}, "ways is .*each once"),
         ({"blend": "sharp"}, "blend is 'sharp', but allowed is none, hann"),
     ],
@@ -335,18 +377,23 @@ def test_options_that_make_no_sense_are_refused(
 def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run: NewRun) -> None:
     new_run("quick-0001")
     with pytest.raises(
-        DatasetError, match=r"This run is not an image-to-image model: its data set has no source and target"
+        DatasetError,
+        match=r"This run is not an image-to-image model: its data set has no source and target",
     ):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
 
 
-def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(home: Home, new_run: NewRun) -> None:
+def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(
+    home: Home, new_run: NewRun
+) -> None:
     stored_films.stored_flows(home)
     run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     with pytest.raises(CheckpointError, match="no checkpoint"):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 5, "overlap": 15})
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"):
+    with pytest.raises(
+        SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"
+    ):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 5, "overlap": 16})
     assert not home.jobs.exists()
 
@@ -376,24 +423,36 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
             snapshots.save(each.snapshots, {"a": np.zeros(1, np.float32)}, epoch)
     assert trained.kept_epochs(run) == [0, 1, 2, 5]
     there = (
-        "epoch is 3, but run quick-0001 has kept the weights of epochs 0 to 2 and 5, beside the newest check"
+        "epoch is 3, but run quick-0001 has kept the weights of epochs 0 to 2 and 5, beside the"
+        " newest check"
     )
     with pytest.raises(CheckpointError, match=there):
         rollout(run, epoch=3)
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1, shortfall=0.0)
-    with pytest.raises(CheckpointError, match="checkpoint is 'best' and epoch is 2: leave out one of them"):
+    checkpoints.save(
+        run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1, shortfall=0.0
+    )
+    with pytest.raises(
+        CheckpointError, match="checkpoint is 'best' and epoch is 2: leave out one of them"
+    ):
         rollout(run, checkpoint="best", epoch=2)
-    with pytest.raises(CheckpointError, match="run ema-0001 has kept no weights of its epochs here"):
+    with pytest.raises(
+        CheckpointError, match="run ema-0001 has kept no weights of its epochs here"
+    ):
         rollout(averaged, epoch=2)  # what it shows is the average, which snapshots do not hold
     assert not home.jobs.exists()
 
 
 @pytest.mark.usefixtures("toy")
-def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(home: Home, new_run: NewRun) -> None:
+def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(
+    home: Home, new_run: NewRun
+) -> None:
     stored_films.stored_pairs(home, target_channels=3)
     run = new_run("quick-0001", workload="pix2pix", dataset="edges", **{"pix2pix.tile": 16})
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    refusal = "targets of the data set have 3 channels and its sources 1, so that what is made cannot be fed"
+    refusal = (
+        "targets of the data set have 3 channels and its sources 1, so that what is made cannot"
+        " be fed"
+    )
     with pytest.raises(DatasetError, match=refusal):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 1})
     assert not home.jobs.exists()
@@ -415,7 +474,9 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    with pytest.raises(CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"):
+    with pytest.raises(
+        CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"
+    ):
         ask(home).evaluate("quick-0001", "rollout", {"checkpoint": "best"})
     with pytest.raises(
         DatasetError, match="100 steps from frame 0 on are asked for, but Re 120 has 40 in all"
@@ -423,7 +484,9 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
     assert asked == []
     ask(home).evaluate("quick-0001", "rollout", {"steps": 40})
-    assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [("rollout", 40, "a test")]
+    assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [
+        ("rollout", 40, "a test")
+    ]
     assert [film.reynolds for film in evaluation.trajectories(home, run)] == [120.0, 200.0]
 
 
@@ -440,12 +503,16 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
         assert (run_id, name) == ("quick-0001", "rollout")
         asked.append(options)
         journal.append(
-            run.earlier_journal("flow"), 1, *(measured_flows.iteration(way=way) for way in options["ways"])
+            run.earlier_journal("flow"),
+            1,
+            *(measured_flows.iteration(way=way) for way in options["ways"]),
         )
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
-    monkeypatch.setattr(following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
+    monkeypatch.setattr(
+        following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []}
+    )
     command = [
         "flow",
         "quick-0001",
@@ -464,7 +531,9 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     assert "quick-0001 after epoch 1 (best), 20 steps of Re 110, map_reduce" in shown.output
     assert "0.3000 (persistence)" in shown.output
     assert "0.1500" in shown.output, "the replay"
-    assert "nearest frame of the training films, Re 100 from frame 7." in " ".join(shown.output.split())
+    assert "nearest frame of the training films, Re 100 from frame 7." in " ".join(
+        shown.output.split()
+    )
     assert "naive" in shown.output
     assert "compile" in shown.output
     document = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
@@ -486,7 +555,9 @@ def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
-    monkeypatch.setattr(following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
+    monkeypatch.setattr(
+        following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []}
+    )
     command = ["flow", "quick-0001", "--epoch", "1", "--home", str(home.path)]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
@@ -514,7 +585,14 @@ def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:
 
 
 def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> None:
-    assert [usual_steps(there) for there in (247, 100, 41, 1, 0, -3)] == [USUAL_STEPS, 100, 41, 1, 1, 1]
+    assert [usual_steps(there) for there in (247, 100, 41, 1, 0, -3)] == [
+        USUAL_STEPS,
+        100,
+        41,
+        1,
+        1,
+        1,
+    ]
     assert [RolloutOptions().steps_of(there) for there in (247, 41)] == [USUAL_STEPS, 41]
 
 

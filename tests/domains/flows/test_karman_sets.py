@@ -1,4 +1,6 @@
-"""Simulated flows as a data set: frames in the order of time, whole flows held out, a picture while they are made, all or nothing."""
+"""Simulated flows as a data set: frames in the order of time, whole flows held out, a picture
+while they are made, all or nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.data.previews import LivePicture
 from gan_runtime.domains.flows import films, preparation_options
 from gan_runtime.domains.flows import lattice as flow_frames
-from gan_runtime.domains.flows.fields import LATER, LATTICE_STEP, OBSTACLE_SHIFT, OBSTACLE_WIDTH, REYNOLDS
+from gan_runtime.domains.flows.fields import (
+    LATER,
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+)
 from gan_runtime.domains.flows.lattice import Lattice, square
 from gan_runtime.records.home import Home
 
@@ -77,7 +85,9 @@ def test_whole_flows_are_held_out_in_the_order_of_time(home: Home) -> None:
 def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
     full, half = (made(home, name=name, grid=name).read(np.arange(2)) for name in ("full", "half"))
     assert half[SOURCE].shape == (2, 40, 96, 4)
-    assert half[TARGET] == pytest.approx(flow_frames.halved(full[TARGET].astype(np.float32)), abs=1e-3)
+    assert half[TARGET] == pytest.approx(
+        flow_frames.halved(full[TARGET].astype(np.float32)), abs=1e-3
+    )
     obstacle = half[SOURCE][0, ..., 3]
     assert set(obstacle.ravel().tolist()) == {0.0, 1.0}
     assert obstacle.sum() == 6 * 6 - 4, "cells at its corners are the obstacle's in one of four"
@@ -85,7 +95,9 @@ def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
 
 
 @pytest.mark.parametrize("name", ["karman", "karman_small"])
-def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(home: Home, name: str) -> None:
+def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
+    home: Home, name: str
+) -> None:
     known = loading.known(home)[name]
     assert (known.is_prepared, known.rows) == (False, 12 * 147)
     assert not loading.is_streamed(name, home), "it fits into the memory of a device"
@@ -102,11 +114,15 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(h
 
 def test_without_later_frames_a_row_has_no_such_field(home: Home) -> None:
     flows = made(home, later=0)
-    assert set(flows.fields) == {*(SOURCE, TARGET, REYNOLDS, LATTICE_STEP, OBSTACLE_WIDTH, OBSTACLE_SHIFT)}
+    assert set(flows.fields) == {
+        *(SOURCE, TARGET, REYNOLDS, LATTICE_STEP, OBSTACLE_WIDTH, OBSTACLE_SHIFT)
+    }
     assert flows.rows == 2 * 5
 
 
-def test_obstacles_lie_higher_and_lower_where_that_is_asked_for_the_same_for_a_seed(home: Home) -> None:
+def test_obstacles_lie_higher_and_lower_where_that_is_asked_for_the_same_for_a_seed(
+    home: Home,
+) -> None:
     options = {"shift": 12, "reynolds": "80, 90, 100, 110", "held_out_reynolds": "120", "frames": 4}
     first, again, other = (
         made(home, name=name, seed=seed, **options) for name, seed in (("a", 1), ("b", 1), ("c", 2))
@@ -122,7 +138,10 @@ def test_a_flow_of_a_list_may_have_an_obstacle_of_its_own_and_the_manifest_names
     home: Home,
 ) -> None:
     """Its viscosity is that of its own width."""
-    lists = {"reynolds": "80, 100 width 8 shift -3", "held_out_reynolds": "80 width 16, 120  shift 7,60"}
+    lists = {
+        "reynolds": "80, 100 width 8 shift -3",
+        "held_out_reynolds": "80 width 16, 120  shift 7,60",
+    }
     flows = made(home, **lists)
     rows, held_out = flows.read(np.arange(flows.rows)), flows.read_held_out(100)
     assert rows[OBSTACLE_WIDTH].tolist() == [10.0] * 4 + [8.0] * 4
@@ -134,13 +153,27 @@ def test_a_flow_of_a_list_may_have_an_obstacle_of_its_own_and_the_manifest_names
     for flow in (wide, same):
         flow.advance(20)
     assert held_out[SOURCE][2, ..., :3] == pytest.approx(flow_frames.of(wide), abs=1e-3)
-    assert flow_frames.of(wide) == pytest.approx(flow_frames.of(same), abs=1e-6), "U D / ν, D its own width"
+    assert flow_frames.of(wide) == pytest.approx(flow_frames.of(same), abs=1e-6), (
+        "U D / ν, D its own width"
+    )
     manifest = prepared.manifest(home, "karman")
     assert manifest.options["held_out_reynolds"] == "80 width 16, 120 shift 7, 60"
     assert manifest.held_out_counts == {"Re 80, width 16": 4, "Re 120, shift 7": 4, "Re 60": 4}
-    assert manifest.counts == {**manifest.held_out_counts, "Re 80": 4, "Re 100, width 8, shift -3": 4}
-    assert list(manifest.counts) == [*manifest.held_out_counts, "Re 80", "Re 100, width 8, shift -3"]
-    assert [film.title for film in films.films(flows)] == ["Re 80, width 16", "Re 120, shift 7", "Re 60"]
+    assert manifest.counts == {
+        **manifest.held_out_counts,
+        "Re 80": 4,
+        "Re 100, width 8, shift -3": 4,
+    }
+    assert list(manifest.counts) == [
+        *manifest.held_out_counts,
+        "Re 80",
+        "Re 100, width 8, shift -3",
+    ]
+    assert [film.title for film in films.films(flows)] == [
+        "Re 80, width 16",
+        "Re 120, shift 7",
+        "Re 60",
+    ]
     assert [film.title for film in films.trained(flows)] == ["Re 80", "Re 100, width 8, shift -3"]
 
 
@@ -153,20 +186,35 @@ def places(flows: DataSet) -> list[int]:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"reynolds": "80; 100"}, "Reynolds numbers (reynolds) is '80; 100', but allowed is numbers from 40 to 250, each flow once"),
+        (
+            {"reynolds": "80; 100"},
+            (
+                "Reynolds numbers (reynolds) is '80; 100', but allowed is numbers from 40 to 250,"
+                " each flow once"
+            ),
+        ),
         ({"reynolds": "39"}, "but allowed is numbers from 40 to 250"),
         ({"reynolds": "80, 80.0"}, "each flow once, with commas between"),
         ({"held_out_reynolds": ""}, "Held-out Reynolds numbers (held_out_reynolds) is ''"),
         ({"held_out_reynolds": "100, 120"}, "but reynolds holds 100 as well: leave it out of one."),
-        ({"held_out_reynolds": "100 shift 0, 120"}, "but reynolds holds 100 shift 0 as well: leave it out of one."),
+        (
+            {"held_out_reynolds": "100 shift 0, 120"},
+            "but reynolds holds 100 shift 0 as well: leave it out of one.",
+        ),
         ({"held_out_reynolds": "120 width 13"}, "the obstacle's width (even, 6 to 20 cells)"),
         ({"held_out_reynolds": "120 width 22"}, "the obstacle's width (even, 6 to 20 cells)"),
-        ({"reynolds": "80 shift 21"}, "its shift (up to 20 cells down, or up with a minus), such as 140 width 14 shift -5"),
+        (
+            {"reynolds": "80 shift 21"},
+            "its shift (up to 20 cells down, or up with a minus), such as 140 width 14 shift -5",
+        ),
         ({"reynolds": "80 wide 12"}, "but allowed is numbers from 40 to 250"),
-        ({"frames": 4, "later": 3}, "frames is 4, fewer than the 5 of a row with later=3: use more."),
+        (
+            {"frames": 4, "later": 3},
+            "frames is 4, fewer than the 5 of a row with later=3: use more.",
+        ),
         ({"obstacle": "circel"}, "did you mean circle?"),
     ],
-)  # fmt: skip
+)
 def test_wrong_options_are_refused_before_anything_begins(
     home: Home, options: dict[str, Any], sentence: str
 ) -> None:
@@ -179,15 +227,21 @@ def test_wrong_options_are_refused_before_anything_begins(
 def test_the_same_numbers_written_otherwise_are_the_same_set(home: Home) -> None:
     made(home)
     made(home, reynolds="80.0,  100")
-    with pytest.raises(DatasetError, match="there is a data set karman already, made of other files"):
+    with pytest.raises(
+        DatasetError, match="there is a data set karman already, made of other files"
+    ):
         made(home, reynolds="80, 110")
 
 
 def test_a_flow_that_becomes_unstable_is_told_and_nothing_is_kept(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Lattice, "velocity", lambda flow: (np.full(flow.obstacle.shape, np.nan),) * 2)
-    with pytest.raises(DatasetError, match="the flow at Re 80 became unstable at step 10: leave it out"):
+    monkeypatch.setattr(
+        Lattice, "velocity", lambda flow: (np.full(flow.obstacle.shape, np.nan),) * 2
+    )
+    with pytest.raises(
+        DatasetError, match="the flow at Re 80 became unstable at step 10: leave it out"
+    ):
         made(home)
     assert list(home.data.iterdir()) == []
 

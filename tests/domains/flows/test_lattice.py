@@ -1,8 +1,10 @@
-"""The solver: eddies as often as measured elsewhere, a steady flow where there is none, and nothing made or lost.
+"""The solver: eddies as often as measured elsewhere, a steady flow where there is none, and nothing
+made or lost.
 
-Periods of shedding are those of an independent program, a straightforward one after the same equations (192 × 80 cells, D = 10, U = 0.1,
-center at a fifth of the width, the probe three diameters behind): square, periodic walls: 599 steps at Re 100,
-567 at Re 150, 570 at Re 250, and at most 0.007 U left at Re 40; circle: 557 at Re 100.
+Periods of shedding are those of an independent program, a straightforward one after the same
+equations (192 × 80 cells, D = 10, U = 0.1, center at a fifth of the width, the probe three
+diameters behind): square, periodic walls: 599 steps at Re 100, 567 at Re 150, 570 at Re 250, and at
+most 0.007 U left at Re 40; circle: 557 at Re 100.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def test_eddies_are_shed_as_often_as_another_program_found(
 
 
 def test_below_the_critical_reynolds_number_a_small_kick_dies_away_and_above_it_grows() -> None:
-    """At Re 40 by more than a tenth in each 1,000 steps (by 18 and 16 %); at Re 60 it grows by more than a fifth (100 and 48 %)."""
+    """At Re 40 by more than a tenth in each 1,000 steps (by 18 and 16 %); at Re 60 it grows
+    by more than a fifth (100 and 48 %).
+    """
     dying, growing = (
         abs(swing("square", "periodic", reynolds, 0, 3_000, kick=0.05)).reshape(3, -1).max(axis=1)
         for reynolds in (40.0, 60.0)
@@ -68,11 +72,15 @@ def test_between_two_columns_the_mass_changes_by_what_crosses_them() -> None:
         before = flow.density()[:, first + 1 : last + 1].sum(dtype=np.float64)
         flow.advance(1)
         after = flow.density()[:, first + 1 : last + 1].sum(dtype=np.float64)
-        assert after - before == pytest.approx(flow.crossing(first) - flow.crossing(last), abs=1e-6 * after)
+        assert after - before == pytest.approx(
+            flow.crossing(first) - flow.crossing(last), abs=1e-6 * after
+        )
 
 
 def test_a_slippery_wall_is_a_mirror() -> None:
-    """A channel, and the same channel with its mirror image below, without any wall between them: the flow is the same."""
+    """A channel, and the same channel with its mirror image below, without any wall between
+    them: the flow is the same.
+    """
     below = square(shift=6.0)
     channel = Lattice(100.0, below, walls="slip", kick=0.0)
     both = Lattice(100.0, np.concatenate([below, below[::-1]]), walls="periodic", kick=0.0)
@@ -91,7 +99,9 @@ def test_between_slippery_walls_there_is_a_street_too() -> None:
 
 
 def test_what_flows_in_flows_out() -> None:
-    """Divergence is what would be made or lost; beside the vorticity it is small, and both count y upwards."""
+    """Divergence is what would be made or lost; beside the vorticity it is small, and both
+    count y upwards.
+    """
     flow = Lattice(100.0, square(), kick=0.5)
     flow.advance(1_500)
     frame = flow_frames.of(flow)[None]

@@ -41,8 +41,12 @@ def test_a_faint_swing_beside_noise_is_no_street() -> None:
 
 
 @pytest.mark.parametrize("period", [20.0, 24.7, 25.0, 28.3, 33.0])
-def test_the_usual_steps_of_an_iteration_are_enough_for_the_period_of_every_street(period: float) -> None:
-    """Those of the default sets take about 25 frames; half as many steps told nothing of these and of slower ones."""
+def test_the_usual_steps_of_an_iteration_are_enough_for_the_period_of_every_street(
+    period: float,
+) -> None:
+    """Those of the default sets take about 25 frames; half as many steps told nothing of
+    these and of slower ones.
+    """
     signal = 0.5 * np.sin(2 * np.pi * np.arange(1 + USUAL_STEPS) / period + 0.4)
     assert measures.period(signal) == pytest.approx(period, rel=0.005)
 
@@ -54,7 +58,9 @@ def test_the_strouhal_number_counts_in_passages_of_the_diameter() -> None:
 
 
 @pytest.mark.parametrize(("height", "width", "column"), [(80, 192, 68), (40, 96, 34)])
-def test_the_probe_is_on_the_middle_line_three_diameters_behind(height: int, width: int, column: int) -> None:
+def test_the_probe_is_on_the_middle_line_three_diameters_behind(
+    height: int, width: int, column: int
+) -> None:
     uy = np.zeros((2, height, width))
     uy[1, height // 2 - 1 : height // 2 + 1, column] = 0.4, 0.6
     assert measures.probe(film(np.ones_like(uy), uy, np.zeros_like(uy))) == pytest.approx(
@@ -68,11 +74,15 @@ def test_enstrophy_is_half_the_square_of_the_vorticity_in_the_fluid() -> None:
     obstacle[:20] = True
     turning[:, :20] = 5.0
     still = np.zeros_like(turning)
-    assert measures.enstrophy(film(still, still, turning), obstacle) == pytest.approx([2.0, 8.0], rel=1e-5)
+    assert measures.enstrophy(film(still, still, turning), obstacle) == pytest.approx(
+        [2.0, 8.0], rel=1e-5
+    )
 
 
 def test_divergence_counts_what_is_made_in_the_fluid_alone() -> None:
-    """ux = 0.01 x, uy = 0.02 y a pixel of 1/5 diameter: 0.03 · 5. Turning over or shearing makes nothing."""
+    """ux = 0.01 x, uy = 0.02 y a pixel of 1/5 diameter: 0.03 · 5. Turning over or shearing
+    makes nothing.
+    """
     down, right = np.mgrid[0:40, 0:96].astype(float)
     growing = film(0.01 * right[None], -0.02 * down[None], 0 * right[None])
     assert measures.divergence(growing, FREE) == pytest.approx([0.15], rel=1e-4)

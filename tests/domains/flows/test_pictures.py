@@ -1,4 +1,6 @@
-"""Frames of a flow as pictures: fixed colors on both sides of white, a grey obstacle, and black where something is no number."""
+"""Frames of a flow as pictures: fixed colors on both sides of white, a grey obstacle, and
+black where something is no number.
+"""
 
 from __future__ import annotations
 
@@ -46,5 +48,7 @@ def test_a_triplet_of_a_flow_shows_the_obstacle_of_its_source_in_all_three() -> 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8, 2), (0, 8, 8, 3), ()])
 def test_frames_of_other_channels_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"cannot be drawn: give \(…, 3\), or \(…, 4\) with the obstacle\."):
+    with pytest.raises(
+        ValueError, match=r"cannot be drawn: give \(…, 3\), or \(…, 4\) with the obstacle\."
+    ):
         flow_pictures.drawn(np.zeros(shape, np.float32))

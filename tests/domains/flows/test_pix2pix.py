@@ -21,7 +21,7 @@ SMALL = Pix2pixOptions(tile=16)
 FLOW = flow_fields(16, 20)
 
 
-# ---- the authors' networks ----------------------------------------------------------------------------------------
+# ---- the authors' networks -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +70,18 @@ def test_the_full_discriminator_is_that_of_the_authors_layer_by_layer(full: dict
     assert full["discriminator"].count_params() == 2_770_497
     strides = [full["discriminator"].get_layer(f"conv_{place}").strides[0] for place in range(4)]
     assert strides == [2, 2, 2, 1]
-    assert full["discriminator"].get_layer("logits").compute_output_shape((1, 31, 31, 512)) == (1, 30, 30, 1)
+    assert full["discriminator"].get_layer("logits").compute_output_shape((1, 31, 31, 512)) == (
+        1,
+        30,
+        30,
+        1,
+    )
 
 
 def test_slopes_dropout_and_new_weights_are_those_of_the_authors(full: dict[str, Any]) -> None:
-    layers = {f"{name}/{layer.name}": layer for name, network in full.items() for layer in network.layers}
+    layers = {
+        f"{name}/{layer.name}": layer for name, network in full.items() for layer in network.layers
+    }
     slopes = {layer.negative_slope for name, layer in layers.items() if "leaky" in name}
     dropped = {name: layer.rate for name, layer in layers.items() if "dropout" in name}
     norms = [layer for name, layer in layers.items() if "/norm" in name]
@@ -97,7 +104,12 @@ def test_a_logit_sees_70_pixels_where_a_tile_has_so_many(full: dict[str, Any]) -
     top, left = row * 8 - 23, column * 8 - 23  # of the 70 pixels of this logit
     far[:, top : top + 70, left : left + 70] = pair[:, top : top + 70, left : left + 70] * 0.0
     seen = pair.copy()
-    seen[:, :top], seen[:, top + 70 :], seen[:, :, :left], seen[:, :, left + 70 :] = 0.0, 0.0, 0.0, 0.0
+    seen[:, :top], seen[:, top + 70 :], seen[:, :, :left], seen[:, :, left + 70 :] = (
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
     logits = [
         np.asarray(discriminator([each[..., :3], each[..., 3:]], training=False))[0, row, column, 0]
         for each in (pair, seen, far)
@@ -158,7 +170,7 @@ def test_the_full_sizes_are_counted_as_well(full: dict[str, Any]) -> None:
     assert plan(options).encoder == (64, 128, 256, 512, 512, 512, 512, 512)
 
 
-# ---- what it reads ------------------------------------------------------------------------------------------------
+# ---- what it reads -------------------------------------------------------------------------------
 
 
 def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
@@ -167,7 +179,10 @@ def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
         DatasetError, match="a direction from left to right, which flip=horizontal would turn round"
     ):
         reads(Pix2pixOptions(tile=16, flip="horizontal"), FLOW)
-    assert set(reads(Pix2pixOptions(tile=16, flip="horizontal"), pair_fields(16, 16))) == {SOURCE, TARGET}
+    assert set(reads(Pix2pixOptions(tile=16, flip="horizontal"), pair_fields(16, 16))) == {
+        SOURCE,
+        TARGET,
+    }
 
 
 @pytest.mark.parametrize(
@@ -176,7 +191,10 @@ def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
         (
             {},
             FLOW,
-            "its source are 16 × 20 × 4, but an image of at least 64 × 64 is needed: use data set karman",
+            (
+                "its source are 16 × 20 × 4, but an image of at least 64 × 64 is needed: use data"
+                " set karman"
+            ),
         ),
         ({}, {"images": picture_field(28, 28, 1)}, "it has no source, only images"),
         (
@@ -188,17 +206,26 @@ def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
         (
             {"tile": 16, "unrolled": 2},
             pair_fields(16, 16, 1, 3),
-            "its target has 3 channels and its source 1, so that what is made cannot be fed back: use unrolled=1",
+            (
+                "its target has 3 channels and its source 1, so that what is made cannot be fed"
+                " back: use unrolled=1"
+            ),
         ),
         (
             {"tile": 16, "output": "change"},
             pair_fields(16, 16, 1, 3),
-            "its target has 3 channels and its source 1, so that a change cannot be added to it: use output=image",
+            (
+                "its target has 3 channels and its source 1, so that a change cannot be added to"
+                " it: use output=image"
+            ),
         ),
         (
             {"tile": 16, "unrolled": 4},
             flow_fields(16, 20, 2),
-            "its later are 2 × 16 × 20 × 3, but 3 × 16 × 20 × 3, 3 or more frames after the target, is needed",
+            (
+                "its later are 2 × 16 × 20 × 3, but 3 × 16 × 20 × 3, 3 or more frames after the"
+                " target, is needed"
+            ),
         ),
     ],
 )
@@ -216,9 +243,12 @@ def test_the_frames_after_the_target_are_read_only_for_unrolled_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "tile"), [(40, 96, 32), (200, 150, 128), (16, 16, 16), (8, 8, 16), (600, 1_024, 512)]
+    ("height", "width", "tile"),
+    [(40, 96, 32), (200, 150, 128), (16, 16, 16), (8, 8, 16), (600, 1_024, 512)],
 )
-def test_the_largest_tile_that_fits_into_the_images_is_offered(height: int, width: int, tile: int) -> None:
+def test_the_largest_tile_that_fits_into_the_images_is_offered(
+    height: int, width: int, tile: int
+) -> None:
     assert fitted(pair_fields(height, width)) == {"tile": tile}
     assert fitted({"images": picture_field(28, 28, 1)}) == {}
 

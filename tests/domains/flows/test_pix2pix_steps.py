@@ -51,7 +51,9 @@ def halved(source: Any, training: bool) -> Any:  # noqa: ARG001
 
 
 class Judge:
-    """A discriminator of logits 1 for the first pair that it is shown and -1 for the others, four patches each."""
+    """A discriminator of logits 1 for the first pair that it is shown and -1 for the others,
+    four patches each.
+    """
 
     def __init__(self) -> None:
         self.seen: list[tuple[np.ndarray, np.ndarray]] = []
@@ -68,11 +70,16 @@ def forward_of(
     chosen, judge, noise = Pix2pixOptions(tile=16, **options), Judge(), Known(*draws)
     (own,) = [each for each in WORKLOAD.program(chosen, data.fields).phases if each.name == phase]
     with step_scope(alone(noise)):  # type: ignore[arg-type]
-        found: Forward = own.forward({"generator": halved, "discriminator": judge}, values_of(data), noise)
+        found: Forward = own.forward(
+            {"generator": halved, "discriminator": judge}, values_of(data), noise
+        )
     return {name: float(value) for name, value in {**found.losses, **found.scalars}.items()}, judge
 
 
-REAL, FAKE = 0.3132617, 1.3132617  # cross-entropies of a logit of 1 against "real", and against "generated"
+REAL, FAKE = (
+    0.3132617,
+    1.3132617,
+)  # cross-entropies of a logit of 1 against "real", and against "generated"
 
 
 def test_both_losses_come_from_one_forward_pass() -> None:
@@ -84,7 +91,9 @@ def test_both_losses_come_from_one_forward_pass() -> None:
         (values[SOURCE][row, :, left : left + 16], values[TARGET][row, :, left : left + 16])
         for row, left in ((0, 0), (1, 4))
     ]
-    difference = np.mean([np.abs(0.5 * source[..., :3] - target).mean() for source, target in training_tiles])
+    difference = np.mean(
+        [np.abs(0.5 * source[..., :3] - target).mean() for source, target in training_tiles]
+    )
     assert found == pytest.approx(
         {
             "loss_generator": REAL + 100.0 * difference,
@@ -115,7 +124,8 @@ def test_in_turn_d_learns_first_and_g_against_the_new_d() -> None:
     draw = (0.0, 0.0, 0.9)
     together = forward_of("both", data, draw)[0]
     for_d, for_g = (
-        forward_of(name, data, draw, updates="in_turn")[0] for name in ("discriminator", "generator")
+        forward_of(name, data, draw, updates="in_turn")[0]
+        for name in ("discriminator", "generator")
     )
     assert {**for_d, **for_g} == pytest.approx(together)
     assert for_d.keys().isdisjoint(for_g)
@@ -139,7 +149,9 @@ def test_pictures_may_be_turned_from_left_to_right() -> None:
 
 
 def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None:
-    """G halves: frames 1/2, 1/4 and 1/8 of the source beside the three true ones; D sees the last beside what truly came before."""
+    """G halves: frames 1/2, 1/4 and 1/8 of the source beside the three true ones; D sees the
+    last beside what truly came before.
+    """
     data = small_flows(1, width=16, later=2)
     values = values_of(data)
     found, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=3)
@@ -154,7 +166,9 @@ def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None
     assert np.array_equal(beside, also_beside)
 
 
-def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obstacle_stays() -> None:
+def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obstacle_stays() -> (
+    None
+):
     """G halves: the sum is 1.5 of the source, and 2.25 after a second step."""
     data = small_flows(1, width=16, later=1)
     values = values_of(data)
@@ -179,7 +193,11 @@ def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() ->
         asked.append(np.asarray(source))
         return halved(source, training)
 
-    chosen, judge, noise = Pix2pixOptions(tile=16, input_noise=0.25), Judge(), Known((0.0, 0.0, 0.0))
+    chosen, judge, noise = (
+        Pix2pixOptions(tile=16, input_noise=0.25),
+        Judge(),
+        Known((0.0, 0.0, 0.0)),
+    )
     (both,) = WORKLOAD.program(chosen, data.fields).phases
     with step_scope(alone(noise)):  # type: ignore[arg-type]
         both.forward({"generator": generator, "discriminator": judge}, values_of(data), noise)
@@ -196,9 +214,13 @@ def test_tiles_are_cut_anywhere_within_the_frame_and_rows_by_themselves() -> Non
     draws = np.float32([[0.0, almost_one], [almost_one, 0.0], [0.5, 0.5]])
     cut = np.asarray(unet.cut(frames, draws, 16))
     corners = [(0, 8), (4, 0), (2, 4)]
-    expected = [frames[row, top : top + 16, left : left + 16] for row, (top, left) in enumerate(corners)]
+    expected = [
+        frames[row, top : top + 16, left : left + 16] for row, (top, left) in enumerate(corners)
+    ]
     assert np.array_equal(cut, np.stack(expected))
-    apart = [np.asarray(unet.cut(frames[row : row + 1], draws[row : row + 1], 16)) for row in range(3)]
+    apart = [
+        np.asarray(unet.cut(frames[row : row + 1], draws[row : row + 1], 16)) for row in range(3)
+    ]
     assert np.array_equal(cut, np.concatenate(apart)), "so replicas cut the same"
     assert unet.cut(cut, draws, 16) is cut
 
@@ -215,13 +237,15 @@ def test_in_every_precision_images_and_logits_are_finite_float32(policy: str) ->
         found = both.forward(networks, values_of(data), noise)
     assert all(np.isfinite(float(value)) for value in {**found.losses, **found.scalars}.values())
     image = WORKLOAD.translate(SMALL, networks, values_of(data)[SOURCE][:, :, :16])
-    logits = networks["discriminator"]([values_of(data)[SOURCE], values_of(data)[TARGET]], training=False)
+    logits = networks["discriminator"](
+        [values_of(data)[SOURCE], values_of(data)[TARGET]], training=False
+    )
     for output, shape in ((image, (2, 16, 16, 3)), (logits, (2, 6, 8, 1))):
         assert (np.asarray(output).dtype, tuple(output.shape)) == (np.float32, shape)
     assert np.abs(np.asarray(image)).max() <= 1.0
 
 
-# ---- an epoch, and on request -------------------------------------------------------------------------------------
+# ---- an epoch, and on request --------------------------------------------------------------------
 
 
 def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range() -> None:
@@ -230,7 +254,9 @@ def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range() -> None:
     rows = values_of(data)
     inputs = WORKLOAD.inputs(SMALL, data.fields, rows, noise)  # type: ignore[arg-type]
     with step_scope(alone(noise)):  # type: ignore[arg-type]
-        judged = WORKLOAD.judge(SMALL, {"generator": halved, "discriminator": Judge()}, rows, inputs)
+        judged = WORKLOAD.judge(
+            SMALL, {"generator": halved, "discriminator": Judge()}, rows, inputs
+        )
     assert {name: np.asarray(values).tolist() for name, values in judged.values.items()} == {
         "real": pytest.approx([0.7310586] * 2),
         "fake": pytest.approx([0.2689414] * 2),
@@ -238,7 +264,9 @@ def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range() -> None:
     assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
     scalars = {name: float(value) for name, value in judged.scalars.items()}
     declared = {metric.name for metric in ENTRY.metrics if metric.per_epoch}
-    assert set(scalars) == declared - {metric.name for metric in score_metrics.METRICS}, "those come by a job"
+    assert set(scalars) == declared - {metric.name for metric in score_metrics.METRICS}, (
+        "those come by a job"
+    )
     source, target = (np.asarray(inputs[name]) for name in (SOURCE, TARGET))
     assert np.array_equal(source[1], rows[SOURCE][1, :, 4:])
     assert scalars == pytest.approx(
@@ -270,7 +298,8 @@ def test_a_source_of_fewer_channels_is_no_output() -> None:
 def test_pictures_show_held_out_tiles_beside_what_is_made_of_them(data: Any) -> None:
     few = values_of(data)
     eight, four = (
-        WORKLOAD.fixed_inputs(SMALL, data.fields, few, np.random.RandomState(0), count) for count in (8, 4)
+        WORKLOAD.fixed_inputs(SMALL, data.fields, few, np.random.RandomState(0), count)
+        for count in (8, 4)
     )
     assert {name: values.shape[:3] for name, values in eight.items()} == dict.fromkeys(
         (SOURCE, TARGET), (8, 16, 16)
@@ -295,7 +324,8 @@ def test_a_tile_is_translated_by_itself_and_a_whole_frame_at_once() -> None:
     training_tiles = source[:, :16, :16]
     together = np.asarray(WORKLOAD.translate(SMALL, networks, training_tiles))
     apart = [
-        np.asarray(WORKLOAD.translate(SMALL, networks, training_tiles[row : row + 1])) for row in range(3)
+        np.asarray(WORKLOAD.translate(SMALL, networks, training_tiles[row : row + 1]))
+        for row in range(3)
     ]
     assert together == pytest.approx(np.concatenate(apart), abs=1e-6)
     assert WORKLOAD.translate(SMALL, networks, source).shape == (3, 32, 48, 3)

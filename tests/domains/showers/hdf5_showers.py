@@ -15,7 +15,9 @@ from gan_runtime.domains.showers.simulation import simulate
 
 @functools.cache
 def simulated(count: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Cells (count, 51, 51, 25) and energies (count,), GeV; the last one is of 5 GeV, too faint for the authors."""
+    """Cells (count, 51, 51, 25) and energies (count,), GeV; the last one is of 5 GeV, too
+    faint for the authors.
+    """
     energies = np.append(np.linspace(100.0, 200.0, count - 1), 5.0)
     return simulate(energies, np.full(count, np.radians(75.0)), np.random.default_rng(0)), energies
 
@@ -29,8 +31,11 @@ def authors_columns(count: int = 6) -> dict[str, np.ndarray]:
 def challenge_columns(
     voxels: int, count: int = 8, order: str = "layer_angle_radius"
 ) -> dict[str, np.ndarray]:
-    """incident_energies (count, 1) and showers (count, voxels), MeV. Profiles as in the Review of Particle Physics, section 34.5: dE/dt ∝
-    (t / 2)^(a - 1) exp(-t / 2) with its maximum at ln(E / 8 MeV) - 0.5, in voxels of 0.8 radiation lengths; narrow and round."""
+    """incident_energies (count, 1) and showers (count, voxels), MeV.
+
+    Profiles as in the Review of Particle Physics, section 34.5: dE/dt ∝ (t / 2)^(a - 1) exp(-t / 2)
+    with its maximum at ln(E / 8 MeV) - 0.5, in voxels of 0.8 radiation lengths; narrow and round.
+    """
     random = np.random.default_rng(1)
     energies = np.geomspace(1_000.0, 1e6, count)[:, None]
     sizes = {6_480: (45, 16, 9), 40_500: (45, 50, 18)}[voxels]
@@ -40,7 +45,9 @@ def challenge_columns(
     across = np.exp(-np.arange(sizes[2]) * 9.0 / sizes[2])
     shares = along[:, :, None, None] * across * random.gamma(0.5, size=(count, *sizes))
     axes = ("layer", "angle", "radius")
-    shares = shares.transpose(0, *(1 + axes.index(axis) for axis in order.split("_"))).reshape(count, -1)
+    shares = shares.transpose(0, *(1 + axes.index(axis) for axis in order.split("_"))).reshape(
+        count, -1
+    )
     return {
         "incident_energies": energies,
         "showers": 0.9 * energies * shares / shares.sum(axis=1, keepdims=True),
@@ -48,7 +55,10 @@ def challenge_columns(
 
 
 def written(path: Path, columns: dict[str, Any], **options: Any) -> Path:
-    """A file with these columns; `options`: of how they are packed. None: the column is left out."""
+    """A file with these columns; `options`: of how they are packed.
+
+    None: the column is left out.
+    """
     with h5py.File(path, "w") as file:
         for key, column in columns.items():
             if column is not None:

@@ -1,10 +1,12 @@
-"""Makes jetnet_reference.json, what test_challenge_distances.py holds FPD and KPD to: the figures of the package jetnet for two samples.
+"""Makes jetnet_reference.json, what test_challenge_distances.py holds FPD and KPD to: the figures
+of the package jetnet for two samples.
 
-    python -m venv /tmp/jetnet && /tmp/jetnet/bin/pip install --no-deps jetnet==0.2.5 numba llvmlite numpy scipy
-    /tmp/jetnet/bin/python -m tests.domains.showers.jetnet_reference
+    python -m venv /tmp/jetnet && /tmp/jetnet/bin/pip install --no-deps jetnet==0.2.5 numba llvmlite
+    numpy scipy /tmp/jetnet/bin/python -m tests.domains.showers.jetnet_reference
 
-Features are written down here a second time, in the units and in the order of voxels of the CaloChallenge's files: MeV, mm / 100, angles
-from -π. Torch and energyflow, which jetnet loads for other scores, are left out.
+Features are written down here a second time, in the units and in the order of voxels of the
+CaloChallenge's files: MeV, mm / 100, angles from -π. Torch and energyflow, which jetnet loads for
+other scores, are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ from tests.domains.showers.toy_showers import ANGLES, RADII, beam_showers
 FIGURES = Path(__file__).with_name("jetnet_reference.json")
 THRESHOLD_MEV, RADIUS_MM = 0.5e-3 / 0.033, 4.65  # of a cell; its width on data set 2
 COUNT, LAYERS = 600, 12
-SAMPLES = {"real": (1, {}), "alike": (2, {}), "off": (3, {"scale": 1.05, "shift": 1.0})}  # seed, fault
+SAMPLES = {
+    "real": (1, {}),
+    "alike": (2, {}),
+    "off": (3, {"scale": 1.05, "shift": 1.0}),
+}  # seed, fault
 Array = NDArray[np.float64]
 
 
@@ -50,14 +56,17 @@ def showers(name: str) -> tuple[NDArray[np.float32], Array]:
 def challenge_arrays(cells_gev: NDArray[np.float32], energy_gev: Array) -> Array:
     """(N, 2 + 8 Z), column after column, from voxels in the order of the files."""
     layers = cells_gev.shape[-1]
-    voxels = np.moveaxis(cells_gev.astype(np.float64), -1, 1).reshape(len(cells_gev), layers, -1) * 1e3
+    voxels = (
+        np.moveaxis(cells_gev.astype(np.float64), -1, 1).reshape(len(cells_gev), layers, -1) * 1e3
+    )
     voxels[voxels < THRESHOLD_MEV] = 0.0
     step = 2.0 * np.pi / ANGLES
     alpha = np.repeat(-np.pi + step * (np.arange(ANGLES) + 0.5), RADII)
     radius = np.tile(RADIUS_MM * (np.arange(RADII) + 0.5), ANGLES)
     energies = voxels.sum(axis=2)
     spreads = [
-        _spread(voxels, energies, place) for place in (radius * np.cos(alpha), radius * np.sin(alpha), radius)
+        _spread(voxels, energies, place)
+        for place in (radius * np.cos(alpha), radius * np.sin(alpha), radius)
     ]
     (x, wide), (y, high), (r, broad) = spreads
     total = energies.sum(axis=1, keepdims=True)
@@ -80,7 +89,11 @@ def _jetnet() -> ModuleType:
         "torch.utils": {},
         "torch.utils.data": {"DataLoader": None},
     }
-    stubs |= {"energyflow": {}, "energyflow.emd": {"emds": None}, "jetnet": {"utils": None, "__path__": []}}
+    stubs |= {
+        "energyflow": {},
+        "energyflow.emd": {"emds": None},
+        "jetnet": {"utils": None, "__path__": []},
+    }
     place = importlib.util.find_spec("jetnet")
     assert place is not None
     assert place.origin is not None

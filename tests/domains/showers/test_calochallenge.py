@@ -9,7 +9,12 @@ import h5py
 import numpy as np
 import pytest
 
-from gan_runtime.domains.showers.calochallenge import GEOMETRIES, cells_of, showers_mev_of, write_submission
+from gan_runtime.domains.showers.calochallenge import (
+    GEOMETRIES,
+    cells_of,
+    showers_mev_of,
+    write_submission,
+)
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda geometry: f"data set {geometry.number}")

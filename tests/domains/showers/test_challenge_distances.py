@@ -1,4 +1,6 @@
-"""FPD and KPD of the CaloChallenge: its features, written down a second time, and the figures of jetnet."""
+"""FPD and KPD of the CaloChallenge: its features, written down a second time, and the figures
+of jetnet.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def test_fpd_and_kpd_are_those_of_jetnet(name: str) -> None:
 
 
 def test_features_are_those_of_the_evaluation_in_other_units() -> None:
-    """mm / 100 there, cells here; angles from -π there, from 0 here, so centers have the other sign."""
+    """mm / 100 there, cells here; angles from -π there, from 0 here, so centers have the
+    other sign.
+    """
     mine, theirs = features("off"), challenge_arrays(*showers("off"))
     assert mine.shape == theirs.shape == (jetnet_reference.COUNT, 2 + 8 * LAYERS)
     columns = np.split(np.arange(1, 2 + 8 * LAYERS), np.cumsum([LAYERS] * 5 + [1] + [LAYERS] * 2))
@@ -55,7 +59,9 @@ def test_cells_below_the_readout_threshold_count_as_nothing() -> None:
     noisy = measured(cells, energy, (0,), has_angle=False).challenge
     assert noisy == pytest.approx(alone.challenge)
     assert pytest.approx(15.15e-6, rel=1e-3) == THRESHOLD_GEV
-    assert alone.challenge[0, -3 * 4 : -2 * 4] == pytest.approx([1.0, 1.0 - 1 / 144, 1.0, 1.0]), "sparsity"
+    assert alone.challenge[0, -3 * 4 : -2 * 4] == pytest.approx([1.0, 1.0 - 1 / 144, 1.0, 1.0]), (
+        "sparsity"
+    )
 
 
 def test_without_a_beam_r_is_measured_from_the_middle_of_the_grid() -> None:
@@ -68,13 +74,18 @@ def test_without_a_beam_r_is_measured_from_the_middle_of_the_grid() -> None:
 
 
 def test_a_layer_that_has_one_cell_in_every_real_shower_does_not_blow_up_the_distances() -> None:
-    """Its width is rounding alone: divided by that, another sample with two cells would be 10¹⁵ away."""
+    """Its width is rounding alone: divided by that, another sample with two cells would be
+    10¹⁵ away.
+    """
     cells, energy, _ = toy_showers(300)
     others, other_energy, _ = toy_showers(300, 1)
     for made, count in ((cells, 1), (others, 2)):
         made[:, :, :, 3] = 0.0
         made[:, 1 : 1 + count, 7, 3] = 0.1
-    real, other = measured(cells, energy, has_angle=False), measured(others, other_energy, has_angle=False)
+    real, other = (
+        measured(cells, energy, has_angle=False),
+        measured(others, other_energy, has_angle=False),
+    )
     assert challenge_fpd(real.challenge, other.challenge).value < 100.0
 
 
@@ -83,7 +94,8 @@ def test_the_error_says_how_far_other_showers_of_the_same_kind_would_be(
 ) -> None:
     monkeypatch.setattr(distances, "BATCHES", 1)
     samples = [
-        measured(*beam_showers(300, seed, layers=4), (0,), has_angle=False).challenge for seed in range(12)
+        measured(*beam_showers(300, seed, layers=4), (0,), has_angle=False).challenge
+        for seed in range(12)
     ]
     found = [challenge_fpd(one, two) for one, two in zip(samples[::2], samples[1::2], strict=True)]
     spread = np.std([value.value for value in found], ddof=1)

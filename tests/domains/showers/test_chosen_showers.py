@@ -1,4 +1,6 @@
-"""The job that makes showers of one energy and angle: what stands beside them, what it writes, what is refused at the door."""
+"""The job that makes showers of one energy and angle: what stands beside them, what it
+writes, what is refused at the door.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime.base.errors import CheckpointError, DatasetError, GanRuntimeError, JobError, SpecError
+from gan_runtime.base.errors import (
+    CheckpointError,
+    DatasetError,
+    GanRuntimeError,
+    JobError,
+    SpecError,
+)
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import single_energy, single_energy_work
 from gan_runtime.domains.showers.cells import values_of
@@ -31,7 +39,9 @@ SIMULATED = ArraySet("showers", shower_fields((17, 17, 25, 1)), {}, "test")
 
 
 class Halved(Networks):
-    """Networks that give each shower that they are asked for, with half of its energy in the cells."""
+    """Networks that give each shower that they are asked for, with half of its energy in the
+    cells.
+    """
 
     def generated_for(self, rows: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
         assert (seed, set(rows)) == (3, set(self.data.fields))
@@ -47,7 +57,9 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
 
 
 def test_showers_are_simulated_for_the_energy_and_angle_that_are_asked_for() -> None:
-    rows, simulated = single_energy_work.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    rows, simulated = single_energy_work.beside(
+        SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50)
+    )
     assert simulated
     assert rows[SHOWERS].shape == (50, 17, 17, 25, 1)
     assert rows[ENERGY] == pytest.approx(np.full(50, 1.37))
@@ -59,7 +71,8 @@ def test_showers_are_simulated_for_the_energy_and_angle_that_are_asked_for() -> 
 
 def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
     with pytest.raises(
-        DatasetError, match=r"angle_deg is 50, but showers on this grid measure 7\d to 10\d at 137 GeV"
+        DatasetError,
+        match=r"angle_deg is 50, but showers on this grid measure 7\d to 10\d at 137 GeV",
     ):
         single_energy_work.beside(SIMULATED, Chosen("quick-0001", 137.0, 50.0))
 
@@ -71,21 +84,30 @@ def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_stand_besi
     assert not simulated
     away = np.abs(np.log(stored[ENERGY] / 100.0)) + np.abs(stored[ANGLE] - math.radians(80.0))
     nearest = np.argsort(away)[:5]
-    assert rows[ENERGY] == pytest.approx(stored[ENERGY][nearest] / 100.0), "each with what has made it"
+    assert rows[ENERGY] == pytest.approx(stored[ENERGY][nearest] / 100.0), (
+        "each with what has made it"
+    )
     assert rows[ANGLE] == pytest.approx(stored[ANGLE][nearest])
     values = host_values(stored, data.fields)[SHOWERS]
     assert (rows[SHOWERS][0] == values[away.argmin()]).all()
 
 
 @pytest.mark.usefixtures("networks")
-def test_both_sides_are_written_down_with_what_is_measured_on_them(home: Home, new_run: NewRun) -> None:
+def test_both_sides_are_written_down_with_what_is_measured_on_them(
+    home: Home, new_run: NewRun
+) -> None:
     job = JobDir(home.jobs / "make-showers-0001")
     job.results.mkdir(parents=True)
     wanted = Chosen(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
     job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
     assert single_energy_work.make(Task(home, job, asdict(wanted)))["step"] == 20
     made = ChosenShowers.model_validate_json((job.results / CHOSEN_FILE).read_bytes())
-    assert (made.energy_gev, made.showers, made.simulated, made.grid) == (120.0, 10, True, (17, 17, 25))
+    assert (made.energy_gev, made.showers, made.simulated, made.grid) == (
+        120.0,
+        10,
+        True,
+        (17, 17, 25),
+    )
     assert made.response["real"] == pytest.approx(0.02, rel=0.2)
     assert made.response["generated"] == pytest.approx(made.response["real"] / 2.0, rel=1e-3)
     assert made.measured is not None
@@ -100,10 +122,22 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(home: Home, n
 @pytest.mark.parametrize(
     ("wanted", "kind", "sentence"),
     [
-        (Chosen("quick-0001", 0.0), SpecError, "energy_gev is 0, but allowed is 1 to 1,000: use a number"),
+        (
+            Chosen("quick-0001", 0.0),
+            SpecError,
+            "energy_gev is 0, but allowed is 1 to 1,000: use a number",
+        ),
         (Chosen("quick-0001", math.nan), SpecError, "energy_gev is nan, but allowed is 1 to 1,000"),
-        (Chosen("quick-0001", 100.0, 10.0), SpecError, "angle_deg is 10, but allowed is 45 to 135: use"),
-        (Chosen("quick-0001", 100.0, showers=1), SpecError, "showers is 1, but allowed is 2 to 1,000: use"),
+        (
+            Chosen("quick-0001", 100.0, 10.0),
+            SpecError,
+            "angle_deg is 10, but allowed is 45 to 135: use",
+        ),
+        (
+            Chosen("quick-0001", 100.0, showers=1),
+            SpecError,
+            "showers is 1, but allowed is 2 to 1,000: use",
+        ),
         (
             Chosen("quick-0001", 100.0),
             DatasetError,
@@ -131,7 +165,9 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
         single_energy.make_showers(ask(home), wanted)
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     job = single_energy.make_showers(ask(home), wanted)
-    with pytest.raises(JobError, match="showers of run quick-0001 are being generated already by job"):
+    with pytest.raises(
+        JobError, match="showers of run quick-0001 are being generated already by job"
+    ):
         single_energy.make_showers(ask(home), wanted)
     assert single_energy.made_before(home, wanted) is None
     ended(job, step=10)

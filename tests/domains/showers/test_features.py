@@ -16,7 +16,9 @@ from tests.domains.showers.toy_showers import toy_showers
 
 
 def two_cells() -> np.ndarray:
-    """One shower of 4 × 4 × 6 cells: 3 GeV in (1, 2, 0) and 1 GeV in (3, 2, 4), and 0.11 MeV in (0, 0, 5)."""
+    """One shower of 4 × 4 × 6 cells: 3 GeV in (1, 2, 0) and 1 GeV in (3, 2, 4), and 0.11 MeV
+    in (0, 0, 5).
+    """
     cells = np.zeros((1, 4, 4, 6), np.float32)
     cells[0, 1, 2, 0], cells[0, 3, 2, 4], cells[0, 0, 0, 5] = 3.0, 1.0, 1.1e-4
     return cells
@@ -33,7 +35,9 @@ def test_two_cells_measure_what_they_must() -> None:
         "x: 1.5 with 3 GeV, 3.5 with 1"
     )
     assert features.moments[0, 1, :2] == pytest.approx([2.5, 0.0], abs=2e-3)
-    assert features.moments[0, 2] == pytest.approx([1.5, 3.0, 6.0], abs=5e-3), "z: 0.5 with 3 GeV, 4.5 with 1"
+    assert features.moments[0, 2] == pytest.approx([1.5, 3.0, 6.0], abs=5e-3), (
+        "z: 0.5 with 3 GeV, 4.5 with 1"
+    )
     assert features.thirds[0] == pytest.approx([0.75, 0.0, 0.25], abs=1e-4)
 
 
@@ -55,13 +59,15 @@ def test_the_spectrum_counts_cells_in_bins_of_a_tenth_of_a_decade() -> None:
 
 
 def test_around_a_beam_places_are_those_of_circles() -> None:
-    x, y = places_across((4, 2), periodic=(0,))  # four angles of 45°, 135°, 225°, 315°; radii 0.5 and 1.5
+    x, y = places_across(
+        (4, 2), periodic=(0,)
+    )  # four angles of 45°, 135°, 225°, 315°; radii 0.5 and 1.5
     assert x[:, 1] == pytest.approx(1.5 * np.sqrt(0.5) * np.asarray([1, -1, -1, 1]))
     assert y[:, 1] == pytest.approx(1.5 * np.sqrt(0.5) * np.asarray([1, 1, -1, -1]))
     ring = np.ones((1, 16, 9, 5), np.float32)
-    assert measured(ring, np.asarray([1.0]), (0,), has_angle=False).moments[0, :2, 0] == pytest.approx(
-        [0, 0], abs=1e-9
-    )
+    assert measured(ring, np.asarray([1.0]), (0,), has_angle=False).moments[
+        0, :2, 0
+    ] == pytest.approx([0, 0], abs=1e-9)
 
 
 def test_empty_showers_have_no_place_and_no_number_is_missing() -> None:

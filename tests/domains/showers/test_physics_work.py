@@ -1,4 +1,6 @@
-"""The job that measures showers: what it asks the networks for, what it writes down, and what is refused at the door."""
+"""The job that measures showers: what it asks the networks for, what it writes down, and what
+is refused at the door.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def rows_of(count: int, seed: int) -> dict[str, np.ndarray]:
 
 @dataclass
 class Networks:
-    """In place of trained ones: they give real showers of another seed, with energies times what was loaded last."""
+    """In place of trained ones: they give real showers of another seed, with energies times
+    what was loaded last.
+    """
 
     data: ArraySet
     checkpoint: Checkpoint
@@ -88,7 +92,11 @@ class Networks:
 def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
     """What the job finds in place of a run's networks."""
     data = ArraySet(
-        "showers", shower_fields((*SHAPE, 1)), rows_of(ROWS, 2), "test", kept_back=rows_of(HELD_OUT, 1)
+        "showers",
+        shower_fields((*SHAPE, 1)),
+        rows_of(ROWS, 2),
+        "test",
+        kept_back=rows_of(HELD_OUT, 1),
     )
     made = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
     monkeypatch.setattr("gan_runtime.training.trained.of_run", lambda *_: made)
@@ -104,7 +112,9 @@ def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def compared(real: ShowerSample, other: ShowerSample, told: object = None) -> dict[str, Value]:  # noqa: ARG001
         bounds = scores.edges(real.features.energy_gev, 5)
-        return {SCORES[0].name: scores.sampling_fraction_error(real.features, other.features, bounds)}
+        return {
+            SCORES[0].name: scores.sampling_fraction_error(real.features, other.features, bounds)
+        }
 
     monkeypatch.setattr(measurement, "compared", compared)
 
@@ -129,8 +139,12 @@ def planned(run: RunDir) -> RunDir:
 def test_a_handful_of_held_out_rows_is_refused_before_anything_is_measured(
     home: Home, new_run: NewRun, networks: Networks
 ) -> None:
-    networks.data = ArraySet("few", networks.data.fields, rows_of(18, 2), "test", kept_back=rows_of(2, 1))
-    with pytest.raises(DatasetError, match=r"data set few has 18 showers to train on and 2 held out"):
+    networks.data = ArraySet(
+        "few", networks.data.fields, rows_of(18, 2), "test", kept_back=rows_of(2, 1)
+    )
+    with pytest.raises(
+        DatasetError, match=r"data set few has 18 showers to train on and 2 held out"
+    ):
         done(home, planned(new_run("quick-0001")), "newest")
 
 
@@ -157,12 +171,16 @@ def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: 
     assert (found["ms_single"].value, found["ms_batch"].value) == (7.0, 0.07)
     pairs = {shower.facts["pair"] for shower in record.arrays}
     assert len(record.arrays) == 2 * len(pairs)
-    real, made = (next(one for one in record.arrays if one.name == side) for side in ("real", "generated"))
+    real, made = (
+        next(one for one in record.arrays if one.name == side) for side in ("real", "generated")
+    )
     assert (real.places, real.values, real.facts) == (made.places, made.values, made.facts)
 
 
 @pytest.mark.usefixtures("one_score")
-def test_generated_showers_become_a_submission(home: Home, new_run: NewRun, networks: Networks) -> None:
+def test_generated_showers_become_a_submission(
+    home: Home, new_run: NewRun, networks: Networks
+) -> None:
     grid = (16, 9, 45)
     cells = np.random.RandomState(0).exponential(0.01, (HELD_OUT, *grid)).astype(np.float32)
     energy = np.linspace(10.0, 100.0, HELD_OUT, dtype=np.float32)
@@ -197,17 +215,24 @@ def test_every_epoch_is_measured_from_its_own_weights(
         (2, 20, "newest"),
     ]
     errors = [
-        next(one.value for one in record.scores if one.name == "sampling_fraction") for record in records
+        next(one.value for one in record.scores if one.name == "sampling_fraction")
+        for record in records
     ]
     assert errors == pytest.approx([0.5, 0.25, 0.0], abs=1e-4)
 
 
-def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(home: Home, new_run: NewRun) -> None:
+def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    with pytest.raises(DatasetError, match="This run makes no showers: its data set has no field showers"):
+    with pytest.raises(
+        DatasetError, match="This run makes no showers: its data set has no field showers"
+    ):
         ask(home).evaluate("quick-0001", "physics")
-    with pytest.raises(SpecError, match="showers is 3, but allowed is a whole number from 100 to 10000"):
+    with pytest.raises(
+        SpecError, match="showers is 3, but allowed is a whole number from 100 to 10000"
+    ):
         ask(home).evaluate("quick-0001", "physics", {"showers": 3})
     assert not home.jobs.exists()
 
@@ -253,7 +278,9 @@ def test_the_command_prints_scores_beside_their_floor(
     assert "quick-0001 after epoch 2 (best), 150 showers:" in shown.output
     lines = [line.split("  ") for line in shown.output.splitlines()]
     first = next(
-        [part.strip() for part in line if part.strip()] for line in lines if line[0] == SCORES[0].title
+        [part.strip() for part in line if part.strip()]
+        for line in lines
+        if line[0] == SCORES[0].title
     )
     assert first == [SCORES[0].title, "150.00\u2009% ± 15.00\u2009%", "15.00\u2009%"]
     record = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)

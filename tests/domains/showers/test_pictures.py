@@ -1,4 +1,6 @@
-"""Pictures of showers: which cell becomes which pixel, fixed colors, and as many showers as there is room for."""
+"""Pictures of showers: which cell becomes which pixel, fixed colors, and as many showers as
+there is room for.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def shower(
 
 
 def bright(picture: Image.Image, left: int, width: int, height: int) -> list[tuple[int, int]]:
-    """Cells (right, up) of a view that are not empty; the view is the first of its row, below the titles."""
+    """Cells (right, up) of a view that are not empty; the view is the first of its row, below
+    the titles.
+    """
     box = (left, sheet.LINE, left + width * CELL, sheet.LINE + height * CELL)
     cells = np.asarray(picture.crop(box))[CELL // 2 :: CELL, CELL // 2 :: CELL] != EMPTY
     return [
@@ -41,14 +45,21 @@ def test_a_cell_is_seen_from_the_front_the_side_and_above_with_y_and_x_upwards()
     side = 17 * CELL + 2
     top = side + 25 * CELL + 2
     assert bright(picture, 0, 17, 17) == [(3, 5)], "the front has x to the right and y upwards"
-    assert bright(picture, side, 25, 17) == [(20, 5)], "the side has depth to the right and y upwards"
-    assert bright(picture, top, 25, 17) == [(20, 3)], "from above one sees depth to the right and x upwards"
+    assert bright(picture, side, 25, 17) == [(20, 5)], (
+        "the side has depth to the right and y upwards"
+    )
+    assert bright(picture, top, 25, 17) == [(20, 3)], (
+        "from above one sees depth to the right and x upwards"
+    )
 
 
 def test_a_view_adds_up_what_lies_behind_each_other() -> None:
     behind = shower(((3, 5, 7), 0.002), ((3, 5, 8), 0.003))
     alone = shower(((3, 5, 7), 0.005))
-    drawn = [np.asarray(pictures.render("shower_projections", (one[np.newaxis],))) for one in (behind, alone)]
+    drawn = [
+        np.asarray(pictures.render("shower_projections", (one[np.newaxis],)))
+        for one in (behind, alone)
+    ]
     front = (slice(sheet.LINE, sheet.LINE + 17 * CELL), slice(0, 17 * CELL))
     assert np.array_equal(drawn[0][front], drawn[1][front])
     assert not np.array_equal(drawn[0], drawn[1]), "from the side they lie beside each other"
@@ -106,7 +117,9 @@ def test_slices_are_evenly_spread_layers_with_their_numbers() -> None:
     assert seen == [[(3, 5)], [], [], [], [], [], [], [(4, 6)]]
     titles = np.asarray(picture.crop((last, 0, last + 51, sheet.LINE)))
     assert (titles > 100).sum() > 10, "layer 25"
-    assert CELLS.colors(np.asarray([0.1])).tolist()[0] == list(picture.getpixel((3 * 3, sheet.LINE + 11 * 3)))  # type: ignore[arg-type]
+    assert CELLS.colors(np.asarray([0.1])).tolist()[0] == list(
+        picture.getpixel((3 * 3, sheet.LINE + 11 * 3))
+    )  # type: ignore[arg-type]
 
 
 def test_numbers_that_are_none_are_empty_cells_and_the_same_showers_the_same_picture() -> None:

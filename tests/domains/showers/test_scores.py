@@ -1,4 +1,6 @@
-"""Scores: 0 or their floor for two halves of one sample, more with every larger fault, and what is worked out by hand."""
+"""Scores: 0 or their floor for two halves of one sample, more with every larger fault, and
+what is worked out by hand.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ import pytest
 from gan_runtime.domains.showers import distances, score_metrics, scores
 from gan_runtime.domains.showers.curves import bounds, curves
 from gan_runtime.domains.showers.features import high_level, measured
-from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features, value_words
+from gan_runtime.domains.showers.score_metrics import (
+    SCORES,
+    fewest_showers,
+    layer_features,
+    value_words,
+)
 from gan_runtime.domains.showers.scores import ShowerSample, auc, compared, sample, with_reading
 from tests.domains.showers.toy_showers import beam_showers, toy_showers
 
@@ -50,12 +57,16 @@ def test_every_score_is_at_its_floor_for_two_samples_of_the_same_showers() -> No
         "challenge_fpd": 500.0,
         "challenge_kpd": 60.0,
     }
-    assert {name: floor()[name] for name, most in low.items() if not abs(floor()[name]) < most} == {}
+    assert {
+        name: floor()[name] for name, most in low.items() if not abs(floor()[name]) < most
+    } == {}
     assert {axis: floor()[f"profile_{axis}"] < 0.03 for axis in "xyz"} == dict.fromkeys("xyz", True)
     assert floor()["auc_high"] == pytest.approx(0.5, abs=0.08)
     assert floor()["auc_low"] == pytest.approx(0.5, abs=0.08)
     timed = {score.name for score in SCORES if score.name.startswith("ms_")}
-    assert set(floor()) | timed == {score.name for score in SCORES}, "a table says what each is called"
+    assert set(floor()) | timed == {score.name for score in SCORES}, (
+        "a table says what each is called"
+    )
 
 
 FAULTS = {
@@ -86,7 +97,9 @@ def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarr
     )
     angle = scores.angle_error(mine, other.features, other.asked_angle)
     return {
-        "sampling_fraction": lambda: scores.sampling_fraction_error(mine, other.features, bins).value,
+        "sampling_fraction": (
+            lambda: scores.sampling_fraction_error(mine, other.features, bins).value
+        ),
         "total": lambda: scores.total_error((moments, profiles, angle)).value,
         "moments": lambda: moments.value,
         "profile_z": lambda: scores.profile_distance(mine, other.features, "z").value,
@@ -113,9 +126,15 @@ def test_energies_that_are_ten_per_cent_too_high_are_an_error_of_ten_per_cent() 
     found = scores.sampling_fraction_error(features, higher.features, bins)
     assert found.value == pytest.approx(0.1, rel=1e-5)
     assert 0.0 < found.error < 0.02
-    assert scores.profile_error(features, higher.features, bins).value == pytest.approx(0.1, rel=1e-4)
-    assert scores.moments_error(features, higher.features, bins).value == pytest.approx(0.0, abs=1e-6)
-    assert scores.profile_distance(features, higher.features, "z").value == pytest.approx(0.0, abs=1e-7)
+    assert scores.profile_error(features, higher.features, bins).value == pytest.approx(
+        0.1, rel=1e-4
+    )
+    assert scores.moments_error(features, higher.features, bins).value == pytest.approx(
+        0.0, abs=1e-6
+    )
+    assert scores.profile_distance(features, higher.features, "z").value == pytest.approx(
+        0.0, abs=1e-7
+    )
     assert scores.correlation_error(features, higher.features).value < 1e-3, "only the hits change"
 
 
@@ -130,7 +149,9 @@ def test_the_frechet_distance_of_two_normal_distributions_is_the_formula() -> No
     random = np.random.RandomState(0)
     first, second = random.standard_normal((2, 40_000, 2))
     second = second * [2.0, 1.0] + [3.0, 0.0]
-    assert distances.frechet(first, second) == pytest.approx(9.0 + 1.0, rel=0.02), "|μ|² = 9, (2 - 1)² = 1"
+    assert distances.frechet(first, second) == pytest.approx(9.0 + 1.0, rel=0.02), (
+        "|μ|² = 9, (2 - 1)² = 1"
+    )
     assert distances.frechet(first, first) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -143,13 +164,18 @@ def test_fpd_takes_away_what_few_showers_add() -> None:
 
 
 def test_the_interval_of_fpd_holds_0_for_showers_of_one_kind_with_empty_layers() -> None:
-    """Twelve pairs of samples of the least size; the error of a fitted line held 0 in eight of them."""
+    """Twelve pairs of samples of the least size; the error of a fitted line held 0 in eight
+    of them.
+    """
     layers = 4
     count = fewest_showers(layer_features(layers))
     samples = [
-        measured(*beam_showers(count, seed, layers=layers), (0,), has_angle=False) for seed in range(24)
+        measured(*beam_showers(count, seed, layers=layers), (0,), has_angle=False)
+        for seed in range(24)
     ]
-    assert all((features.along_z == 0.0).mean() > 0.0 for features in samples), "some layers are empty"
+    assert all((features.along_z == 0.0).mean() > 0.0 for features in samples), (
+        "some layers are empty"
+    )
     numbers = [high_level(features) for features in samples]
     found = [distances.fpd(one, two) for one, two in zip(numbers[::2], numbers[1::2], strict=True)]
     assert sum(abs(value.value) < 2.0 * value.error for value in found) >= 11
@@ -171,7 +197,8 @@ def test_too_few_showers_have_no_fpd_and_it_is_told_how_many_it_takes() -> None:
 
 def test_mmd_is_the_sum_over_pairs() -> None:
     x, y = np.asarray([[1.0], [2.0]]), np.asarray([[0.0], [1.0]])
-    # k(a, b) = (ab + 1)^4: k(1, 2) = 81, k(0, 1) = 1; across: k(1, 0) = 1, k(1, 1) = 16, k(2, 0) = 1, k(2, 1) = 81
+    # k(a, b) = (ab + 1)^4: k(1, 2) = 81, k(0, 1) = 1; across: k(1, 0) = 1, k(1, 1) = 16, k(2, 0) =
+    # 1, k(2, 1) = 81
     assert distances.mmd(x, y) == pytest.approx(81 + 1 - 2 * (1 + 16 + 1 + 81) / 4)
     assert distances.kpd(np.ones((10, 3)), np.ones((10, 3))).value == pytest.approx(0.0, abs=1e-12)
 
@@ -180,9 +207,9 @@ def test_separation_is_0_for_equal_samples_and_1_for_those_apart() -> None:
     numbers = np.linspace(0.0, 1.0, 101)
     assert distances.separation(numbers, numbers) == 0.0
     assert distances.separation(numbers, numbers + 5.0) == pytest.approx(1.0)
-    assert distances.separation(np.asarray([0.0, 1.0]), np.asarray([0.0, 0.0]), bins=2) == pytest.approx(
-        1 / 3
-    ), "½ ((½ - 1)² / 1.5 + ½² / ½)"
+    assert distances.separation(
+        np.asarray([0.0, 1.0]), np.asarray([0.0, 0.0]), bins=2
+    ) == pytest.approx(1 / 3), "½ ((½ - 1)² / 1.5 + ½² / ½)"
 
 
 def test_equal_showers_are_as_similar_as_can_be() -> None:
@@ -193,7 +220,9 @@ def test_equal_showers_are_as_similar_as_can_be() -> None:
 
 def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> None:
     found = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
-    assert {name for name, _ in found} == {curve.name for curve in score_metrics.CURVES if not curve.judged}
+    assert {name for name, _ in found} == {
+        curve.name for curve in score_metrics.CURVES if not curve.judged
+    }
     energy, angle = bounds(real())
     assert (len(energy), len(angle)) == (6, 4)
     assert {bins for name, bins in found if name not in ("layers", "angle_map")} == {
@@ -207,7 +236,9 @@ def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> No
     share = real().features.along_z[:, 2:4] / real().features.energy_gev[:, np.newaxis]
     assert layers[2, 3] == pytest.approx(np.corrcoef(share.T)[0, 1])
     high = real().features.energy_gev >= energy[4]
-    assert found["along_x", (4, -1)].real == pytest.approx(real().features.along_x[high].mean(axis=0))
+    assert found["along_x", (4, -1)].real == pytest.approx(
+        real().features.along_x[high].mean(axis=0)
+    )
     assert 0.95 < found["hits", (-1, -1)].real.sum() <= 1.0
 
 
@@ -251,4 +282,6 @@ def test_showers_without_an_angle_have_no_curve_and_no_score_of_it() -> None:
     names = {curve.name for curve in curves(without, without)}
     assert "angles" not in names
     assert {curve.bins[1] for curve in curves(without, without)} == {-1}
-    assert math.isnan(scores.angle_error(without.features, without.features, without.asked_angle).value)
+    assert math.isnan(
+        scores.angle_error(without.features, without.features, without.asked_angle).value
+    )

@@ -1,4 +1,6 @@
-"""3DGAN: the authors' layers and constants, other grids, and what a step and an epoch tell of showers that are known."""
+"""3DGAN: the authors' layers and constants, other grids, and what a step and an epoch tell of
+showers that are known.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def table(network: Any) -> list[tuple[str, tuple[int, ...], int]]:
     ]
 
 
-# ---- the authors' networks ----------------------------------------------------------------------------------------
+# ---- the authors' networks -----------------------------------------------------------------------
 
 
 def test_full_networks_are_those_of_the_authors_layer_by_layer() -> None:
@@ -94,26 +96,37 @@ def test_full_networks_are_those_of_the_authors_layer_by_layer() -> None:
 
 
 def assert_constants(networks: dict[str, Any]) -> None:
-    generator, discriminator = ({layer.name: layer for layer in each.layers} for each in networks.values())
-    norms = [layer for name, layer in (generator | discriminator).items() if name.startswith("norm")]
+    generator, discriminator = (
+        {layer.name: layer for layer in each.layers} for each in networks.values()
+    )
+    norms = [
+        layer for name, layer in (generator | discriminator).items() if name.startswith("norm")
+    ]
     assert {(layer.epsilon, layer.momentum) for layer in norms} == {(1e-6, 0.99)}
     assert generator["conv_1"].factors == (6, 6, 6)
     zeros = [generator[f"conv_{number}"].zeros for number in range(2, 8)]
-    assert zeros == [*[((2, 2), (2, 2), (1, 1))] * 3, *[((1, 1), (1, 1), (0, 0))] * 2, ((0, 0),) * 3]
+    assert zeros == [
+        *[((2, 2), (2, 2), (1, 1))] * 3,
+        *[((1, 1), (1, 1), (0, 0))] * 2,
+        ((0, 0),) * 3,
+    ]
     zeros = [discriminator[f"conv_{number}"].zeros for number in range(1, 5)]
     assert zeros == [((2, 2), (2, 3), (2, 3)), *[((0, 0), (0, 0), (1, 1))] * 2, ((0, 0),) * 3]
     begun = [type(generator[f"conv_{number}"].kernel_initializer).__name__ for number in (1, 6, 7)]
     assert begun == ["HeUniform", "HeUniform", "GlorotNormal"]
-    assert {layer.negative_slope for name, layer in discriminator.items() if name.startswith("leaky")} == {
-        0.3
-    }
-    assert [layer.rate for name, layer in discriminator.items() if name.startswith("dropout")] == [0.2] * 4
+    assert {
+        layer.negative_slope for name, layer in discriminator.items() if name.startswith("leaky")
+    } == {0.3}
+    assert [layer.rate for name, layer in discriminator.items() if name.startswith("dropout")] == [
+        0.2
+    ] * 4
 
 
 def test_a_step_of_the_authors_networks_multiplies_40_billion_times_a_shower() -> None:
     generator, discriminator = layers(ShowerGanOptions(size="full"), FULL).multiplications()
     assert (generator, discriminator) == (3_059_992_368, 1_895_469_120)
-    # A pass there counts once, one back to the weights and the values twice; D's weights stand still while G is updated.
+    # A pass there counts once, one back to the weights and the values twice; D's weights stand
+    # still while G is updated.
     assert 38e9 < (1 + 2 * 3) * generator + (2 * 3 + 2 * 2) * discriminator < 42e9
 
 
@@ -124,7 +137,12 @@ def test_the_options_are_the_authors_constants() -> None:
 
     spec = RunSpec.parse({"workload": "shower_3dgan"})
     options = spec.of_workload
-    assert (options.weight_real, options.weight_energy, options.weight_angle, options.weight_deposit) == (
+    assert (
+        options.weight_real,
+        options.weight_energy,
+        options.weight_angle,
+        options.weight_deposit,
+    ) == (
         3,
         0.1,
         25,
@@ -137,14 +155,24 @@ def test_the_options_are_the_authors_constants() -> None:
     assert float(optimizer.learning_rate) == pytest.approx(1e-3)
 
 
-# ---- other grids --------------------------------------------------------------------------------------------------
+# ---- other grids ---------------------------------------------------------------------------------
 
 GRIDS: dict[str, tuple[str, Fields, tuple[int, ...], tuple[int, ...]]] = {
     "three lateral cells in one": ("tiny", shower_fields((17, 17, 25, 1)), (4, 4, 8), (5, 5, 6)),
     "CaloChallenge 2": ("full", shower_fields((16, 9, 45, 1), False, (0,)), (4, 3, 17), (4, 3, 4)),
-    "CaloChallenge 3": ("full", shower_fields((50, 18, 45, 1), False, (0,)), (10, 7, 17), (5, 3, 4)),
+    "CaloChallenge 3": (
+        "full",
+        shower_fields((50, 18, 45, 1), False, (0,)),
+        (10, 7, 17),
+        (5, 3, 4),
+    ),
     "short axes": ("tiny", shower_fields((5, 6, 4, 1)), (3, 3, 2), (2, 2, 2)),
-    "a prime axis that closes": ("tiny", shower_fields((7, 5, 4, 1), True, (0,)), (7, 3, 2), (1, 2, 2)),
+    "a prime axis that closes": (
+        "tiny",
+        shower_fields((7, 5, 4, 1), True, (0,)),
+        (7, 3, 2),
+        (1, 2, 2),
+    ),
 }
 
 
@@ -161,7 +189,9 @@ def test_on_every_grid_showers_have_its_shape_and_the_catalog_counts_the_weights
     for name, planned in (("generator", plan.generator), ("discriminator", plan.discriminator)):
         found = [row for row in table(networks[name]) if row[0].startswith("conv")]
         cut = {
-            row.name: row.output.shape[1:-1] for row in networks[name].layers if row.name.startswith("cut")
+            row.name: row.output.shape[1:-1]
+            for row in networks[name].layers
+            if row.name.startswith("cut")
         }
         assert [cut.get(row[0].replace("conv", "cut"), row[1][:-1]) for row in found] == [
             layer.sizes for layer in planned
@@ -170,27 +200,37 @@ def test_on_every_grid_showers_have_its_shape_and_the_catalog_counts_the_weights
 
 def test_a_closed_axis_goes_on_with_its_beginning() -> None:
     values = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2, 1)
-    around = np.asarray(shower_networks.Surrounded(((1, 2), (0, 1), (0, 0)), (0,))(values))[0, ..., 0]
+    around = np.asarray(shower_networks.Surrounded(((1, 2), (0, 1), (0, 0)), (0,))(values))[
+        0, ..., 0
+    ]
     assert around[:, 0, 0].tolist() == [12, 0, 4, 8, 12, 0, 4]
     assert around[:, 2].tolist() == [[0, 0]] * 7
 
 
 def test_a_shower_turned_along_a_closed_axis_comes_out_turned() -> None:
-    """The generator's first convolution on its small grid: a turn by a cell there is one by `factor` cells of the shower."""
+    """The generator's first convolution on its small grid: a turn by a cell there is one by
+    `factor` cells of the shower.
+    """
     fields = shower_fields((16, 9, 4, 1), True, (0,))
     plan = layers(ShowerGanOptions(), fields)
     generator = shower_networks.networks(ShowerGanOptions(), fields)["generator"]
     import keras
 
     tail = keras.Model(generator.get_layer("cells").output, generator.output)
-    cells = np.random.default_rng(1).standard_normal((2, *plan.cells, plan.cell_channels)).astype(np.float32)
+    cells = (
+        np.random.default_rng(1)
+        .standard_normal((2, *plan.cells, plan.cell_channels))
+        .astype(np.float32)
+    )
     made, turned = (np.asarray(tail(values)) for values in (cells, np.roll(cells, 1, axis=1)))
     assert made.std() > 0.0
     assert np.abs(np.roll(made, plan.factors[0], axis=1) - turned).max() < 1e-5
 
 
 def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -> None:
-    """Of 70 showers, one batch and a part of one: the same as asking its network, whose weights come by their names in a checkpoint."""
+    """Of 70 showers, one batch and a part of one: the same as asking its network, whose
+    weights come by their names in a checkpoint.
+    """
     fields = shower_fields((5, 6, 4, 1))
     trained = shower_networks.networks(ShowerGanOptions(), fields)
     arrays = {
@@ -230,7 +270,7 @@ def test_showers_that_do_not_fit_are_refused_at_the_door() -> None:
     }
 
 
-# ---- a step -------------------------------------------------------------------------------------------------------
+# ---- a step --------------------------------------------------------------------------------------
 
 
 class Known(Noise):
@@ -258,7 +298,9 @@ BATCH = {
 }
 
 
-@pytest.mark.parametrize(("options", "expected"), [({}, np.pi / 2 + 0.1), ({"angle_gain": 6.0}, 0.6)])
+@pytest.mark.parametrize(
+    ("options", "expected"), [({}, np.pi / 2 + 0.1), ({"angle_gain": 6.0}, 0.6)]
+)
 def test_a_latent_begins_with_energy_and_angle_and_the_angle_may_have_a_gain(
     options: dict[str, float], expected: float
 ) -> None:
@@ -277,7 +319,9 @@ def test_a_latent_begins_with_energy_and_angle_and_the_angle_may_have_a_gain(
 
 
 def forward_of(phase: str, batch: dict[str, np.ndarray], **options: float) -> dict[str, float]:
-    """Numbers of one phase, of networks that make these two showers and say: logit 1, energy 1.5."""
+    """Numbers of one phase, of networks that make these two showers and say: logit 1, energy
+    1.5.
+    """
     asked: list[np.ndarray] = []
 
     def generator(latents: Any, training: bool) -> Any:
@@ -294,12 +338,15 @@ def forward_of(phase: str, batch: dict[str, np.ndarray], **options: float) -> di
     (own,) = [each for each in phases if each.name == phase]
     noise = Known()
     with step_scope(alone(noise)):
-        forward = own.forward({"generator": generator, "discriminator": discriminator}, batch, noise)
+        forward = own.forward(
+            {"generator": generator, "discriminator": discriminator}, batch, noise
+        )
     if asked:
         angles = batch.get(ANGLE)
         begin = [batch[ENERGY], *([] if angles is None else [angles])]
         assert np.array_equal(
-            asked[0], np.stack([*begin, *[np.full(2, 7.0)] * (4 - len(begin))], axis=1).astype(np.float32)
+            asked[0],
+            np.stack([*begin, *[np.full(2, 7.0)] * (4 - len(begin))], axis=1).astype(np.float32),
         )
     return {name: float(value) for name, value in {**forward.losses, **forward.scalars}.items()}
 
@@ -330,7 +377,9 @@ def test_d_learns_from_generated_showers_that_g_makes_by_its_stored_statistics()
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_g_is_told_how_real_how_energetic_how_inclined_and_how_bright_its_showers_are(number: int) -> None:
+def test_g_is_told_how_real_how_energetic_how_inclined_and_how_bright_its_showers_are(
+    number: int,
+) -> None:
     found = forward_of(f"g_{number}", BATCH)
     terms = {
         "bce_generator": LN[1],
@@ -346,13 +395,16 @@ def test_without_an_angle_there_is_no_input_no_head_and_no_term() -> None:
     batch = {name: values for name, values in BATCH.items() if name != ANGLE}
     found = forward_of("g_1", batch)
     assert "angle_error" not in found
-    assert found["loss_generator_1"] == pytest.approx(3.0 * LN[1] + 0.1 * 37.5 + 0.1 * 37.5, abs=1e-4)
+    assert found["loss_generator_1"] == pytest.approx(
+        3.0 * LN[1] + 0.1 * 37.5 + 0.1 * 37.5, abs=1e-4
+    )
 
 
 def test_each_update_follows_a_loss_of_its_own_on_the_same_batch() -> None:
     program = shower_3dgan.WORKLOAD.program(ShowerGanOptions(), {})
     assert [
-        (phase.name, phase.batch, phase.updates[0].network, phase.updates[0].loss) for phase in program.phases
+        (phase.name, phase.batch, phase.updates[0].network, phase.updates[0].loss)
+        for phase in program.phases
     ] == [
         ("d_real", 0, "discriminator", "loss_discriminator_real"),
         ("d_fake", 0, "discriminator", "loss_discriminator_fake"),
@@ -362,7 +414,7 @@ def test_each_update_follows_a_loss_of_its_own_on_the_same_batch() -> None:
     assert program.batches == ENTRY.batches(ShowerGanOptions()) == 1
 
 
-# ---- an epoch -----------------------------------------------------------------------------------------------------
+# ---- an epoch ------------------------------------------------------------------------------------
 
 
 def scores_of(made: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
@@ -373,8 +425,12 @@ def scores_of(made: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]
     assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
     assert {np.asarray(values).shape for values in judged.values.values()} == {(len(made),)}
     deposits_gev, energies_gev = rows[DEPOSIT] / CELL_UNITS, 100.0 * rows[ENERGY]
-    assert np.asarray(judged.values["sampled_real"]) == pytest.approx(100.0 * deposits_gev / energies_gev)
-    of_an_epoch = {metric.name for metric in ENTRY.metrics if metric.per_epoch and metric not in OF_A_JOB}
+    assert np.asarray(judged.values["sampled_real"]) == pytest.approx(
+        100.0 * deposits_gev / energies_gev
+    )
+    of_an_epoch = {
+        metric.name for metric in ENTRY.metrics if metric.per_epoch and metric not in OF_A_JOB
+    }
     assert set(judged.scalars) == of_an_epoch
     return {name: float(value) for name, value in judged.scalars.items()}
 
@@ -389,7 +445,12 @@ def rows() -> dict[str, np.ndarray]:
 
 def test_showers_equal_to_the_real_ones_have_no_error(rows: dict[str, np.ndarray]) -> None:
     found = scores_of(rows[SHOWERS], rows)
-    for name in ("sampling_fraction_error", "profile_error", "profile_error_z", "probe_angle_error"):
+    for name in (
+        "sampling_fraction_error",
+        "profile_error",
+        "profile_error_z",
+        "probe_angle_error",
+    ):
         assert found[name] < 2e-3, name  # showers are stored in float16
     assert found["energy_response"] == pytest.approx(1.0, abs=1e-3)
     assert found["empty_showers"] == 0.0
@@ -408,7 +469,9 @@ def test_no_showers_at_all_are_empty_and_wrong_by_all(rows: dict[str, np.ndarray
     assert (found["sampling_fraction_error"], found["profile_error"]) == pytest.approx((1.0, 1.0))
 
 
-def test_showers_turned_upside_down_are_wrong_along_that_axis_alone(rows: dict[str, np.ndarray]) -> None:
+def test_showers_turned_upside_down_are_wrong_along_that_axis_alone(
+    rows: dict[str, np.ndarray],
+) -> None:
     found = scores_of(rows[SHOWERS][:, :, :, ::-1], rows)
     assert found["profile_error_z"] > 0.3
     assert max(found["profile_error_x"], found["profile_error_y"]) < 2e-3

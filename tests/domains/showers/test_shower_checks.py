@@ -1,4 +1,6 @@
-"""Files of showers are checked by the physics: units, every part of them, the order of the cells."""
+"""Files of showers are checked by the physics: units, every part of them, the order of the
+cells.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,55 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
 @pytest.mark.parametrize(
     ("preparation", "energies", "cells", "said"),
     [
-        ("calochallenge", 1.0, 1.0, "Energies are in MeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in MeV (as they sum up to 0.9"),
-        ("calochallenge", 1e-3, 1e-3, "Energies are in GeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in GeV (as they sum up to 0.9"),
-        ("calochallenge", 1.0, 1e-3, "Energies are in MeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in GeV"),
-        ("calochallenge", 1.0, 0.05, "cells in 20MeV (as they sum up to 0.9 of the energy, where about 1 is known)"),
-        ("showers_hdf5", 1.0, 1.0, "Energies are in GeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in 20MeV (as they sum up to 0.0198 of the energy, where about 0.02 is known)"),
-        ("showers_hdf5", 1e3, 1.0, "Energies are in MeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in 20MeV"),
+        (
+            "calochallenge",
+            1.0,
+            1.0,
+            (
+                "Energies are in MeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in MeV"
+                " (as they sum up to 0.9"
+            ),
+        ),
+        (
+            "calochallenge",
+            1e-3,
+            1e-3,
+            (
+                "Energies are in GeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in GeV"
+                " (as they sum up to 0.9"
+            ),
+        ),
+        (
+            "calochallenge",
+            1.0,
+            1e-3,
+            "Energies are in MeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in GeV",
+        ),
+        (
+            "calochallenge",
+            1.0,
+            0.05,
+            "cells in 20MeV (as they sum up to 0.9 of the energy, where about 1 is known)",
+        ),
+        (
+            "showers_hdf5",
+            1.0,
+            1.0,
+            (
+                "Energies are in GeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in"
+                " 20MeV (as they sum up to 0.0198 of the energy, where about 0.02 is known)"
+            ),
+        ),
+        (
+            "showers_hdf5",
+            1e3,
+            1.0,
+            "Energies are in MeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in 20MeV",
+        ),
         ("showers_hdf5", 1.0, 0.02, "cells in GeV (as they sum up to 0.0198"),
         ("showers_hdf5", 1e3, 20.0, "cells in MeV (as they sum up to 0.0198"),
     ],
-)  # fmt: skip
+)
 def test_units_are_those_that_make_showers_of_the_numbers_and_the_reason_is_said(
     home: Home, tmp_path: Path, preparation: str, energies: float, cells: float, said: str
 ) -> None:
@@ -39,7 +80,11 @@ def test_units_are_those_that_make_showers_of_the_numbers_and_the_reason_is_said
     deposit = columns[cell_key].reshape(len(gev), -1).sum(axis=1) * (
         0.05 if preparation == "calochallenge" else 1.0
     )
-    changed = {**columns, energy_key: columns[energy_key] * energies, cell_key: columns[cell_key] * cells}
+    changed = {
+        **columns,
+        energy_key: columns[energy_key] * energies,
+        cell_key: columns[cell_key] * cells,
+    }
     summary = prepare(home, tmp_path, changed)
     assert said in summary.note
     assert bool(summary.warnings) == (energies != 1.0 or cells != 1.0)
@@ -52,14 +97,18 @@ def test_units_are_those_that_make_showers_of_the_numbers_and_the_reason_is_said
 def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
     home: Home, tmp_path: Path, unit: str
 ) -> None:
-    """From 700 to 1,400: in GeV showers have their maximum 6.9 radiation lengths deeper than in MeV."""
+    """From 700 to 1,400: in GeV showers have their maximum 6.9 radiation lengths deeper than
+    in MeV.
+    """
     columns = challenge_columns(6_480, 60)
     mev = columns["incident_energies"].reshape(-1)
     is_high = (mev > 7e5) & (mev < 1.4e6)
     is_low = (mev > 700.0) & (mev < 1_400.0)
     kept = is_high if unit == "GeV" else is_low
     factor = 1e-3 if unit == "GeV" else 1.0
-    summary = prepare(home, tmp_path, {key: column[kept] * factor for key, column in columns.items()})
+    summary = prepare(
+        home, tmp_path, {key: column[kept] * factor for key, column in columns.items()}
+    )
     assert f"Energies are in {unit}" in summary.note
     assert "as the showers are that deep" in summary.note
     assert prepared.opened(home, "calochallenge").read(np.arange(1))[ENERGY] == pytest.approx(
@@ -80,7 +129,9 @@ def test_energies_that_fit_both_units_are_decided_by_the_sum_where_it_fits_one(
     assert re.search(r"in GeV \(.*, by the sum of the cells\), cells in MeV", note)
 
 
-def test_energies_that_fit_both_units_without_a_depth_are_asked_for(home: Home, tmp_path: Path) -> None:
+def test_energies_that_fit_both_units_without_a_depth_are_asked_for(
+    home: Home, tmp_path: Path
+) -> None:
     random = np.random.default_rng(3)
     energies = random.uniform(550.0, 1_900.0, (40, 1))
     cells = random.random((40, 6_480))
@@ -126,12 +177,15 @@ def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
 ) -> None:
     columns = challenge_columns(6_480)
     columns["showers"] *= 5.0
-    assert "sum up to 4.5 in MeV, 90 in 20MeV, 4.5e+03 in GeV of the incident energy in MeV" in refusal(
-        home, tmp_path, columns
+    assert (
+        "sum up to 4.5 in MeV, 90 in 20MeV, 4.5e+03 in GeV of the incident energy in MeV"
+        in refusal(home, tmp_path, columns)
     )
     summary = prepare(home, tmp_path, columns, cell_unit="MeV")
     assert "cells in MeV (as you say; they sum up to 4.5 of the energy" in summary.note
-    assert any("hold 4.5 of the energy, where about 1 is known" in warning for warning in summary.warnings)
+    assert any(
+        "hold 4.5 of the energy, where about 1 is known" in warning for warning in summary.warnings
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,8 +227,9 @@ def test_a_single_odd_shower_is_left_out_and_counted(home: Home, tmp_path: Path)
 def test_a_cell_that_would_be_stored_as_infinity_is_refused(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 40)
     columns["showers"][33, 5] = 1e10
-    assert refusal(home, tmp_path, columns) == (
-        "run.h5, row 33: a cell holds 1e+07 GeV, but at most 9,273 GeV can be stored (float16): "
+    assert (
+        refusal(home, tmp_path, columns)
+        == "run.h5, row 33: a cell holds 1e+07 GeV, but at most 9,273 GeV can be stored (float16): "
         "correct that shower, or leave it out of the file."
     )
     columns["showers"][33, 5] = 9.2e6  # of a shower of 360 GeV, so it is odd, but not infinite
@@ -198,7 +253,8 @@ def test_cells_in_another_order_are_refused_and_the_right_order_is_named(
     columns = challenge_columns(voxels, 40, order)
     said = refusal(home, tmp_path, columns)
     assert said.startswith(
-        "run.h5, rows 0 to 39: its cells, in the order layer_angle_radius, are not the showers of electrons"
+        "run.h5, rows 0 to 39: its cells, in the order layer_angle_radius, are not the showers of"
+        " electrons"
     )
     assert f"set order={order}" in said
     prepare(home, tmp_path, columns, order=order)
@@ -223,7 +279,9 @@ def test_cells_that_make_no_showers_in_any_order_are_refused_unless_the_order_is
 def test_the_depth_of_the_authors_showers_is_checked_too(home: Home, tmp_path: Path) -> None:
     columns = authors_columns()
     columns["ECAL"] = np.roll(columns["ECAL"], 12, axis=3)
-    assert "in the order x_y_layer, are not the showers of electrons" in refusal(home, tmp_path, columns)
+    assert "in the order x_y_layer, are not the showers of electrons" in refusal(
+        home, tmp_path, columns
+    )
     assert prepare(home, tmp_path, columns, order="x_y_layer").held_out == 0
 
 

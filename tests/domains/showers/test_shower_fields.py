@@ -35,7 +35,9 @@ def test_a_closed_axis_is_kept_on_disk_and_a_manifest_of_before_has_none() -> No
 
 
 def tilted(cells_a_layer: int) -> np.ndarray:
-    """One shower (1, 21, 21, 5), the same energy in each layer, moving along y by so many cells a layer."""
+    """One shower (1, 21, 21, 5), the same energy in each layer, moving along y by so many
+    cells a layer.
+    """
     image = np.zeros((1, 21, 21, 5))
     for layer in range(5):
         image[0, 10, 10 + cells_a_layer * (layer - 2), layer] = 1.0
@@ -44,9 +46,13 @@ def tilted(cells_a_layer: int) -> np.ndarray:
 
 @pytest.mark.parametrize("step", [-2, -1, 0, 1, 2])
 def test_the_measured_angle_is_that_of_the_line_through_the_layers(step: int) -> None:
-    """The layer at the barycentre itself has no slope and measures 90°, with its weight: 2.5 of 12.5."""
+    """The layer at the barycentre itself has no slope and measures 90°, with its weight: 2.5
+    of 12.5.
+    """
     line, middle = np.pi / 2 - np.arctan(step), np.pi / 2
-    assert measured_angle(tilted(step)) == pytest.approx([(10 * line + 2.5 * middle) / 12.5], abs=1e-6)
+    assert measured_angle(tilted(step)) == pytest.approx(
+        [(10 * line + 2.5 * middle) / 12.5], abs=1e-6
+    )
 
 
 def test_empty_layers_do_not_count_and_an_empty_image_measures_100() -> None:
@@ -54,9 +60,13 @@ def test_empty_layers_do_not_count_and_an_empty_image_measures_100() -> None:
     image[0, :, :, 0] = image[0, :, :, 4] = 0.0
     image[0, 0, 0, 4] = 1e-9  # GeV: counts as nothing, or it would weigh most, as the deepest
     line, middle = np.pi / 4, np.pi / 2
-    assert measured_angle(image) == pytest.approx([(5 * line + 2.5 * middle) / 7.5, 100.0], abs=1e-5)
+    assert measured_angle(image) == pytest.approx(
+        [(5 * line + 2.5 * middle) / 7.5, 100.0], abs=1e-5
+    )
 
 
 def test_neither_the_unit_nor_a_last_axis_of_one_channel_changes_the_angle() -> None:
     shower = np.random.default_rng(0).gamma(0.1, size=(3, 7, 7, 4))
-    assert measured_angle(1e-3 * shower[..., None]) == pytest.approx(measured_angle(shower), rel=1e-6)
+    assert measured_angle(1e-3 * shower[..., None]) == pytest.approx(
+        measured_angle(shower), rel=1e-6
+    )

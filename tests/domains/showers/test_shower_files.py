@@ -1,4 +1,6 @@
-"""HDF5 files of other people as data sets: what becomes of them, and what is refused, with the name of the file."""
+"""HDF5 files of other people as data sets: what becomes of them, and what is refused, with
+the name of the file.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,12 @@ from gan_runtime.data.prepared import Manifest
 from gan_runtime.domains.showers.cells import cells_of, measured_angle
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
-from tests.domains.showers.hdf5_showers import authors_columns, challenge_columns, simulated, written
+from tests.domains.showers.hdf5_showers import (
+    authors_columns,
+    challenge_columns,
+    simulated,
+    written,
+)
 
 HELD_NOTHING = {"held_out_percent": 0}
 
@@ -44,7 +51,9 @@ def refusal(home: Home, preparation: str, source: Path) -> str:
     return str(refused.value)
 
 
-def test_the_authors_file_becomes_values_energies_and_measured_angles(home: Home, tmp_path: Path) -> None:
+def test_the_authors_file_becomes_values_energies_and_measured_angles(
+    home: Home, tmp_path: Path
+) -> None:
     columns = authors_columns()
     columns["mtheta"] = columns["mtheta"] + 0.25  # seen to be the file's
     rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", columns)).read(np.arange(5))
@@ -61,7 +70,9 @@ def test_a_last_part_of_empty_events_is_no_wrong_unit(
 ) -> None:
     columns = authors_columns()
     columns["ECAL"][-1] = 0.0
-    monkeypatch.setattr("gan_runtime.domains.showers.file_conversion.AT_ONCE", len(columns["ECAL"]) - 1)
+    monkeypatch.setattr(
+        "gan_runtime.domains.showers.file_conversion.AT_ONCE", len(columns["ECAL"]) - 1
+    )
     assert prepare(home, AUTHORS, written(tmp_path / "Ele.h5", columns)).rows >= 4
 
 
@@ -72,7 +83,9 @@ def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path
     assert manifest.note.startswith(f"{left_out}. ")
     assert prepared.opened(home, "showers_hdf5").note == manifest.note
     assert loading.known(home)["showers_hdf5"].summary == f"{manifest.origin}. {manifest.note}"
-    shown = CliRunner().invoke(app, ["data", "show", "showers_hdf5", "--home", str(home.path)]).stdout
+    shown = (
+        CliRunner().invoke(app, ["data", "show", "showers_hdf5", "--home", str(home.path)]).stdout
+    )
     assert manifest.note in shown
 
 
@@ -87,9 +100,9 @@ def test_a_file_without_measured_angles_gets_them_and_a_column_may_have_a_second
 
 
 def test_nine_cells_in_one_give_the_angle_of_that_image(home: Home, tmp_path: Path) -> None:
-    rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()), grid="tiny").read(
-        np.arange(5)
-    )
+    rows = opened(
+        home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()), grid="tiny"
+    ).read(np.arange(5))
     merged = simulated()[0][:5].reshape(5, 17, 3, 17, 3, 25).sum(axis=(2, 4))
     np.testing.assert_allclose(cells_of(rows[SHOWERS])[..., 0], merged, rtol=2e-3, atol=1e-5)
     assert rows[ANGLE] == pytest.approx(measured_angle(merged), abs=2e-3)
@@ -101,7 +114,9 @@ def test_a_threshold_empties_faint_cells(home: Home, tmp_path: Path) -> None:
     assert values[values > 0].min() >= np.float16(0.1**0.85)
 
 
-def test_a_folder_is_read_file_by_file_and_its_last_showers_are_held_out(home: Home, tmp_path: Path) -> None:
+def test_a_folder_is_read_file_by_file_and_its_last_showers_are_held_out(
+    home: Home, tmp_path: Path
+) -> None:
     columns = {key: column[:5] for key, column in authors_columns().items()}
     for number in (1, 0):
         of_file = {**columns, "energy": columns["energy"] + number}
@@ -140,17 +155,49 @@ AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
 @pytest.mark.parametrize(
     ("preparation", "changed", "sentence"),
     [
-        (AUTHORS, {"ECAL": None}, "bad.h5 has no ECAL, only energy, mtheta: is it a file of another kind?"),
-        (AUTHORS, {"energy": None}, "bad.h5 has no energy, only ECAL, mtheta: is it a file of another kind?"),
-        (AUTHORS, {"ECAL": lambda cells: cells[:, :25, :25]}, "bad.h5: its ECAL is 6 × 25 × 25 × 25, but N × 51 × 51 × 25 is needed."),
-        (AUTHORS, {"energy": lambda gev: gev[:4]}, "bad.h5 needs as many rows of each, and at least one, but holds 6 of ECAL, 4 of energy"),
-        (AUTHORS, {"energy": lambda gev: gev * np.nan}, "bad.h5: its energy holds what is no number, or one above 3e38, in rows 0 to 5."),
-        (AUTHORS, {"energy": lambda gev: np.full(len(gev), b"high")}, "bad.h5: its energy holds no numbers"),
+        (
+            AUTHORS,
+            {"ECAL": None},
+            "bad.h5 has no ECAL, only energy, mtheta: is it a file of another kind?",
+        ),
+        (
+            AUTHORS,
+            {"energy": None},
+            "bad.h5 has no energy, only ECAL, mtheta: is it a file of another kind?",
+        ),
+        (
+            AUTHORS,
+            {"ECAL": lambda cells: cells[:, :25, :25]},
+            "bad.h5: its ECAL is 6 × 25 × 25 × 25, but N × 51 × 51 × 25 is needed.",
+        ),
+        (
+            AUTHORS,
+            {"energy": lambda gev: gev[:4]},
+            "bad.h5 needs as many rows of each, and at least one, but holds 6 of ECAL, 4 of energy",
+        ),
+        (
+            AUTHORS,
+            {"energy": lambda gev: gev * np.nan},
+            "bad.h5: its energy holds what is no number, or one above 3e38, in rows 0 to 5.",
+        ),
+        (
+            AUTHORS,
+            {"energy": lambda gev: np.full(len(gev), b"high")},
+            "bad.h5: its energy holds no numbers",
+        ),
         (AUTHORS, {"mtheta": np.degrees}, "bad.h5: its mtheta is from 7"),
-        (CHALLENGE, {"showers": None}, "bad.h5 has no showers, only incident_energies: is it a file of another kind?"),
-        (CHALLENGE, {"showers": lambda mev: mev[:, :368]}, "bad.h5: its showers is 8 × 368, but N × 6,480 or N × 40,500 is needed."),
+        (
+            CHALLENGE,
+            {"showers": None},
+            "bad.h5 has no showers, only incident_energies: is it a file of another kind?",
+        ),
+        (
+            CHALLENGE,
+            {"showers": lambda mev: mev[:, :368]},
+            "bad.h5: its showers is 8 × 368, but N × 6,480 or N × 40,500 is needed.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_key_shape_or_angle_is_refused_by_name(
     home: Home, tmp_path: Path, preparation: str, changed: dict[str, Any], sentence: str
 ) -> None:
@@ -190,10 +237,13 @@ def test_a_damaged_file_is_refused_by_name(home: Home, tmp_path: Path) -> None:
 def test_blocks_that_would_fill_the_memory_are_refused(home: Home, tmp_path: Path) -> None:
     path = written(tmp_path / "bad.h5", {"energy": np.ones(2_000)})
     with h5py.File(path, "a") as file:
-        file.create_dataset("ECAL", (2_000, 51, 51, 25), "f4", chunks=(2_000, 51, 51, 25), compression="gzip")
+        file.create_dataset(
+            "ECAL", (2_000, 51, 51, 25), "f4", chunks=(2_000, 51, 51, 25), compression="gzip"
+        )
     assert path.stat().st_size < 100_000
-    assert refusal(home, AUTHORS, path) == (
-        "bad.h5: its ECAL is packed in blocks of 520 MB, but 268 MB are allowed: "
+    assert (
+        refusal(home, AUTHORS, path)
+        == "bad.h5: its ECAL is packed in blocks of 520 MB, but 268 MB are allowed: "
         "pack it anew in smaller ones, such as with h5repack."
     )
 

@@ -1,4 +1,6 @@
-"""Cells below 0 and faint ones: noise that would raise the sums of showers is refused, a few such cells become empty."""
+"""Cells below 0 and faint ones: noise that would raise the sums of showers is refused, a few
+such cells become empty.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
 
 
 def test_noise_that_raises_only_faint_showers_is_refused_too(home: Home, tmp_path: Path) -> None:
-    """About 50 MeV more in each shower are 6 % of the sum at 1 GeV, and under 1 % of the mean from 1 GeV to 1 TeV."""
+    """About 50 MeV more in each shower are 6 % of the sum at 1 GeV, and under 1 % of the mean
+    from 1 GeV to 1 TeV.
+    """
     columns = challenge_columns(6_480, 60)
     noise = np.random.default_rng(2).normal(0.0, 0.02, columns["showers"].shape)
     columns["showers"] += noise
@@ -63,7 +67,10 @@ def test_an_empty_shower_with_noise_is_left_out_in_place_of_being_scaled_below_0
     noise = np.random.default_rng(3).normal(0.0, 0.1, cells[2].shape)
     cells[2] = noise - noise.mean() - 1e-6
     summary = prepare(home, tmp_path, columns, negative_cells="rescale")
-    left_out = {"calochallenge": "1 of 8 showers are left out", "showers_hdf5": "2 of 6 showers are left out"}
+    left_out = {
+        "calochallenge": "1 of 8 showers are left out",
+        "showers_hdf5": "2 of 6 showers are left out",
+    }
     assert left_out[preparation] in summary.note
     assert (prepared.opened(home, preparation).read(np.arange(4))[DEPOSIT] > 0.0).all()
 
@@ -75,7 +82,9 @@ def test_a_few_cells_below_0_become_empty_and_are_counted(home: Home, tmp_path: 
     assert summary.converted == {"cells below 0 made empty": 3}
 
 
-def test_a_threshold_in_mev_empties_faint_cells_of_the_challenge(home: Home, tmp_path: Path) -> None:
+def test_a_threshold_in_mev_empties_faint_cells_of_the_challenge(
+    home: Home, tmp_path: Path
+) -> None:
     prepare(home, tmp_path, challenge_columns(6_480), threshold=2.0)
     values = rows(home, "calochallenge")[SHOWERS]
     assert values[values > 0].min() >= np.float16(0.1**0.85)

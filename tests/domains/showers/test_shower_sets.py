@@ -49,7 +49,9 @@ def test_simulated_showers_are_a_set_with_all_that_is_known_of_each(home: Home) 
 
 
 def test_energies_angles_and_the_grid_are_those_of_the_options(home: Home) -> None:
-    showers = made(home, events=8, grid="full", energy_low=20, energy_high=20, angle_low=120, angle_high=120)
+    showers = made(
+        home, events=8, grid="full", energy_low=20, energy_high=20, angle_low=120, angle_high=120
+    )
     rows = showers.read(np.arange(8))
     assert rows[SHOWERS].shape == (8, 51, 51, 25, 1)
     assert rows[ENERGY].tolist() == [20.0] * 8
@@ -70,20 +72,25 @@ def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: H
     before = (home.data / "showers" / "manifest.json").stat().st_mtime_ns
     made(home)
     assert (home.data / "showers" / "manifest.json").stat().st_mtime_ns == before
-    with pytest.raises(DatasetError, match="there is a data set showers already, made of other files"):
+    with pytest.raises(
+        DatasetError, match="there is a data set showers already, made of other files"
+    ):
         made(home, seed=1)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"energy_low": 150, "energy_high": 120}, "energy_low is 150, above energy_high, which is 120: exchange them."),
+        (
+            {"energy_low": 150, "energy_high": 120},
+            "energy_low is 150, above energy_high, which is 120: exchange them.",
+        ),
         ({"angle_high": "59"}, "angle_low is 60, above angle_high, which is 59: exchange them."),
         ({"energy_low": 1}, "allowed is at least 2 and at most 500"),
         ({"grid": "tinny"}, "did you mean tiny?"),
         ({"pixels": "64"}, "is no option of this preparation: its options are events, seed, grid,"),
     ],
-)  # fmt: skip
+)
 def test_wrong_options_are_refused_before_anything_begins(
     home: Home, options: dict[str, Any], sentence: str
 ) -> None:
@@ -94,7 +101,9 @@ def test_wrong_options_are_refused_before_anything_begins(
 
 
 @pytest.mark.parametrize("name", ["showers", "showers_tiny"])
-def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(home: Home, name: str) -> None:
+def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
+    home: Home, name: str
+) -> None:
     known = loading.known(home)[name]
     assert (known.is_prepared, known.problem) == (False, "")
     assert not loading.availability(name, home).ready
@@ -133,7 +142,9 @@ def test_a_cancelled_simulation_leaves_nothing(home: Home) -> None:
             raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparations.prepare(home, Asked("showers", "", None, {"events": 64, "grid": "tiny"}), cancel)
+        preparations.prepare(
+            home, Asked("showers", "", None, {"events": 64, "grid": "tiny"}), cancel
+        )
     assert list(home.data.iterdir()) == []
 
 
@@ -151,10 +162,12 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
     ]
     ended = CliRunner().invoke(app, words)
     assert (ended.exit_code, ended.stderr) == (0, "")
-    assert ended.stdout == (
-        "data set showers is ready: 18 rows to train on, 2 held out. Train on it with `train --set dataset=showers`.\n"
-        "Measured: sampling fraction 0.01994, its spread 0.001096, lowest energy 100.3 GeV, highest energy 193.5 GeV.\n"
-        f"The first rows are drawn in {prepared.drawn(home, 'showers')}.\n"
+    assert (
+        ended.stdout
+        == "data set showers is ready: 18 rows to train on, 2 held out. Train on it with `train"
+        " --set dataset=showers`.\nMeasured: sampling fraction 0.01994, its spread 0.001096,"
+        " lowest energy 100.3 GeV, highest energy 193.5 GeV.\nThe first rows are drawn in"
+        f" {prepared.drawn(home, 'showers')}.\n"
     )
 
 

@@ -1,6 +1,8 @@
-"""The simulated showers against numbers from elsewhere: the paper's parameterisation of this stack, and what CERN says of its files.
+"""The simulated showers against numbers from elsewhere: the paper's parameterisation of this stack,
+and what CERN says of its files.
 
-A tolerance is given beside how far the number moves from 10 to 500 GeV, so that it is seen what a test can notice.
+A tolerance is given beside how far the number moves from 10 to 500 GeV, so that it is seen what a
+test can notice.
 """
 
 from __future__ import annotations
@@ -44,8 +46,13 @@ def test_the_stack_is_21_radiation_lengths_deep_and_its_medium_that_of_the_mixtu
 
 @by_energy(5.61, 7.22, 7.92, 8.61, 9.53)
 def test_the_maximum_lies_where_the_paper_has_it(energy_gev: float, expected: float) -> None:
-    """In radiation lengths; moves by 3.9. Single showers scatter around it by exp of a normal number."""
-    assert mean_profiles(np.array([energy_gev]), CLIC.medium).maximum == pytest.approx([expected], abs=0.01)
+    """In radiation lengths; moves by 3.9.
+
+    Single showers scatter around it by exp of a normal number.
+    """
+    assert mean_profiles(np.array([energy_gev]), CLIC.medium).maximum == pytest.approx(
+        [expected], abs=0.01
+    )
     drawn = drawn_profiles(np.full(4_000, energy_gev), CLIC.medium, np.random.default_rng(0))
     assert np.exp(np.log(drawn.maximum).mean()) == pytest.approx(expected, abs=0.05)
 
@@ -53,7 +60,9 @@ def test_the_maximum_lies_where_the_paper_has_it(energy_gev: float, expected: fl
 @by_energy(3.93, 4.71, 5.05, 5.39, 5.84)
 def test_the_shape_is_that_of_the_paper(energy_gev: float, expected: float) -> None:
     """Moves by 1.9."""
-    assert mean_profiles(np.array([energy_gev]), CLIC.medium).shape == pytest.approx([expected], abs=0.01)
+    assert mean_profiles(np.array([energy_gev]), CLIC.medium).shape == pytest.approx(
+        [expected], abs=0.01
+    )
 
 
 def test_maximum_and_shape_scatter_and_depend_on_each_other_as_in_the_paper() -> None:
@@ -74,7 +83,11 @@ def test_so_much_of_a_shower_is_contained(energy_gev: float, expected: float) ->
 
 @by_energy(9, 11, 12, 13, 16)
 def test_the_brightest_layer_moves_deeper_with_the_energy(energy_gev: float, expected: int) -> None:
-    """Moves by 7 layers. Layer 17, the first thick one, goes on with the curve: it would see twice as much if all counted alike."""
+    """Moves by 7 layers.
+
+    Layer 17, the first thick one, goes on with the curve: it would see twice as much if all counted
+    alike.
+    """
     profile = showers(energy_gev).sum(axis=(0, 1, 2))
     assert abs(int(profile.argmax()) - expected) <= 1
     assert profile[17] < 1.05 * profile[16]
@@ -82,14 +95,23 @@ def test_the_brightest_layer_moves_deeper_with_the_energy(energy_gev: float, exp
 
 @by_energy(0.02183, 0.02095, 0.02019, 0.01935, 0.01810)
 def test_the_sampling_fraction_is_that_of_cern(energy_gev: float, expected: float) -> None:
-    """Their fit to their files, 0.01 · polyval([0.0018, -0.023, 0.11, -0.28, 2.21], E / 100 GeV). Moves by 19 %, tolerance 3.5 %."""
-    assert showers(energy_gev).sum(axis=(1, 2, 3)).mean() / energy_gev == pytest.approx(expected, rel=0.035)
+    """Their fit to their files, 0.01 · polyval([0.0018, -0.023, 0.11, -0.28, 2.21], E / 100 GeV).
+
+    Moves by 19 %, tolerance 3.5 %.
+    """
+    assert showers(energy_gev).sum(axis=(1, 2, 3)).mean() / energy_gev == pytest.approx(
+        expected, rel=0.035
+    )
 
 
 @by_energy(214, 543, 776, 1_065, 1_701)
 def test_so_many_cells_are_hit(energy_gev: float, expected: float) -> None:
-    """Grows eightfold. The expected numbers are of a simulation in which all spots are equal, and so each above 0.2 MeV: as many
-    cells are hit at all, to 12 %. Of those, energies drawn for each spot leave some below."""
+    """Grows eightfold.
+
+    The expected numbers are of a simulation in which all spots are equal, and so each above 0.2
+    MeV: as many cells are hit at all, to 12 %. Of those, energies drawn for each spot leave some
+    below.
+    """
     cells = showers(energy_gev)
     hit, above = ((cells > least).sum(axis=(1, 2, 3)).mean() for least in (0.0, 2e-4))
     assert hit == pytest.approx(expected, rel=0.12)
@@ -99,7 +121,9 @@ def test_so_many_cells_are_hit(energy_gev: float, expected: float) -> None:
 @pytest.mark.parametrize(
     ("degrees", "expected"), [(60, 62.3), (75, 75.2), (90, 90.3), (105, 104.7), (120, 118.3)]
 )
-def test_the_angle_measured_on_the_image_is_that_of_the_authors_bins(degrees: float, expected: float) -> None:
+def test_the_angle_measured_on_the_image_is_that_of_the_authors_bins(
+    degrees: float, expected: float
+) -> None:
     """62°, 90° and 118° for 60°, 90° and 120°; moves by 56°, tolerance 1.5°."""
     measured = np.degrees(measured_angle(showers(150.0, degrees)))
     assert measured.mean() == pytest.approx(expected, abs=1.5)
@@ -120,7 +144,9 @@ def test_the_barycentre_lies_in_the_middle_cell_anywhere_in_it() -> None:
         x, y = (image.sum(axis=axes) @ places / total for axes in ((2, 3), (1, 3)))
         assert np.abs(x - 25.5).max() < 0.75
         assert np.abs(y - 25.5).max() < 0.75
-        assert x.std() == pytest.approx(12**-0.5, abs=0.07)  # of an even number between -0.5 and 0.5
+        assert x.std() == pytest.approx(
+            12**-0.5, abs=0.07
+        )  # of an even number between -0.5 and 0.5
 
 
 def test_nine_tenths_of_the_energy_lie_within_a_moliere_radius() -> None:
@@ -129,7 +155,9 @@ def test_nine_tenths_of_the_energy_lie_within_a_moliere_radius() -> None:
     total = seen.sum(axis=(1, 2))
     places = np.arange(51) + 0.5
     x, y = seen.sum(axis=2) @ places / total, seen.sum(axis=1) @ places / total
-    radius_mm = CLIC.cell_mm * np.hypot(places[:, None] - x[:, None, None], places - y[:, None, None])
+    radius_mm = CLIC.cell_mm * np.hypot(
+        places[:, None] - x[:, None, None], places - y[:, None, None]
+    )
     shares = [
         ((seen * (radius_mm < times * CLIC.medium.moliere_mm)).sum(axis=(1, 2)) / total).mean()
         for times in (0.5, 1.0, 2.0)
@@ -139,16 +167,22 @@ def test_nine_tenths_of_the_energy_lie_within_a_moliere_radius() -> None:
 
 def test_the_same_numbers_give_the_same_showers_and_others_give_others() -> None:
     energies, angles = np.linspace(100.0, 200.0, 4), np.full(4, STRAIGHT)
-    first, again, other = (simulate(energies, angles, np.random.default_rng(seed)) for seed in (5, 5, 6))
+    first, again, other = (
+        simulate(energies, angles, np.random.default_rng(seed)) for seed in (5, 5, 6)
+    )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_the_small_grid_is_the_full_one_with_nine_cells_in_one() -> None:
     energies, angles = np.array([100.0, 200.0]), np.array([1.2, STRAIGHT])
-    full, tiny = (simulate(energies, angles, np.random.default_rng(4), grid) for grid in (FULL, TINY))
+    full, tiny = (
+        simulate(energies, angles, np.random.default_rng(4), grid) for grid in (FULL, TINY)
+    )
     assert tiny.shape == (2, 17, 17, 25)
-    np.testing.assert_allclose(full.reshape(2, 17, 3, 17, 3, 25).sum(axis=(2, 4)), tiny, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(
+        full.reshape(2, 17, 3, 17, 3, 25).sum(axis=(2, 4)), tiny, rtol=1e-4, atol=1e-7
+    )
 
 
 def test_a_cell_may_hold_any_energy() -> None:

@@ -1,4 +1,7 @@
-"""Showers of a toy: spots of energy around an inclined line, a gamma distribution deep. Fast, seeded, with faults on request."""
+"""Showers of a toy: spots of energy around an inclined line, a gamma distribution deep.
+
+Fast, seeded, with faults on request.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,27 @@ def toy_showers(
     variety: float = 1.0,
     shape: tuple[int, int, int] = SHAPE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
-    """Cells in GeV (N, X, Y, Z), incident energies in GeV from 20 to 200 (N,), and the angles they were made with, rad (N,).
+    """Cells in GeV (N, X, Y, Z), incident energies in GeV from 20 to 200 (N,), and the angles they
+    were made with, rad (N,).
 
-    `scale`: of all energies. `shift`: of the depth, in layers. `variety`: how much showers differ from their mean; 0: all have the
-    same spots.
+    `scale`: of all energies. `shift`: of the depth, in layers. `variety`: how much showers differ
+    from their mean; 0: all have the same spots.
     """
     random = np.random.RandomState(seed)
     energy = random.uniform(20.0, 200.0, count)
     angle = random.uniform(1.1, 2.0, count)
     own, same = (random.standard_normal((rows, 3, SPOTS)) for rows in (count, 1))
     mixed = np.sqrt(variety) * own + np.sqrt(1.0 - variety) * same  # still normal, spot by spot
-    depth = np.exp(0.35 * mixed[:, 2] + np.log(4.0 + 0.4 * np.log(energy[:, np.newaxis] / 20.0))) + shift
+    depth = (
+        np.exp(0.35 * mixed[:, 2] + np.log(4.0 + 0.4 * np.log(energy[:, np.newaxis] / 20.0)))
+        + shift
+    )
     x = shape[0] / 2.0 + 1.3 * mixed[:, 0]
-    y = shape[1] / 2.0 + 1.3 * mixed[:, 1] + (depth - 4.5) * np.tan(np.pi / 2.0 - angle[:, np.newaxis]) / 1.5
+    y = (
+        shape[1] / 2.0
+        + 1.3 * mixed[:, 1]
+        + (depth - 4.5) * np.tan(np.pi / 2.0 - angle[:, np.newaxis]) / 1.5
+    )
     places = np.stack([x, y, depth], axis=0).astype(int)  # (3, N, SPOTS)
     inside = ((places >= 0) & (places < np.reshape(shape, (3, 1, 1)))).all(axis=0)
     cells = np.zeros((count, *shape), np.float32)
@@ -47,8 +58,11 @@ ANGLES, RADII, LAYERS = 16, 9, 45  # of data set 2 of the CaloChallenge
 def beam_showers(
     count: int, seed: int = 0, *, scale: float = 1.0, shift: float = 0.0, layers: int = LAYERS
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Cells in GeV (N, 16, 9, layers) and incident energies of 1 to 1,000 GeV (N,). Faint showers leave the last layers empty, and some
-    cells are below the readout threshold. `scale`: of the cells. `shift`: of the depth, in layers of 45."""
+    """Cells in GeV (N, 16, 9, layers) and incident energies of 1 to 1,000 GeV (N,).
+
+    Faint showers leave the last layers empty, and some cells are below the readout threshold.
+    `scale`: of the cells. `shift`: of the depth, in layers of 45.
+    """
     random = np.random.RandomState(seed)
     energy = 10.0 ** random.uniform(0.0, 3.0, count)
     spots = np.minimum(60.0 * energy**0.5, 1_500.0).astype(int)
@@ -62,5 +76,9 @@ def beam_showers(
     layer = (depth * layers / LAYERS).astype(int)
     inside = (radius < RADII) & (depth >= 0.0) & (layer < layers)
     cells = np.zeros((count, ANGLES, RADII, layers), np.float32)
-    np.add.at(cells, tuple(place[inside] for place in (rows, alpha, radius.astype(int), layer)), gev[inside])
+    np.add.at(
+        cells,
+        tuple(place[inside] for place in (rows, alpha, radius.astype(int), layer)),
+        gev[inside],
+    )
     return cells, energy

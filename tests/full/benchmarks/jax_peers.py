@@ -1,4 +1,7 @@
-"""What tests/full/benchmarks ask of the process with JAX about peers. Only that process imports this."""
+"""What tests/full/benchmarks ask of the process with JAX about peers.
+
+Only that process imports this.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,9 @@ class Kept(keras.layers.Layer):  # type: ignore[misc]
 
 
 def pix2pix_peer(data: DataSet, options: dict[str, Any], steps: int) -> Numbers:
-    """Losses of so many steps of the peer, each of all rows, from the first weights of the engine with these options
-    and on as many devices."""
+    """Losses of so many steps of the peer, each of all rows, from the first weights of the engine
+    with these options and on as many devices.
+    """
     spec = RunSpec.parse({"workload": "pix2pix", **options})
     _, state = jax_side.trained("pix2pix", data, (), options)
     keras_pix2pix_on_jax.HardwareDropout = Kept  # type: ignore[misc,assignment]
@@ -57,7 +61,11 @@ def _state(peer: PairPeer) -> State:
     return [
         [
             [variable.value for variable in variables]
-            for variables in (network.trainable_variables, network.non_trainable_variables, slots.variables)
+            for variables in (
+                network.trainable_variables,
+                network.non_trainable_variables,
+                slots.variables,
+            )
         ]
         for network, slots in zip(peer.pair, peer.optimizers, strict=True)
     ]

@@ -6,11 +6,26 @@ import pytest
 
 from benchmarks.faults.scenario import play
 
-# One scenario of each: together 49 s of two idle cores, by the medians of the 200 in benchmarks/results/faults.jsonl, and 3 s for the
-# undisturbed run. What other tests try one by one is left to `make faults`.
+# One scenario of each: together 49 s of two idle cores, by the medians of the 200 in
+# benchmarks/results/faults.jsonl, and 3 s for the undisturbed run. What other tests try one by one
+# is left to `make faults`.
 TRIED = (
-    *("kill_worker", "kill_launcher", "kill_all", "kill_at_operation", "kill_in_a_write", "cut_journal"),
-    *("fill_disk", "freeze_and_thaw", "race_owners", "shift_clock", "kill_import", "damage_checkpoint"),
+    *(
+        "kill_worker",
+        "kill_launcher",
+        "kill_all",
+        "kill_at_operation",
+        "kill_in_a_write",
+        "cut_journal",
+    ),
+    *(
+        "fill_disk",
+        "freeze_and_thaw",
+        "race_owners",
+        "shift_clock",
+        "kill_import",
+        "damage_checkpoint",
+    ),
 )
 
 

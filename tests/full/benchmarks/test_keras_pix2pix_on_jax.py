@@ -1,4 +1,6 @@
-"""The peer of Pix2Pix' cycles is the same GAN: same weights and pairs give the same losses, step by step."""
+"""The peer of Pix2Pix' cycles is the same GAN: same weights and pairs give the same losses,
+step by step.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from tests.support.engines.small_frames import small_pairs
 STEPS = 2
 LOSSES = ("loss_generator", "loss_discriminator")
 # Two devices, two pairs each. What is dropped out either side draws by a generator of its own.
-OPTIONS: dict[str, Any] = {"seed": 3, "tile": 16, "dropout": 0.0, "batch_size_global": 4, "replicas": 2}
+OPTIONS: dict[str, Any] = {
+    "seed": 3,
+    "tile": 16,
+    "dropout": 0.0,
+    "batch_size_global": 4,
+    "replicas": 2,
+}
 
 
 def test_the_peer_has_the_losses_of_an_engine_whose_batch_norm_is_synchronised_and_of_no_other(

@@ -22,7 +22,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 def printed(question: str, home: Home) -> dict[str, dict[str, Any]]:
-    """The figures that the command prints, by name: this process may have a browser of another test open."""
+    """The figures that the command prints, by name: this process may have a browser of
+    another test open.
+    """
     command = [
         sys.executable,
         "-m",
@@ -74,7 +76,9 @@ def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
 
 def test_a_training_is_timed_with_and_without_windows_beside_it(home: Home) -> None:
     load.make(home, SMALL)
-    found = {figure.name: figure for figure in training.measure(home, SMALL, {"workload": "mlp_gan"})}
+    found = {
+        figure.name: figure for figure in training.measure(home, SMALL, {"workload": "mlp_gan"})
+    }
     assert set(found) == {"one_page_slows", "thirty_pages_slow"}
     for figure in found.values():
         assert figure.value is not None

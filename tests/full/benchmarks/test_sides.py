@@ -1,4 +1,6 @@
-"""The sides of the rows train on the smallest of runs: a whole one that streams, and the bare engine on each kind of rows."""
+"""The sides of the rows train on the smallest of runs: a whole one that streams, and the bare
+engine on each kind of rows.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,15 @@ def test_a_whole_run_that_streams_answers_turn_by_turn() -> None:
 @pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize("data", [MNIST, STREAMED, FRAMES])
 def test_the_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> None:
-    settings = {MNIST: ["workload=mlp_gan"], STREAMED: NARROW, FRAMES: ["tile=16", "steps_per_loop=1"]}[data]
+    settings = {
+        MNIST: ["workload=mlp_gan"],
+        STREAMED: NARROW,
+        FRAMES: ["tile=16", "steps_per_loop=1"],
+    }[data]
     spec = spec_of(
-        argparse.Namespace(precision="float32", batch=SMALL.batch, set=settings), epochs=1, data=data
+        argparse.Namespace(precision="float32", batch=SMALL.batch, set=settings),
+        epochs=1,
+        data=data,
     )
     with random_rows(home, SMALL.images, data), reading(data):
         engine = kept(engine_side.build(spec, home))

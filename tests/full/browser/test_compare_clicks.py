@@ -28,7 +28,9 @@ def of_two_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]
 def test_a_click_on_a_curve_names_its_run_and_the_link_opens_it(
     browser: Browser, of_two_runs: Dashboard
 ) -> None:
-    page = open_page(browser, f"{of_two_runs.address}/compare?runs=quick-0001,quick-0002&tab=curves")
+    page = open_page(
+        browser, f"{of_two_runs.address}/compare?runs=quick-0001,quick-0002&tab=curves"
+    )
     chart = page.get_by_test_id("stVegaLiteChart").first
     expect(chart.locator("canvas")).to_be_visible()
     click_highest_curve(page, chart)
@@ -40,7 +42,9 @@ def test_a_click_on_a_curve_names_its_run_and_the_link_opens_it(
 
 
 def click_highest_curve(page: Page, chart: Locator) -> None:
-    """Goes down the middle of a chart until a tooltip says that something is there, and clicks it."""
+    """Goes down the middle of a chart until a tooltip says that something is there, and
+    clicks it.
+    """
     box = chart.bounding_box()
     assert box is not None
     for below in range(30, int(box["height"]), 3):
@@ -58,14 +62,12 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(of_two_runs.address)))
-    page.add_init_script(
-        f"""window.undrawn = [];
+    page.add_init_script(f"""window.undrawn = [];
         new MutationObserver(() => {{
             if (document.querySelector('.st-key-{rendering.MARK}')) window.before ??= document.querySelectorAll('[data-testid="stVegaLiteChart"]').length;
             for (const chart of document.querySelectorAll('[data-testid="stVegaLiteChart"]'))
                 if (!chart.querySelector('canvas, svg')) window.undrawn.push(chart.offsetHeight);
-        }}).observe(document, {{subtree: true, childList: true}})"""
-    )
+        }}).observe(document, {{subtree: true, childList: true}})""")  # noqa: E501
     page.goto(f"{of_two_runs.address}/compare?runs=quick-0001,quick-0002&tab=curves")
     losses = page.get_by_test_id("stVegaLiteChart").first
     expect(losses.locator("canvas")).to_be_visible()

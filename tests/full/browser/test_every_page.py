@@ -1,4 +1,6 @@
-"""Every page in a real browser with runs of others in the home: what it asks for, what it refuses, what stays ticked."""
+"""Every page in a real browser with runs of others in the home: what it asks for, what it
+refuses, what stays ticked.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,23 @@ from tests.support.measured_showers import measured
 
 
 def asked_of_others(page: Page, address: str) -> list[str]:
-    """Fills as the page asks hosts other than the dashboard, or tries to and is refused by the content policy."""
+    """Fills as the page asks hosts other than the dashboard, or tries to and is refused by
+    the content policy.
+    """
     found: list[str] = []
     own = (address, address.replace("http", "ws"), "data:", "blob:")
-    page.on("request", lambda request: None if request.url.startswith(own) else found.append(request.url))
-    page.on("websocket", lambda socket: None if socket.url.startswith(own) else found.append(socket.url))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith(own) else found.append(request.url),
+    )
+    page.on(
+        "websocket", lambda socket: None if socket.url.startswith(own) else found.append(socket.url)
+    )
     page.on(
         "console",
-        lambda message: found.append(message.text) if "Content Security Policy" in message.text else None,
+        lambda message: (
+            found.append(message.text) if "Content Security Policy" in message.text else None
+        ),
     )
     return found
 
@@ -48,8 +59,12 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         stored(run, float(number))
         journal.append(run.supervisor_journal, 1, journal.Renamed(name=text))
     measured(RunDir(run.path), 2)
-    showers = with_measured_epochs(new_run("showers-0001", workload="shower_3dgan", dataset="showers"))
-    flow = flow_page.with_an_iteration(new_run("flow-0001", workload="shower_3dgan", dataset="showers"))
+    showers = with_measured_epochs(
+        new_run("showers-0001", workload="shower_3dgan", dataset="showers")
+    )
+    flow = flow_page.with_an_iteration(
+        new_run("flow-0001", workload="shower_3dgan", dataset="showers")
+    )
     with network_log.watched(browser, tmp_path / "network.json") as watched:
         page = watched.new_page(viewport={"width": 1280, "height": 800})
         found = asked_of_others(page, dashboard.address)

@@ -1,4 +1,6 @@
-"""What a viewer can do with messages of Streamlit's protocol that no page sends: nothing that anybody else would notice."""
+"""What a viewer can do with messages of Streamlit's protocol that no page sends: nothing that
+anybody else would notice.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
 
 
 def refused_messages(session_id: str) -> dict[str, bytes]:
-    """One of each kind that the protocol knows and no page of ours sends, also of kinds that a later Streamlit adds."""
+    """One of each kind that the protocol knows and no page of ours sends, also of kinds that
+    a later Streamlit adds.
+    """
     made = {"": b""}
     for field in BackMsg.DESCRIPTOR.fields:
         message = BackMsg()
@@ -66,26 +70,38 @@ def fill(message: Message, field: str) -> None:
         setattr(message, field, True)
 
 
-def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(shared: Dashboard) -> None:
-    with forged.open_session(shared.address) as operator, forged.open_session(shared.address) as viewer:
+def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(
+    shared: Dashboard,
+) -> None:
+    with (
+        forged.open_session(shared.address) as operator,
+        forged.open_session(shared.address) as viewer,
+    ):
         page = forged.drawn(operator)
-        forged.drawn(operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD})
+        forged.drawn(
+            operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD}
+        )
         assert "Sign out" in forged.drawn(operator, page.page).ids
         looked = forged.drawn(viewer)
         messages = refused_messages(looked.session_id)
         messages.pop("")
-        assert {"clear_cache", "load_git_info", "debug_shutdown_runtime", "install_skills"} <= set(messages)
+        assert {"clear_cache", "load_git_info", "debug_shutdown_runtime", "install_skills"} <= set(
+            messages
+        )
         process = psutil.Process(shared.process.pid)
         before, databases = process.num_threads(), open_databases(process)
         for _ in range(3):
             for message in messages.values():
                 viewer.send(message)
-                assert set(forged.answer_to_a_heartbeat(viewer)) <= ANYBODY, "nothing else was answered"
+                assert set(forged.answer_to_a_heartbeat(viewer)) <= ANYBODY, (
+                    "nothing else was answered"
+                )
             assert access.SIGN_IN in forged.drawn(viewer).text
         again = forged.drawn(operator, page.page)
         assert "Sign out" in again.ids, "the operator is signed in"
         assert "in use by process" not in again.text, "the home has no second owner"
-        # A cache that is emptied three times would leave thirty; a few more draw pages and serve files.
+        # A cache that is emptied three times would leave thirty; a few more draw pages and serve
+        # files.
         assert process.num_threads() <= before + 8
         assert open_databases(process) == databases
     assert "Traceback" not in shared.printed()
@@ -98,7 +114,13 @@ def open_databases(process: psutil.Process) -> int:
 
 
 def test_what_is_no_message_ends_the_connection_and_nothing_else(shared: Dashboard) -> None:
-    for rubbish in ("text", b"\xff" * 40, b"", BackMsg().SerializeToString(), os.urandom(3) + b"\xff"):
+    for rubbish in (
+        "text",
+        b"\xff" * 40,
+        b"",
+        BackMsg().SerializeToString(),
+        os.urandom(3) + b"\xff",
+    ):
         with forged.open_session(shared.address) as session:
             session.send(rubbish)
             with pytest.raises(ConnectionClosed):
@@ -108,15 +130,22 @@ def test_what_is_no_message_ends_the_connection_and_nothing_else(shared: Dashboa
         assert forged.drawn(session).ids
 
 
-def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(shared: Dashboard) -> None:
+def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(
+    shared: Dashboard,
+) -> None:
     with forged.open_session(shared.address) as session:
         own = forged.drawn(session).session_id
-        for session_id, error in (("another", "Invalid session ID"), (own, "Failed to generate file")):
+        for session_id, error in (
+            ("another", "Invalid session ID"),
+            (own, "Failed to generate file"),
+        ):
             message = BackMsg()
             message.backend_operation_request.session_id = session_id
             message.backend_operation_request.deferred_file.file_id = "guessed"
             session.send(message.SerializeToString())
-            while (answer := forged.received(session)).WhichOneof("type") != "backend_operation_response":
+            while (answer := forged.received(session)).WhichOneof(
+                "type"
+            ) != "backend_operation_response":
                 pass
             assert error in answer.backend_operation_response.error_msg
 
@@ -125,7 +154,9 @@ def test_a_session_is_taken_over_by_its_id_only(shared: Dashboard) -> None:
     """An operator's stays theirs: whoever names another one gets a new session, which looks."""
     with forged.open_session(shared.address) as operator:
         page = forged.drawn(operator)
-        forged.drawn(operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD})
+        forged.drawn(
+            operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD}
+        )
         near = f"{page.session_id[:-1]}{'0' if page.session_id[-1] != '0' else '1'}"
         with forged.open_session(shared.address, near) as stranger:
             looked = forged.drawn(stranger)

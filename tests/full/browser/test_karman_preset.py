@@ -1,4 +1,6 @@
-"""KIT's Pix2Pix in a real browser, cut to one epoch: pick the preset, let its flow be simulated, watch it train, and feed it with its own frames."""
+"""KIT's Pix2Pix in a real browser, cut to one epoch: pick the preset, let its flow be
+simulated, watch it train, and feed it with its own frames.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_a
 ) -> None:
     page = open_page(browser, f"{dashboard.address}/launch")
     page.get_by_role("radio", name=re.compile("^Kármán street")).click()
-    # Only once the form is filled: a field that the preset changes is drawn anew, without what was typed into it.
+    # Only once the form is filled: a field that the preset changes is drawn anew, without what was
+    # typed into it.
     expect(page.get_by_text("train --preset karman")).to_be_visible()
     settled(page)
     fill(page, "textbox", "Epochs (passes over the data)", "1")

@@ -1,4 +1,6 @@
-"""A dashboard is killed in the middle of a real training of two replicas, and its run ends as if nothing had been."""
+"""A dashboard is killed in the middle of a real training of two replicas, and its run ends as
+if nothing had been.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,15 @@ def check_rows(home: Home) -> None:
     """Each step and each epoch is stored once."""
     store = Store(home.database)
     counts = store.rows(
-        "SELECT metric, count(*), count(DISTINCT step), min(step), max(step) FROM scalars GROUP BY metric"
+        "SELECT metric, count(*), count(DISTINCT step), min(step), max(step) FROM scalars GROUP BY"
+        " metric"
     )
     last = EPOCHS * STEPS_PER_EPOCH
     each_step = {metric: counted for metric, *counted in counts if counted[2] == 1}
     assert {"d_fake", "d_real", "loss_discriminator", "loss_generator"} <= set(each_step)
-    assert all(counted == [last, last, 1, last] for counted in each_step.values()), "every step exactly once"
+    assert all(counted == [last, last, 1, last] for counted in each_step.values()), (
+        "every step exactly once"
+    )
     each_epoch = [counted for metric, *counted in counts if metric not in each_step]
     assert each_epoch == [[EPOCHS, EPOCHS, STEPS_PER_EPOCH, last]] * len(each_epoch)
     assert store.rows("SELECT status, attempt FROM runs") == [("finished", 1)]
@@ -60,7 +65,8 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     assert psutil.pid_exists(identity["pid"]), "the trainer must outlive the dashboard"
     size = run.trainer_journal().stat().st_size
     wait_until(
-        lambda: run.trainer_journal().stat().st_size > size, "the trainer writes on without a dashboard"
+        lambda: run.trainer_journal().stat().st_size > size,
+        "the trainer writes on without a dashboard",
     )
     dashboard.start_again()
 

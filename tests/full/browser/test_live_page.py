@@ -1,4 +1,7 @@
-"""The Live page in a real browser while a run trains: zoom, reload, another window and the slider. Its trainer is a toy, at a pace that is stated."""
+"""The Live page in a real browser while a run trains: zoom, reload, another window and the slider.
+
+Its trainer is a toy, at a pace that is stated.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,15 @@ def launched(page: Page) -> str:
 
 
 def ticks(shown: Locator) -> set[str]:
-    """Whole numbers at a chart's axes, which are steps: losses have a point. They grow with the run unless it is zoomed."""
-    return {text for text in shown.locator(".role-axis-label text").all_text_contents() if "." not in text}
+    """Whole numbers at a chart's axes, which are steps: losses have a point.
+
+    They grow with the run unless it is zoomed.
+    """
+    return {
+        text
+        for text in shown.locator(".role-axis-label text").all_text_contents()
+        if "." not in text
+    }
 
 
 def drawn_ticks(shown: Locator, wait_until: Callable[..., Any]) -> set[str]:
@@ -66,7 +76,9 @@ def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> set
     assert first < last
 
     def part() -> set[str]:
-        """The axis of a run that trains grows by itself: only that of a zoom stays within the steps that the page tells."""
+        """The axis of a run that trains grows by itself: only that of a zoom stays within the
+        steps that the page tells.
+        """
         now = drawn_ticks(shown, wait_until)
         return now if all(first <= int(tick) <= last for tick in now) else set()
 
@@ -79,7 +91,9 @@ def scrolled(page: Page) -> float:
 
 
 def slider_is_put_to_the_first_epoch(page: Page) -> bool:
-    """Tries by keyboard; at the very moment in which an epoch ends the slider is a new one, and the key goes astray."""
+    """Tries by keyboard; at the very moment in which an epoch ends the slider is a new one,
+    and the key goes astray.
+    """
     page.get_by_role("slider").focus()
     page.keyboard.press("Home")
     page.wait_for_timeout(2_000)
@@ -100,7 +114,9 @@ def zoom_stays(page: Page, wait_until: Callable[..., Any]) -> None:
     assert drawn_ticks(losses(page), wait_until) == zoomed
     wait_until(lambda: bars.count() > epochs, "an epoch ends under the zoom")
     expect(page.get_by_text(re.compile(r"^After epoch \d+, step \d+0"))).to_be_visible()
-    assert drawn_ticks(losses(page), wait_until) == zoomed, "the zoom is lost at the end of an epoch"
+    assert drawn_ticks(losses(page), wait_until) == zoomed, (
+        "the zoom is lost at the end of an epoch"
+    )
     losses(page).locator("svg").first.dblclick()
     expect(page.get_by_text("Drag across a chart to zoom in.")).to_be_visible()
 
@@ -118,7 +134,9 @@ def wheel_scrolls(page: Page, wait_until: Callable[..., Any]) -> None:
 
 def slider_stays(page: Page, wait_until: Callable[..., Any]) -> None:
     """Where a person put it, while the run goes on."""
-    wait_until(lambda: slider_is_put_to_the_first_epoch(page), "the slider stays where it was put", 90)
+    wait_until(
+        lambda: slider_is_put_to_the_first_epoch(page), "the slider stays where it was put", 90
+    )
     expect(page.get_by_text("After epoch 1,")).to_be_visible()
     before = step(page)
     wait_until(lambda: step(page) > before + STEPS_PER_EPOCH, "an epoch goes by under the slider")

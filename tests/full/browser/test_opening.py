@@ -1,4 +1,6 @@
-"""How a dashboard begins: beside another one on the same home, and on a file that is no database."""
+"""How a dashboard begins: beside another one on the same home, and on a file that is no
+database.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,16 @@ def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
     second = Dashboard(dashboard.home, tmp_path / "second.log")
     try:
         page = open_page(browser, second.address)
-        expect(page.get_by_text("View only: these pages show all runs and change nothing.")).to_be_visible()
-        whose = rf"is in use by process {dashboard.process.pid} on host {re.escape(platform.node())} since 20"
-        expect(page.get_by_test_id("stMainBlockContainer").get_by_text(re.compile(whose))).to_be_visible()
+        expect(
+            page.get_by_text("View only: these pages show all runs and change nothing.")
+        ).to_be_visible()
+        whose = (
+            rf"is in use by process {dashboard.process.pid} on host {re.escape(platform.node())}"
+            r" since 20"
+        )
+        expect(
+            page.get_by_test_id("stMainBlockContainer").get_by_text(re.compile(whose))
+        ).to_be_visible()
         expect(page.get_by_role("link", name="Open the dashboard that holds it")).to_have_attribute(
             "href", dashboard.address
         )
@@ -31,7 +40,9 @@ def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
         expect(page.get_by_role("button", name="Start a quick run")).to_be_disabled()
         dashboard.kill()
         page.get_by_role("button", name="Take it over: it is free now").click()
-        expect(page.get_by_text("View only: these pages show all runs and change nothing.")).to_have_count(0)
+        expect(
+            page.get_by_text("View only: these pages show all runs and change nothing.")
+        ).to_have_count(0)
         settled(page)
         expect(page.get_by_role("button", name="Start a quick run")).to_be_enabled()
         page.close()
@@ -39,7 +50,9 @@ def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
         second.stop()
 
 
-def test_a_file_that_is_no_database_is_told_in_one_sentence(browser: Browser, tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_told_in_one_sentence(
+    browser: Browser, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "results.duckdb").write_text("this is no database " * 1000, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""One's own pictures in a real browser: dropped, looked at, prepared, trained on class by class, watched, compared, resumed."""
+"""One's own pictures in a real browser: dropped, looked at, prepared, trained on class by
+class, watched, compared, resumed.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +50,14 @@ def take_back(page: Page, name: str) -> None:
 
 
 def refused(page: Page, home: Home) -> None:
-    """A broken .zip, and one whose file would land elsewhere: a sentence each, and nothing is kept."""
+    """A broken .zip, and one whose file would land elsewhere: a sentence each, and nothing is
+    kept.
+    """
     drop(page, "broken.zip", b"no zip at all")
     (received,) = (home.jobs / uploads.FOLDER).glob("*/content")
-    assert received.read_bytes() == b"no zip at all"  # on the disk, not in the memory of the dashboard
+    assert (
+        received.read_bytes() == b"no zip at all"
+    )  # on the disk, not in the memory of the dashboard
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("broken.zip is no zip file, or damaged")).to_be_visible()
     take_back(page, "broken.zip")
@@ -66,7 +72,9 @@ def refused(page: Page, home: Home) -> None:
 def prepared(page: Page, home: Home) -> None:
     drop(page, "shapes.zip", zipped(EACH))
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_test_id("stMetric").filter(has_text="Pictures")).to_contain_text(str(2 * EACH))
+    expect(page.get_by_test_id("stMetric").filter(has_text="Pictures")).to_contain_text(
+        str(2 * EACH)
+    )
     assert not home.data.exists()
     page.get_by_role("button", name="Prepare shapes").click()
     expect(page.get_by_text(f"Data set shapes is ready: {2 * EACH} pictures.")).to_be_visible()
@@ -75,7 +83,10 @@ def prepared(page: Page, home: Home) -> None:
 
 
 def launched(page: Page) -> str:
-    """Trains on the set from its card, on two simulated cores; returns the run's id. Labels are used as they are."""
+    """Trains on the set from its card, on two simulated cores; returns the run's id.
+
+    Labels are used as they are.
+    """
     page.get_by_role("button", name="Train on it").first.click()
     expect(page.get_by_role("button", name="Start run")).to_be_visible()
     settled(page)
@@ -92,7 +103,8 @@ def launched(page: Page) -> str:
 
 
 def held(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
-    """The trainer, which stands still once the first epochs are done: a fast machine would be at the end before the kill.
+    """The trainer, which stands still once the first epochs are done: a fast machine would be at
+    the end before the kill.
 
     An epoch's pictures are the last that it writes, some steps after its scores.
     """
@@ -101,7 +113,9 @@ def held(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
         records = journal.read_all(run.trainer_journal())
         return max((record.epoch for record in records if isinstance(record, Sample)), default=0)
 
-    wait_until(lambda: drawn() >= WATCHED, "the first epochs and their pictures are done", SLOW_MS / 1_000)
+    wait_until(
+        lambda: drawn() >= WATCHED, "the first epochs and their pictures are done", SLOW_MS / 1_000
+    )
     identity = run.process()
     assert identity is not None
     trainer = psutil.Process(identity["pid"])
@@ -127,7 +141,11 @@ def killed_and_resumed(page: Page, run: RunDir, trainer: psutil.Process) -> None
     expect(page.get_by_text(f"All {EPOCHS} epochs done ·")).to_be_visible(timeout=SLOW_MS)
     records = journal.read_all(run.trainer_journal())
     first, second = [record.resume_step for record in records if isinstance(record, AttemptStart)]
-    assert (first, second % STEPS, second >= STEPS) == (0, 0, True), "it went on from the end of an epoch"
+    assert (first, second % STEPS, second >= STEPS) == (
+        0,
+        0,
+        True,
+    ), "it went on from the end of an epoch"
 
 
 def compared(page: Page, dashboard: Dashboard, run: RunDir, other: str) -> None:

@@ -1,4 +1,6 @@
-"""A dashboard that others reach: strangers look, whoever signs in as an operator changes things, with a password or at a provider."""
+"""A dashboard that others reach: strangers look, whoever signs in as an operator changes
+things, with a password or at a provider.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from tests.browser.runs_page import tick
 from tests.browser.stored_runs import stored
 from tests.support import local_server
 
-pytestmark = pytest.mark.timeout(600)  # 41 s of processor time, in a browser, a server and a provider
+pytestmark = pytest.mark.timeout(
+    600
+)  # 41 s of processor time, in a browser, a server and a provider
 
 PASSWORD = "correct horse battery staple"
 CLIENT_SECRET, COOKIE_SECRET = "c4e1-client-secret", "0b9f-cookie-secret-of-this-test"
@@ -74,7 +78,8 @@ def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard
     expect(page.get_by_role("button", name="Start a quick run")).to_be_disabled()
     expect(page.get_by_text("quick-0001").first).to_be_visible()
 
-    # Forged messages and a forged file: the first press is one that counts, so that the others would.
+    # Forged messages and a forged file: the first press is one that counts, so that the others
+    # would.
     with forged.open_session(shared.address) as session:
         looked = forged.drawn(session)
         typed = {looked.ids["Operator password"]: "wrong horse battery staple"}
@@ -105,7 +110,9 @@ def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard
 
 
 def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard) -> None:
-    """One with somebody else's address that nobody has verified stays a viewer; by address or by number others are none."""
+    """One with somebody else's address that nobody has verified stays a viewer; by address or
+    by number others are none.
+    """
     for person, name, is_operator in [("eve", "anna", False), ("anna", "Anna", True)]:
         page = open_page(browser, shared.address)
         page.get_by_role("button", name="Sign in", exact=True).click()
@@ -124,22 +131,29 @@ def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard)
 
 
 def test_a_page_whose_websocket_is_refused_says_why(browser: Browser, dashboard: Dashboard) -> None:
-    """Behind a proxy that does not pass on the Host header; a page that connects says nothing of it."""
+    """Behind a proxy that does not pass on the Host header; a page that connects says nothing
+    of it.
+    """
     with careless_proxy.before(dashboard.port) as port:
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{port}/run")
         shown = page.get_by_role("alert").filter(has_text="pass on the Host header")
         expect(shown).to_contain_text(
-            f"The page is at http://127.0.0.1:{port}, but the dashboard is asked for 127.0.0.1:{dashboard.port}."
+            f"The page is at http://127.0.0.1:{port}, but the dashboard is asked for"
+            f" 127.0.0.1:{dashboard.port}."
         )
         page.close()
-    refusals = [line for line in dashboard.printed().splitlines() if "A WebSocket is refused" in line]
+    refusals = [
+        line for line in dashboard.printed().splitlines() if "A WebSocket is refused" in line
+    ]
     assert len(refusals) == 1
     assert f"http://127.0.0.1:{port}" in refusals[0]
 
 
 def check_secrets(shared: Dashboard, *more: str) -> None:
-    """None is in the home, in a bundle of its run or in the log, nor any name of a person in home and bundle."""
+    """None is in the home, in a bundle of its run or in the log, nor any name of a person in
+    home and bundle.
+    """
     shared.stop()
     bundle = shared.home.with_name("given-away.zip")
     bundles.pack([Home(shared.home).run_dir("quick-0001")], bundle)
@@ -154,7 +168,9 @@ def check_secrets(shared: Dashboard, *more: str) -> None:
     assert len(kept) > 5, "this looks in the wrong place"
     for secret in (CLIENT_SECRET, COOKIE_SECRET, "$argon2id$", *more):
         assert not [text for text in kept if secret in text], "a secret was written down"
-    assert not [text for text in kept[1:] if "lab.example" in text], "journals and database know no person"
+    assert not [text for text in kept[1:] if "lab.example" in text], (
+        "journals and database know no person"
+    )
 
 
 def enter(page: Page, password: str) -> None:

@@ -24,17 +24,22 @@ def test_a_study_is_asked_watched_and_read(browser: Browser, dashboard: Dashboar
         field.press("Enter")
         settled(page)
     expect(
-        page.get_by_text("study batch_size --values 32,128 --repeats 1 --preset quick --set epochs=3")
+        page.get_by_text(
+            "study batch_size --values 32,128 --repeats 1 --preset quick --set epochs=3"
+        )
     ).to_be_visible()
     page.get_by_role("button", name="Start study").click()
 
-    # It is one item: a run trains, the other waits with it; then both are done and the report is there.
+    # It is one item: a run trains, the other waits with it; then both are done and the report is
+    # there.
     expect(page).to_have_url(re.compile(r"/studies\?study=study-0001"))
     expect(page.get_by_text("0 of 2 runs are finished")).to_be_visible()
     expect(page.get_by_text(re.compile(r"1 of 2 runs are finished"))).to_be_visible(timeout=120_000)
     expect(page.get_by_text("2 of 2 runs are finished")).to_be_visible(timeout=120_000)
     expect(
-        page.get_by_text(re.compile(r"batch 128 takes \d+ % (less|more) time per epoch than batch 32"))
+        page.get_by_text(
+            re.compile(r"batch 128 takes \d+ % (less|more) time per epoch than batch 32")
+        )
     ).to_be_visible()
     expect(page.get_by_text("1 repeat, which says nothing about noise").first).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
@@ -48,7 +53,9 @@ def test_a_study_is_asked_watched_and_read(browser: Browser, dashboard: Dashboar
     expect(page.get_by_text("The paper, figure by figure")).to_be_visible()
     expect(
         page.get_by_text(
-            re.compile(r"batch 128 takes .* than batch 32 .*the paper compares batch 64 with batch 512")
+            re.compile(
+                r"batch 128 takes .* than batch 32 .*the paper compares batch 64 with batch 512"
+            )
         )
     ).to_be_visible()
     page.close()

@@ -15,7 +15,9 @@ def test_a_kept_check_is_drawn_and_follows_the_assumed_overhead(
 ) -> None:
     keep_all(
         Home(dashboard.home),
-        planning.make({"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2"),
+        planning.make(
+            {"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2"
+        ),
     )
     page = open_page(browser, f"{dashboard.address}/tpu")
     epoch = page.get_by_test_id("stMetric").filter(has_text="Epoch, est.")
@@ -29,7 +31,8 @@ def test_a_kept_check_is_drawn_and_follows_the_assumed_overhead(
     settled(page)
     expect(page.get_by_text("Nothing is compiled for this choice yet")).to_be_visible()
 
-    # Check compiles with the real compiler: the answer about the run comes first, and what was answered before a Cancel stays.
+    # Check compiles with the real compiler: the answer about the run comes first, and what was
+    # answered before a Cancel stays.
     opened(page, "Workload")
     page.get_by_role("option", name="Fully connected GAN").click()
     settled(page)

@@ -32,7 +32,9 @@ from tests.support.trained_home import SCALARS, STEPS_PER_EPOCH, TINY
 ENDLESS = [*TINY, "--set", "epochs=10000"]
 
 
-def read_until(process: subprocess.Popen[str], condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+def read_until(
+    process: subprocess.Popen[str], condition: Callable[[dict[str, Any]], bool]
+) -> dict[str, Any]:
     """The first progress line for which `condition` holds."""
     assert process.stdout is not None
     for line in process.stdout:
@@ -56,7 +58,9 @@ def test_ctrl_c_saves_the_run_and_resume_goes_on(
     first.send_signal(signal.SIGINT)
     stopped = last_line(first)
     assert (first.wait(), stopped["status"]) == (0, "stopped")
-    assert re.fullmatch(r"stopped on request after step \d+ of 70000; saved, can be resumed", stopped["note"])
+    assert re.fullmatch(
+        r"stopped on request after step \d+ of 70000; saved, can be resumed", stopped["note"]
+    )
     assert list(Home(place).run_dir("run-0001").checkpoints.glob("*.safetensors"))
 
     second = start("resume", "run-0001", "--json")
@@ -87,7 +91,9 @@ def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
     monkeypatch: pytest.MonkeyPatch,
     write_idx: Callable[..., Path],
 ) -> None:
-    path = write_idx(tmp_path / "data/mnist/train-images-idx3-ubyte", np.zeros((300, 28, 28), np.uint8))
+    path = write_idx(
+        tmp_path / "data/mnist/train-images-idx3-ubyte", np.zeros((300, 28, 28), np.uint8)
+    )
     path.write_bytes(path.read_bytes()[:-1])
     monkeypatch.setattr(
         loading, "availability", lambda *_: Availability(True, 300, "")
@@ -111,8 +117,8 @@ def test_a_run_whose_data_cannot_be_downloaded_fails_with_the_reason(
     result = command("train", "--preset", "paper")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.splitlines()[-1].startswith(
-        "run paper-0001 is failed: data set mnist was not prepared (failed): mnist is not on this machine and Keras could not "
-        "download it"
+        "run paper-0001 is failed: data set mnist was not prepared (failed): mnist is not on this"
+        " machine and Keras could not download it"
     )
 
 
@@ -156,11 +162,20 @@ def test_ctrl_c_cancels_the_job_that_generates(
     trained_copy: Path, tmp_path: Path, wait_until: Callable[..., Any]
 ) -> None:
     known = set((trained_copy / "jobs").glob("generate-*"))
-    words = ["generate", "run-0001", "--out", str(tmp_path / "grid.png"), "--home", str(trained_copy)]
+    words = [
+        "generate",
+        "run-0001",
+        "--out",
+        str(tmp_path / "grid.png"),
+        "--home",
+        str(trained_copy),
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "gan_runtime", *words], stderr=subprocess.PIPE, text=True
     )
-    [path] = wait_until(lambda: set((trained_copy / "jobs").glob("generate-*")) - known, "a job is asked for")
+    [path] = wait_until(
+        lambda: set((trained_copy / "jobs").glob("generate-*")) - known, "a job is asked for"
+    )
     job = JobDir(path)
     wait_until(lambda: job.progress().sentence, "it has begun")
     process.send_signal(signal.SIGINT)

@@ -18,8 +18,8 @@ from tests.support.offline import alone  # noqa: F401
 
 @pytest.mark.usefixtures("alone")
 def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -> None:
-    """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose files carry
-    no checksum.
+    """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose
+    files carry no checksum.
     """
     cache = tmp_path / ".keras" / "datasets" / "fashion-mnist"
     for images in (TRAIN, TEST):
@@ -27,12 +27,14 @@ def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -
         labels = cache / f"{images.replace('images-idx3', 'labels-idx1')}.gz"
         labels.write_bytes(gzip.compress(b"\x00\x00\x08\x01" + b"\x00\x00\x00\x03" + b"\x00" * 3))
     code = (
-        "from gan_runtime.data import loading; data = loading.load('fashion_mnist');"
-        "images = data.resident['images']; "
-        "print(images.shape, images.dtype, images[2, 1, 0, 0], data.held_out, len(data.fields), data.origin)"
+        "from gan_runtime.data import loading; data = loading.load('fashion_mnist');images ="
+        " data.resident['images']; print(images.shape, images.dtype, images[2, 1, 0, 0],"
+        " data.held_out, len(data.fields), data.origin)"
     )
     child = _child(["-c", code])
-    assert child.stdout.splitlines()[-1:] == ["(3, 28, 28, 1) uint8 20 3 2 Keras' cache"], child.stderr
+    assert child.stdout.splitlines()[-1:] == ["(3, 28, 28, 1) uint8 20 3 2 Keras' cache"], (
+        child.stderr
+    )
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
@@ -40,7 +42,9 @@ def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -
 def test_without_network_the_reason_of_the_child_is_given_and_nothing_is_left(
     tmp_path: Path, name: str
 ) -> None:
-    with pytest.raises(DatasetError, match=f"^{name} is not on this machine and Keras could not download it"):
+    with pytest.raises(
+        DatasetError, match=f"^{name} is not on this machine and Keras could not download it"
+    ):
         keras_sets.prepare(name, lambda *_: None)
     assert not list((tmp_path / ".keras" / "datasets").iterdir())
 

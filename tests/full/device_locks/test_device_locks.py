@@ -1,4 +1,6 @@
-"""Who has a device when some of the processes of its training were killed: a real owner, launcher and workers."""
+"""Who has a device when some of the processes of its training were killed: a real owner,
+launcher and workers.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
 def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
     home: Home, two: RunDir, wait_until: Wait
 ) -> None:
-    """Owner, launcher and one of the workers are killed; the other worker stands still, and has the device."""
+    """Owner, launcher and one of the workers are killed; the other worker stands still, and
+    has the device.
+    """
     command = [
         sys.executable,
         "-m",
@@ -44,7 +48,9 @@ def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
         toy_trainer.MODULE,
     ]
     with subprocess.Popen(command, env=processes.environment(os.environ)) as owner:
-        wait_until(lambda: two.process() and len(processes_of(two)) == 3, "launcher and workers train")
+        wait_until(
+            lambda: two.process() and len(processes_of(two)) == 3, "launcher and workers train"
+        )
         owner.kill()
     assert locks.is_taken("cpu")
     launcher, first, second = processes_of(two)

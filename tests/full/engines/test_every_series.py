@@ -9,9 +9,13 @@ from tests.support.engines.small_engines import MakeEngine, trained
 
 
 def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
-    """Histograms that the Histograms page does not show, and numbers that the workload and the engine do not declare."""
+    """Histograms that the Histograms page does not show, and numbers that the workload and
+    the engine do not declare.
+    """
     known = declared.of("dcgan_mnist")
-    return {*histograms} - histogram_view.shown(histograms, metrics, known) | {*metrics} - {*known.table()}
+    return {*histograms} - histogram_view.shown(histograms, metrics, known) | {*metrics} - {
+        *known.table()
+    }
 
 
 def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:

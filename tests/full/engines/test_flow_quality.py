@@ -1,4 +1,6 @@
-"""What the preset of the Kármán street comes to, shortened: a few hundred of its steps on two simulated flows, fed back on a third."""
+"""What the preset of the Kármán street comes to, shortened: a few hundred of its steps on two
+simulated flows, fed back on a third.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,24 @@ FLOWS = {
     "discarded": 5_000,
 }  # three periods
 STEPS, FRAMES, PERIOD = 360, 73, 24
-# Smaller batches of fewer rows, a shorter way to unroll, and statistics of the last tens of steps: there are few.
-SHORTENED = {"batch_size_global": 16, "unrolled": 2, "norm_momentum": 0.9, "epochs": 60, "restart_epochs": 60}
+# Smaller batches of fewer rows, a shorter way to unroll, and statistics of the last tens of steps:
+# there are few.
+SHORTENED = {
+    "batch_size_global": 16,
+    "unrolled": 2,
+    "norm_momentum": 0.9,
+    "epochs": 60,
+    "restart_epochs": 60,
+}
 
 
-def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequency(home: Home) -> None:
-    """Seen with seeds 1 to 4: 0.32 to 0.40 of the copied frame's error over the first shedding period, and a Strouhal number off by 2 to 10 %;
-    untrained networks have none. Both bounds lie three standard deviations of the seeds from their mean, or more."""
+def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequency(
+    home: Home,
+) -> None:
+    """Seen with seeds 1 to 4: 0.32 to 0.40 of the copied frame's error over the first shedding
+    period, and a Strouhal number off by 2 to 10 %; untrained networks have none. Both bounds lie
+    three standard deviations of the seeds from their mean, or more.
+    """
     manifest = preparations.prepare(home, Asked("karman_small", "", None, FLOWS), lambda *_: None)
     assert manifest is not None
     data = prepared.opened(home, manifest.name)
@@ -47,7 +60,9 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     painter = Painter(TfTileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann")
     predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
     copied = np.repeat(truth[:1], FRAMES, axis=0)
-    of_model, of_copy = (measures.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
+    of_model, of_copy = (
+        measures.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied)
+    )
     assert of_model.mean() < 0.5 * of_copy.mean()
     periods = [measures.period(measures.probe(frames)) for frames in (predicted, truth)]
     assert abs(periods[1] / periods[0] - 1.0) < 0.25

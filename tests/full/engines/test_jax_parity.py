@@ -1,4 +1,6 @@
-"""The JAX engine against the TensorFlow engine, case by case; and what is stored of TensorFlow's is what it computes today."""
+"""The JAX engine against the TensorFlow engine, case by case; and what is stored of
+TensorFlow's is what it computes today.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from tests.support.engines.parity import CASES, SMALL
 from tests.support.engines.side_by_side import assert_engines_agree
 from tests.support.engines.small_engines import assert_close, assert_moves_alike
 
-pytestmark = pytest.mark.usefixtures("cores", "with_the_guides")  # before TensorFlow starts its devices
+pytestmark = pytest.mark.usefixtures(
+    "cores", "with_the_guides"
+)  # before TensorFlow starts its devices
 
 
 @pytest.mark.parametrize("case", list(CASES))

@@ -1,4 +1,6 @@
-"""The JAX engine by itself on larger networks and more devices: replicas, streamed rows, the exchange of a step."""
+"""The JAX engine by itself on larger networks and more devices: replicas, streamed rows, the
+exchange of a step.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,15 @@ def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxP
         assert_close(found, expected, 1e-5)
     of_classes = {f"score/margin/{name}" for name in ("up", "down", "strange")}
     assert set(alone[2]) == {"energy", "gap", "variance", *of_classes}
-    assert alone[2]["energy"] == pytest.approx(showers.resident["energy"].mean() * 0.01 - 1.0, abs=1e-5)
+    assert alone[2]["energy"] == pytest.approx(
+        showers.resident["energy"].mean() * 0.01 - 1.0, abs=1e-5
+    )
 
 
 def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
-    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a resume."""
+    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a
+    resume.
+    """
     whole, options = random_showers(50), {"replicas": 2, "steps_per_loop": 4}
     calls = (1, 4, 2)
     (resident_numbers, resident), (numbers, state) = (
@@ -69,7 +75,9 @@ def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: Jax
         random_images(40),
         {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"},
     )
-    assert found["exchanges"] == 2, "one for all gradients of a step, one for the numbers of the call"
+    assert found["exchanges"] == 2, (
+        "one for all gradients of a step, one for the numbers of the call"
+    )
     assert found["hands_over"] == 1
     assert found["kernels_before"] > found["kernels_after"] > found["fusions"] > 0
     plain = jax("kernels", "dcgan_mnist", random_images(40), {})

@@ -1,4 +1,6 @@
-"""Pix2Pix on both engines: one step of TensorFlow's on one replica and of JAX' on two, of tiles cut, turned over and unrolled."""
+"""Pix2Pix on both engines: one step of TensorFlow's on one replica and of JAX' on two, of
+tiles cut, turned over and unrolled.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,18 @@ from tests.support.engines.small_frames import small_flows
 from tests.support.engines.three_ways import PAIR, rates
 
 pytestmark = pytest.mark.usefixtures("cores")
-# Plain descent, so that weights move by the gradient itself. Every replica drops other values, so none are dropped.
+# Plain descent, so that weights move by the gradient itself. Every replica drops other values, so
+# none are dropped.
 OPTIONS: dict[str, Any] = {
     **{"seed": 3, "optimizer": "sgd", **rates(0.1, *PAIR), "ema_decay": 0.9},
-    **{"tile": 16, "dropout": 0.0, "weight_l1": 1.0, "flip": "vertical", "input_noise": 0.05, "unrolled": 2},
+    **{
+        "tile": 16,
+        "dropout": 0.0,
+        "weight_l1": 1.0,
+        "flip": "vertical",
+        "input_noise": 0.05,
+        "unrolled": 2,
+    },
 }
 
 
@@ -47,7 +57,9 @@ def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
     engine.load(after)
     assert_equal(engine.run(1).values, following)
     assert_equal(engine.state(), end)
-    assert any(not np.array_equal(end[name], after[name]) for name in end if name.startswith("average"))
+    assert any(
+        not np.array_equal(end[name], after[name]) for name in end if name.startswith("average")
+    )
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])

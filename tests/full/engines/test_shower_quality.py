@@ -1,4 +1,6 @@
-"""What the preset of showers comes to, shortened: 75 steps of the real step on showers of 7 × 7 × 8 cells."""
+"""What the preset of showers comes to, shortened: 75 steps of the real step on showers of 7 ×
+7 × 8 cells.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,15 @@ def showers(count: int, seed: int) -> Arrays:
 
 
 def seen(values: NDArray[Any], beside: Arrays) -> ShowerSample:
-    return sample(cells_in_gev(values.astype(np.float32)), beside[ENERGY].astype(float), beside[ANGLE], ())
+    return sample(
+        cells_in_gev(values.astype(np.float32)), beside[ENERGY].astype(float), beside[ANGLE], ()
+    )
 
 
 def errors(real: ShowerSample, other: ShowerSample) -> tuple[float, float]:
-    """Error of the sampling fraction; and Σ |S - S'| / Σ S of the energies S summed along an axis, the mean of the three axes: 0 to 2."""
+    """Error of the sampling fraction; and Σ |S - S'| / Σ S of the energies S summed along an
+    axis, the mean of the three axes: 0 to 2.
+    """
     bounds = scores.edges(real.features.energy_gev, ENERGY_BINS)
     misplaced = []
     for axes in ((0, 2, 3), (0, 1, 3), (0, 1, 2)):
@@ -56,23 +62,31 @@ def errors(real: ShowerSample, other: ShowerSample) -> tuple[float, float]:
 
 
 def test_a_short_run_of_the_preset_makes_showers_that_beat_untrained_networks_and_noise() -> None:
-    """Seen with seeds 1 to 4: an error of 4 to 14 % in the sampling fraction, untrained 94 to 100 %; 0.25 to 0.39 of the energy in the
-    wrong place, untrained 0.96 to 1.00, and 0.65 where the cells of real showers change places. Both bounds lie three and more standard
-    deviations of the seeds from their mean."""
+    """Seen with seeds 1 to 4: an error of 4 to 14 % in the sampling fraction, untrained 94 to 100
+    %; 0.25 to 0.39 of the energy in the wrong place, untrained 0.96 to 1.00, and 0.65 where the
+    cells of real showers change places. Both bounds lie three and more standard deviations of the
+    seeds from their mean.
+    """
     held_out = showers(HELD_OUT, seed=1)
-    data = ArraySet("toy", shower_fields((*GRID, 1)), showers(TRAINED_ON, seed=0), "test", kept_back=held_out)
+    data = ArraySet(
+        "toy", shower_fields((*GRID, 1)), showers(TRAINED_ON, seed=0), "test", kept_back=held_out
+    )
     preset = {
         name: value
         for name, value in PRESETS["showers"].values.items()
         if name not in {"workload", "dataset"}
     }
-    engine = tf_engine(preset.pop("replicas"), workload.WORKLOAD, data=data, **{**preset, **SHORTENED})
+    engine = tf_engine(
+        preset.pop("replicas"), workload.WORKLOAD, data=data, **{**preset, **SHORTENED}
+    )
     asked = drawn_inputs(workload.WORKLOAD, engine.task.options, data, HELD_OUT, 0, None)
     real = seen(held_out[SHOWERS], held_out)
     shuffled = np.random.default_rng(0).permuted(held_out[SHOWERS].reshape(HELD_OUT, -1), axis=1)
     noise = seen(shuffled.reshape(held_out[SHOWERS].shape), held_out)
 
-    fraction_untrained, misplaced_untrained = errors(real, seen(engine.generate(asked)[SHOWERS], held_out))
+    fraction_untrained, misplaced_untrained = errors(
+        real, seen(engine.generate(asked)[SHOWERS], held_out)
+    )
     engine.run(STEPS)
     fraction, misplaced = errors(real, seen(engine.generate(asked)[SHOWERS], held_out))
     assert fraction <= 0.25 * fraction_untrained

@@ -21,23 +21,31 @@ from tests.support.engines.small_showers import simulated_showers, small_showers
 from tests.support.engines.three_ways import PAIR, rates, taken_up
 
 pytestmark = pytest.mark.usefixtures("cores")
-# A bias before batch norm moves by a difference of large sums: it is off by more than other weights, but by no share of a batch.
+# A bias before batch norm moves by a difference of large sums: it is off by more than other
+# weights, but by no share of a batch.
 BIASES = 0.1
-DIMMED = 0.01  # untrained, and by the batch norm of one shower, the authors' generator deposits a hundred times what it should
+# untrained, and by the batch norm of one shower, the authors' generator deposits a hundred times
+# what it should
+DIMMED = 0.01
 
 
 def options_of(rate: float, **more: Any) -> dict[str, Any]:
-    """Plain descent, so that weights move by the gradient itself; losses of a hundred and more want small rates."""
+    """Plain descent, so that weights move by the gradient itself; losses of a hundred and
+    more want small rates.
+    """
     return {"seed": 3, "optimizer": "sgd", **rates(rate, *PAIR), "dropout": 0.0, **more}
 
 
 def test_both_engines_make_a_step_of_the_authors_networks(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
-    """Of one shower. At this rate an update is lost in rounding, so that each phase is compared at the same weights.
+    """Of one shower.
 
-    TensorFlow's batch norm sums 100,000 numbers of a channel one after another, which puts a variance off by 2 to 4 in 10,000
-    (against float64; JAX: 1 in a million), and the generator has five of them, one behind another.
+    At this rate an update is lost in rounding, so that each phase is compared at the same weights.
+
+    TensorFlow's batch norm sums 100,000 numbers of a channel one after another, which puts a
+    variance off by 2 to 4 in 10,000 (against float64; JAX: 1 in a million), and the generator has
+    five of them, one behind another.
     """
     tf_same_noise.hand_to_engines(monkeypatch)
     data = simulated_showers(2)
@@ -56,9 +64,11 @@ def test_both_engines_make_a_step_of_the_authors_networks(
 def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_engine_goes_on(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess, tmp_path: Path
 ) -> None:
-    """TensorFlow on one replica, JAX on two, with batch norm of both, and the average of G; one shower of the batch is empty.
+    """TensorFlow on one replica, JAX on two, with batch norm of both, and the average of G; one
+    shower of the batch is empty.
 
-    A fresh engine takes up a checkpoint and computes the following steps to the last bit, on both engines.
+    A fresh engine takes up a checkpoint and computes the following steps to the last bit, on both
+    engines.
     """
     tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8, ema_decay=0.9)
@@ -75,15 +85,18 @@ def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_e
         assert_equal(found.resumed.state, found.straight.state)
         averaged = [name for name in found.first.state if name.startswith("average")]
         assert any(
-            not np.array_equal(found.resumed.state[name], found.first.state[name]) for name in averaged
+            not np.array_equal(found.resumed.state[name], found.first.state[name])
+            for name in averaged
         )
 
 
 def test_both_engines_add_up_the_parts_of_a_batch_and_two_parts_are_as_two_replicas(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
-    """Batch norm is of each part, as of each replica, so that both compute the same in their first step. Of the whole batch it puts D's
-    losses off by a tenth and more, so that a bound of 1 in 10,000 tells them apart."""
+    """Batch norm is of each part, as of each replica, so that both compute the same in their first
+    step. Of the whole batch it puts D's losses off by a tenth and more, so that a bound of 1 in
+    10,000 tells them apart.
+    """
     tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8)
     parts = {**options, "accumulation_steps": 2}

@@ -1,4 +1,6 @@
-"""Batches of three fields and a program of four phases in the TensorFlow engine, in parts and on two replicas."""
+"""Batches of three fields and a program of four phases in the TensorFlow engine, in parts and
+on two replicas.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ import pytest
 from gan_runtime.engines.tf.distribute import TfEngine
 from tests.support.engines.conditional_gan import CONDITIONAL_GAN
 from tests.support.engines.showers import random_showers
-from tests.support.engines.small_engines import MakeEngine, Streamed, assert_close, assert_equal, trained
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    Streamed,
+    assert_close,
+    assert_equal,
+    trained,
+)
 
 pytestmark = pytest.mark.usefixtures("cores")
 SHOWERS = random_showers(40)
@@ -19,10 +27,15 @@ def conditional(make: MakeEngine, replicas: int = 1, **options: Any) -> TfEngine
     return make(replicas, CONDITIONAL_GAN, data=SHOWERS, **options)
 
 
-def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(make: MakeEngine) -> None:
+def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(
+    make: MakeEngine,
+) -> None:
     whole = conditional(make)
     expected = trained(whole, 3)
-    for other in (conditional(make, accumulation_steps=4), conditional(make, 2, accumulation_steps=2)):
+    for other in (
+        conditional(make, accumulation_steps=4),
+        conditional(make, 2, accumulation_steps=2),
+    ):
         assert_close(trained(other, 3), expected, 1e-5)
         assert_close(other.state(), whole.state(), 1e-5)
 

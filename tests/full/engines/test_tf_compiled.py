@@ -1,4 +1,6 @@
-"""Steps compiled by XLA, as a whole or in clusters, compute what uncompiled ones compute: real networks, real trainers."""
+"""Steps compiled by XLA, as a whole or in clusters, compute what uncompiled ones compute:
+real networks, real trainers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from gan_runtime.hardware.framework_settings import PASS_VARIABLE
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.workloads import dcgan_mnist
-from tests.support.engines.small_engines import MakeEngine, Numbers, assert_close, assert_moves_alike, trained
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    Numbers,
+    assert_close,
+    assert_moves_alike,
+    trained,
+)
 
 pytestmark = pytest.mark.usefixtures("cores")
 OF_THE_STEP = (
@@ -28,8 +36,15 @@ OF_THE_STEP = (
 
 
 def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngine) -> None:
-    """Dropout noise included: it is made so that XLA draws the same numbers. At rate 1 the weights move by the gradient itself."""
-    options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
+    """Dropout noise included: it is made so that XLA draws the same numbers.
+
+    At rate 1 the weights move by the gradient itself.
+    """
+    options = {
+        "optimizer": "sgd",
+        "learning_rate_generator": 1.0,
+        "learning_rate_discriminator": 1.0,
+    }
     off, jit = (
         make(1, dcgan_mnist.WORKLOAD, xla=xla, r1_weight=1.0, accumulation_steps=2, **options)
         for xla in ("off", "jit")
@@ -67,13 +82,18 @@ def test_the_phases_of_a_step_add_up(make: MakeEngine) -> None:
 def test_autocluster_makes_clusters_of_the_training_step_and_the_same_numbers(
     make: MakeEngine, new_run: Callable[..., RunDir], tmp_path: Path
 ) -> None:
-    """A trainer of its own, since TensorFlow reads the flags once. XLA writes down what it compiles."""
+    """A trainer of its own, since TensorFlow reads the flags once.
+
+    XLA writes down what it compiles.
+    """
     options = {"replicas": 2, "batch_size_global": 512, "epochs": 1, "precision": "float32"}
     run = new_run("run-0001", workload="mlp_gan", xla="autocluster", **options)
     dump = tmp_path / "compiled"
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
     environment = {**os.environ, PASS_VARIABLE: "XLA_FLAGS", "XLA_FLAGS": f"--xla_dump_to={dump}"}
-    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    child = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=250, check=False
+    )
     assert child.returncode == 0, child.stdout + child.stderr
 
     clusters = [path.read_text() for path in dump.glob("*.cluster_*.before_optimizations.txt")]

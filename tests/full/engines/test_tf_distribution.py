@@ -1,4 +1,6 @@
-"""How replicas work together: DCGAN's batch norm over all of them, local steps by both ways to exchange."""
+"""How replicas work together: DCGAN's batch norm over all of them, local steps by both ways
+to exchange.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 @pytest.mark.parametrize("options", [{"replicas": 1}, {"replicas": 2, "updates": "in_turn"}])
-def test_a_batch_in_four_parts_is_the_batch_in_one(make: MakeEngine, options: dict[str, Any]) -> None:
+def test_a_batch_in_four_parts_is_the_batch_in_one(
+    make: MakeEngine, options: dict[str, Any]
+) -> None:
     whole, parts = make(**options), make(accumulation_steps=4, **options)
     assert_close(trained(parts, 1, 4), trained(whole, 1, 4), 1e-5)
     assert_close(parts.state(), whole.state(), 1e-5)
@@ -49,7 +53,11 @@ def exchanges(engine: TfEngine, scope: str) -> list[str]:
 
 
 def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
-    options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
+    options = {
+        "optimizer": "sgd",
+        "learning_rate_generator": 1.0,
+        "learning_rate_discriminator": 1.0,
+    }
     one, two = (
         make(1, WITHOUT_DROPOUT, **options),
         make(2, WITHOUT_DROPOUT, batch_norm="synchronised", **options),
@@ -63,18 +71,25 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
         assert len(exchanges(two, f"all_reduce_{name}")) == len(network.trainable_variables)
     copied = copies_by_name(two)
     assert sum("moving_" in name for name in copied) == 6
-    assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []
-    # Beside the length of each weight's own step, which is its gradient: a gradient that misses the exchange is off by more.
+    assert [
+        name for name, (first, second) in copied.items() if not np.array_equal(first, second)
+    ] == []
+    # Beside the length of each weight's own step, which is its gradient: a gradient that misses the
+    # exchange is off by more.
     moved, expected = (
-        {name: engine.state()[name] - start[name] for name in floats(start)} for engine in (two, one)
+        {name: engine.state()[name] - start[name] for name in floats(start)}
+        for engine in (two, one)
     )
     assert [
-        name for name in expected if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])
+        name
+        for name in expected
+        if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])
     ] == []
     trained(alone, 1)
     gammas = [name for name in expected if name.endswith("gamma")]
     apart = [
-        norm(alone.state()[name] - start[name] - expected[name]) / norm(expected[name]) for name in gammas
+        norm(alone.state()[name] - start[name] - expected[name]) / norm(expected[name])
+        for name in gammas
     ]
     assert len(apart) == 3
     assert min(apart) > 0.1

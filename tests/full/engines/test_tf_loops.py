@@ -15,7 +15,9 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 def longest_move(before: Arrays, after: Arrays) -> float:
     """How far the weight has gone that has moved most."""
-    return max(float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name)
+    return max(
+        float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name
+    )
 
 
 def test_both_loops_train_showers_alike(make: MakeEngine) -> None:

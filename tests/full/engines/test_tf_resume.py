@@ -1,4 +1,6 @@
-"""A run that was stopped and taken up again is the run that was not, with every option that leaves a trace together."""
+"""A run that was stopped and taken up again is the run that was not, with every option that
+leaves a trace together.
+"""
 
 from __future__ import annotations
 

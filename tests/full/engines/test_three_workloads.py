@@ -1,5 +1,6 @@
-"""What both engines keep for the conditional DCGAN, the dense pair and the WGAN-GP of the guide: replicas agree, and a stop
-leaves no trace. That both engines agree is in test_jax_parity.py."""
+"""What both engines keep for the conditional DCGAN, the dense pair and the WGAN-GP of the guide:
+replicas agree, and a stop leaves no trace. That both engines agree is in test_jax_parity.py.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ import pytest
 
 from gan_runtime import catalog
 from tests.support.engines.jax_process import JaxProcess
-from tests.support.engines.small_engines import assert_close, assert_equal, assert_moves_alike, tf_engine
+from tests.support.engines.small_engines import (
+    assert_close,
+    assert_equal,
+    assert_moves_alike,
+    tf_engine,
+)
 from tests.support.engines.three_ways import AFTER, CASES, Case, ThreeWays, three_ways
 
 ENGINES = ("tensorflow", "jax")
@@ -25,7 +31,10 @@ def workload(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module", params=ENGINES)
 def ways(
-    request: pytest.FixtureRequest, workload: str, jax: JaxProcess, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    workload: str,
+    jax: JaxProcess,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> ThreeWays:
     """The workload trained three ways on one of the engines."""
     folder = tmp_path_factory.mktemp("checkpoints")
@@ -36,18 +45,28 @@ def ways(
 
 def of_tensorflow(workload: str, case: Case, folder: Path) -> ThreeWays:
     chosen = importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
-    return three_ways(lambda replicas: tf_engine(replicas, chosen, data=case.data, **case.options), folder)
+    return three_ways(
+        lambda replicas: tf_engine(replicas, chosen, data=case.data, **case.options), folder
+    )
 
 
-def test_two_replicas_compute_what_one_computes_on_the_whole_batch(ways: ThreeWays, workload: str) -> None:
+def test_two_replicas_compute_what_one_computes_on_the_whole_batch(
+    ways: ThreeWays, workload: str
+) -> None:
     assert_close(ways.shared.numbers, ways.alone.numbers, 1e-5)
     assert_close(ways.shared.state, ways.alone.state, 1e-5)
-    # Beside the way that each weight has gone: without a share of the gradient it would be off by half of it.
-    assert_moves_alike(ways.begin, ways.shared.state, ways.alone.state, 1e-3, CASES[workload].unmoved)
+    # Beside the way that each weight has gone: without a share of the gradient it would be off by
+    # half of it.
+    assert_moves_alike(
+        ways.begin, ways.shared.state, ways.alone.state, 1e-3, CASES[workload].unmoved
+    )
 
 
-def test_a_run_that_was_stopped_and_taken_up_is_the_unbroken_one_to_the_last_bit(ways: ThreeWays) -> None:
+def test_a_run_that_was_stopped_and_taken_up_is_the_unbroken_one_to_the_last_bit(
+    ways: ThreeWays,
+) -> None:
     assert_equal(
-        ways.resumed.numbers, {name: values[-AFTER:] for name, values in ways.shared.numbers.items()}
+        ways.resumed.numbers,
+        {name: values[-AFTER:] for name, values in ways.shared.numbers.items()},
     )
     assert_equal(ways.resumed.state, ways.shared.state)

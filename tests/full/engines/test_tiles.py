@@ -1,4 +1,6 @@
-"""Pictures in tiles on both engines: any number of cores, bfloat16, overlaps, and the whole picture at once."""
+"""Pictures in tiles on both engines: any number of cores, bfloat16, overlaps, and the whole
+picture at once.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def paint(request: pytest.FixtureRequest) -> Paint:
     return lambda *arguments: jax("painted_in_tiles", *arguments)
 
 
-@pytest.mark.parametrize(("precision", "grouped"), [("float32", GROUPED), ("mixed_bfloat16", GROUPED[2:])])
+@pytest.mark.parametrize(
+    ("precision", "grouped"), [("float32", GROUPED), ("mixed_bfloat16", GROUPED[2:])]
+)
 def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
     paint: Paint, precision: str, grouped: tuple[tuple[str, int], ...]
 ) -> None:
@@ -36,7 +40,10 @@ def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
     assert np.abs(naive).max() > 0.1, "the network says something"
     for way, picture in zip(grouped, others, strict=True):
         np.testing.assert_array_equal(picture, naive, err_msg=str(way))
-    assert all(set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known) for known in stages)
+    assert all(
+        set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known)
+        for known in stages
+    )
 
 
 def test_both_engines_paint_the_same_picture(jax: JaxProcess, cores: int) -> None:  # noqa: ARG001

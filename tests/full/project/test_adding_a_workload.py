@@ -1,5 +1,6 @@
-"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, passes mypy and the tests of every workload, trains on
-both engines, is seen on Live and compiles for a TPU."""
+"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, passes mypy and the
+tests of every workload, trains on both engines, is seen on Live and compiles for a TPU.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +12,16 @@ import pytest
 from gan_runtime.tpu import plan as planning
 from tests.support import guide
 
-NAME = "zq9_gan"  # of the workload where its name is not to matter; as long as the page's, so that lines end where they do there
-OPTIONS = {"workload": "wgan_gp", "batch_size_global": 128, "epochs": 2, "accelerator": "cpu", "replicas": 2}
+# of the workload where its name is not to matter; as long as the page's, so that lines end where
+# they do there
+NAME = "zq9_gan"
+OPTIONS = {
+    "workload": "wgan_gp",
+    "batch_size_global": 128,
+    "epochs": 2,
+    "accelerator": "cpu",
+    "replicas": 2,
+}
 LIVE = """
 import sys
 from pathlib import Path
@@ -49,11 +58,17 @@ def test_the_workload_of_the_page_passes_the_tests_of_every_workload(tmp_path: P
     assert "failed" not in said
 
 
-def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_live(copy: Path) -> None:
+def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_live(
+    copy: Path,
+) -> None:
     options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
     for engine in ("tensorflow", "jax"):
-        assert "finished" in guide.ask(copy, "-m", "gan_runtime", "train", *options, f"--set=engine={engine}")
-    runs = sorted(path.name for path in (copy / "home" / "runs").iterdir() if not path.name.startswith("."))
+        assert "finished" in guide.ask(
+            copy, "-m", "gan_runtime", "train", *options, f"--set=engine={engine}"
+        )
+    runs = sorted(
+        path.name for path in (copy / "home" / "runs").iterdir() if not path.name.startswith(".")
+    )
     assert len(runs) == 2
     for run in runs:
         journal = (copy / "home" / "runs" / run / "journal-0.jsonl").read_text(encoding="utf-8")
@@ -63,7 +78,10 @@ def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_
         values = [row["values"] for row in rows if row["kind"] == "scalars"]
         assert {"loss_generator", "loss_critic", "wasserstein"} <= set(values[0])
     live = guide.ask(copy, "-c", LIVE, *runs).splitlines()
-    assert ["Distance" in charts for charts in live] == [True, True], "the panel that the page declares"
+    assert ["Distance" in charts for charts in live] == [
+        True,
+        True,
+    ], "the panel that the page declares"
 
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
@@ -71,7 +89,14 @@ def test_the_workload_of_the_page_compiles_for_a_tpu(copy: Path) -> None:
     options = ["--set=workload=wgan_gp", "--set=dataset=digits", "--set=batch_size_global=128"]
     said = json.loads(
         guide.ask(
-            copy, "-m", "gan_runtime", "tpu-check", "--topology=v3:2x2", "--no-sweep", "--json", *options
+            copy,
+            "-m",
+            "gan_runtime",
+            "tpu-check",
+            "--topology=v3:2x2",
+            "--no-sweep",
+            "--json",
+            *options,
         )
     )
     (answer,) = said["answers"]

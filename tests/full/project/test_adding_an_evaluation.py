@@ -1,4 +1,6 @@
-"""docs/adding-an-evaluation.md keeps its word: its evaluation passes mypy, is offered, measures a run, and its numbers are in the store."""
+"""docs/adding-an-evaluation.md keeps its word: its evaluation passes mypy, is offered,
+measures a run, and its numbers are in the store.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def copy(tmp_path: Path) -> Path:
 
 
 def test_the_code_of_the_page_passes_mypy(copy: Path) -> None:
-    guide.ask(copy, "-m", "mypy", "--follow-imports=silent", evaluation_page.FILE, evaluation_page.TABLE)
+    guide.ask(
+        copy, "-m", "mypy", "--follow-imports=silent", evaluation_page.FILE, evaluation_page.TABLE
+    )
 
 
 def test_the_evaluation_of_the_page_measures_a_run(copy: Path) -> None:
@@ -28,13 +32,18 @@ def test_the_evaluation_of_the_page_measures_a_run(copy: Path) -> None:
 
     options = [f"--set={choice}" for choice in ("workload=mlp_gan", "epochs=2", "accelerator=cpu")]
     asked("train", *options)
-    offered = {each["name"]: each["why_not"] for each in json.loads(asked("evaluate", "run-0001", "--json"))}
+    offered = {
+        each["name"]: each["why_not"]
+        for each in json.loads(asked("evaluate", "run-0001", "--json"))
+    }
     assert offered["sharpness"] == ""
     said = json.loads(asked("evaluate", "run-0001", "sharpness", "--set=images=64", "--json"))
     (score,) = said["scores"]
     assert (score["name"], score["samples"]) == ("ratio", 64)
     assert score["value"] > 0
-    assert abs(score["floor"] - 1.0) < 4 * score["floor_error"], "real rows are as sharp as real rows"
+    assert abs(score["floor"] - 1.0) < 4 * score["floor_error"], (
+        "real rows are as sharp as real rows"
+    )
     query = "SELECT epoch, metric, value FROM numbers WHERE metric = 'sharpness_ratio'"
     assert json.loads(asked("sql", query, "--json")) == [
         {"epoch": 2, "metric": "sharpness_ratio", "value": pytest.approx(score["value"])}

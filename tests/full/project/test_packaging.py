@@ -39,14 +39,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(folder),
         str(source),
     ]
-    subprocess.run([sys.executable, "-m", "pip", *words], check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-m", "pip", *words], check=True, capture_output=True, timeout=120
+    )
     (built,) = folder.glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; it borrows the libraries of this one, and no module of the project's folder."""
+    """A fresh environment with the wheel; it borrows the libraries of this one, and no module
+    of the project's folder.
+    """
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     (site,) = folder.glob("lib/python*/site-packages")
@@ -59,13 +63,20 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def program(environment: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
-    """`gan-dashboard` of the environment, started in another folder, by a person whose home is there."""
+    """`gan-dashboard` of the environment, started in another folder, by a person whose home
+    is there.
+    """
     variables = {**os.environ, "HOME": str(folder)}
     variables.pop(HOME_VARIABLE, None)
     variables.pop("PYTHONPATH", None)
     command = [environment / "bin" / "gan-dashboard", *words]
     return subprocess.Popen(
-        command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=folder,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 
@@ -83,7 +94,11 @@ def test_the_wheel_has_every_module_and_what_they_read(wheel: Path) -> None:
     assert "gan_runtime/store/schema.sql" in read
     assert read - held == set()
     shared = {name.partition("/data/share/gan-dashboard/")[2] for name in held}
-    assert {".streamlit/config.toml", "examples/paper.zip", "benchmarks/results/latest.jsonl"} <= shared
+    assert {
+        ".streamlit/config.toml",
+        "examples/paper.zip",
+        "benchmarks/results/latest.jsonl",
+    } <= shared
     assert not {name.partition("/")[0] for name in held} & set(NOT_OURS)
 
 
@@ -115,7 +130,10 @@ def test_the_installed_dashboard_serves_with_the_settings_of_the_project(
         refusal = (REPOSITORY / "dashboard" / "frame" / "refusal.js").read_text(encoding="utf-8")
         assert refusal in page, "the page as dashboard/frame/front_page.py gives it"
         look = "import sys; sys.argv = ['x']; from dashboard.frame import process"
-        settings = f"{look}; process.use_settings(); from streamlit import config; print(config.get_option('theme.primaryColor'))"
+        settings = (
+            f"{look}; process.use_settings(); from streamlit import config;"
+            " print(config.get_option('theme.primaryColor'))"
+        )
         said = subprocess.run(
             [environment / "bin" / "python", "-c", settings],
             cwd=tmp_path,

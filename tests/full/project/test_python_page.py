@@ -1,4 +1,6 @@
-"""docs/python.md keeps its word: its program runs, its package is offered and trains, and the notebook beside it runs."""
+"""docs/python.md keeps its word: its program runs, its package is offered and trains, and the
+notebook beside it runs.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +52,13 @@ def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
 def test_the_package_of_the_page_is_offered_and_trains_by_the_command_line(
     tmp_path: Path, packages: Path
 ) -> None:
-    offered = json.loads(python(tmp_path, "-m", "gan_runtime", "data", "list", "--json", packages=packages))
+    offered = json.loads(
+        python(tmp_path, "-m", "gan_runtime", "data", "list", "--json", packages=packages)
+    )
     assert "spots" in [data_set["data_set"] for data_set in offered]
     options = [
-        f"--set={choice}" for choice in ("workload=spots_gan", "dataset=spots", "epochs=2", "accelerator=cpu")
+        f"--set={choice}"
+        for choice in ("workload=spots_gan", "dataset=spots", "epochs=2", "accelerator=cpu")
     ]
     said = python(tmp_path, "-m", "gan_runtime", "train", *options, packages=packages)
     assert "run-0001 is finished" in said
@@ -79,8 +84,12 @@ print(gan.train(gan.open_home("home"), spec), "is done")
 
 
 def test_the_notebook_runs(tmp_path: Path) -> None:
-    notebook = json.loads((REPOSITORY / "examples" / "first_steps.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads(
+        (REPOSITORY / "examples" / "first_steps.ipynb").read_text(encoding="utf-8")
+    )
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert all(not cell.get("outputs") for cell in notebook["cells"]), "it is stored without what it printed"
+    assert all(not cell.get("outputs") for cell in notebook["cells"]), (
+        "it is stored without what it printed"
+    )
     (tmp_path / "program.py").write_text("\n\n".join(cells), encoding="utf-8")
     assert "finished" in python(tmp_path, "program.py")

@@ -19,19 +19,36 @@ framework_settings.pin(Path(sys.argv[1]))
 import keras
 print(keras.config.backend(), keras.config.floatx(), keras.config.epsilon(), keras.config.image_data_format())
 print((Path(os.environ["KERAS_HOME"]) / "datasets").resolve())
-"""
+"""  # noqa: E501
 
 
-def test_a_trainer_has_keras_own_defaults_and_its_data_sets_and_names_what_is_ignored(tmp_path: Path) -> None:
+def test_a_trainer_has_keras_own_defaults_and_its_data_sets_and_names_what_is_ignored(
+    tmp_path: Path,
+) -> None:
     home, scratch = tmp_path / "keras", tmp_path / "scratch"
     home.mkdir()
     scratch.mkdir()
-    settings = {"floatx": "float64", "epsilon": 1e-3, "backend": "jax", "image_data_format": "channels_first"}
+    settings = {
+        "floatx": "float64",
+        "epsilon": 1e-3,
+        "backend": "jax",
+        "image_data_format": "channels_first",
+    }
     (home / "keras.json").write_text(json.dumps(settings))
-    environment = {**processes.environment(os.environ), "KERAS_HOME": str(home), "KERAS_BACKEND": "torch"}
+    environment = {
+        **processes.environment(os.environ),
+        "KERAS_HOME": str(home),
+        "KERAS_BACKEND": "torch",
+    }
     command = [sys.executable, "-c", PIN, str(scratch)]
     child = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=120, check=True
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     ignored, defaults, datasets = child.stdout.splitlines()
     assert "KERAS_BACKEND" in ignored

@@ -1,4 +1,6 @@
-"""Owners that are killed at a start, and who then has its lock: real owners, launchers and workers."""
+"""Owners that are killed at a start, and who then has its lock: real owners, launchers and
+workers.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,23 @@ def owner_dies(home: Home, when: str) -> str:
     """A real owner, killed by a signal; returns what it printed."""
     command = [sys.executable, "-m", "tests.support.dying_owner", str(home.path), when]
     died = subprocess.run(
-        command, env=processes.environment(os.environ), stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+        command,
+        env=processes.environment(os.environ),
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
     )
     assert died.returncode == -9
     return died.stdout
 
 
 def states(run: RunDir) -> list[tuple[int, str]]:
-    return [(change.attempt, change.status) for _, change in journal.statuses(run.supervisor_journal)]
+    return [
+        (change.attempt, change.status) for _, change in journal.statuses(run.supervisor_journal)
+    ]
 
 
-def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_and_starts_in_its_turn(
+def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_and_starts_in_its_turn(  # noqa: E501
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run, later = new_run("quick-0001", seconds=1, **TOY), new_run("quick-0002", seconds=2, **TOY)
@@ -53,9 +61,13 @@ def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_
         assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
         told = queries.events(owner.store, run.run_id)
         assert cause(Reason.REQUEUED).sentence in list(told["message"])
-        wait_until(lambda: owner.after(0.0) or owner.status(run) == "finished", "it trains to its end")
+        wait_until(
+            lambda: owner.after(0.0) or owner.status(run) == "finished", "it trains to its end"
+        )
         assert states(later)[:1] == [(1, "queued")], "its place is before that of a later run"
-        wait_until(lambda: owner.after(0.0) or owner.status(later) == "finished", "the later one follows")
+        wait_until(
+            lambda: owner.after(0.0) or owner.status(later) == "finished", "the later one follows"
+        )
         assert latest_status(later).attempt == 1
     finally:
         end_trainers(home)
@@ -84,7 +96,9 @@ def test_no_trainer_begins_beside_one_that_is_just_being_spawned_and_is_nobody_y
 def test_no_trainer_begins_beside_one_that_lives_and_has_written_nothing(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
-    """A worker whose launcher was killed has the lock of the start too; the table of processes may be that of another container."""
+    """A worker whose launcher was killed has the lock of the start too; the table of
+    processes may be that of another container.
+    """
     run = new_run("quick-0001", **TOY, workers=2)
     owner = Owner(home)
     try:

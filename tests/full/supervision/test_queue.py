@@ -1,4 +1,6 @@
-"""People and owners in processes of their own who act at the same moment: each gets what was asked, and no device has two trainings."""
+"""People and owners in processes of their own who act at the same moment: each gets what was
+asked, and no device has two trainings.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 person = Commands(Home(Path(sys.argv[1])), operator("a person"), lambda: stated)
 print(person.submit(spec, "quick").run_id, flush=True)
-"""
+"""  # noqa: E501
 MOVE = """
 import sys
 from pathlib import Path
@@ -114,7 +116,8 @@ def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
     with ExitStack() as stack:
         for home in homes:
             process = subprocess.Popen(
-                [*owner, str(home.path), "60", toy_trainer.MODULE], env=processes.environment(os.environ)
+                [*owner, str(home.path), "60", toy_trainer.MODULE],
+                env=processes.environment(os.environ),
             )
             stack.callback(end_trainers, home)
             stack.callback(process.wait)
@@ -128,7 +131,9 @@ def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
     assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(turns))
 
 
-def test_people_who_move_at_once_lose_no_run_and_no_place(home: Home, waiting: list[RunDir]) -> None:
+def test_people_who_move_at_once_lose_no_run_and_no_place(
+    home: Home, waiting: list[RunDir]
+) -> None:
     at_once([person(MOVE, str(home.path), str(number)) for number in range(4)])
     assert sorted(order(home)) == ["1", "2", "3", "4"]
     states = [latest_status(run) for run in waiting]

@@ -1,4 +1,6 @@
-"""Stops with a launcher and two workers, all of them real: signals reach the group, and whoever is left is found in the table of processes."""
+"""Stops with a launcher and two workers, all of them real: signals reach the group, and
+whoever is left is found in the table of processes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ from tests.support.trainers import processes_of
 NewRun = Callable[..., RunDir]
 Wait = Callable[..., Any]
 SOMEBODY = operator("a browser")
-TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32", "workers": 2}
+TOY = {
+    "workload": "mlp_gan",
+    "batch_size_global": 8,
+    "epochs": 2_000,
+    "precision": "float32",
+    "workers": 2,
+}
 
 
 @pytest.fixture
@@ -47,14 +55,15 @@ def awaited(wait_until: Wait, owner: Owner, run: RunDir, status: str) -> None:
 def losses(owner: Owner, run: RunDir) -> np.ndarray:
     """float32 (steps,), and a check that each step is there exactly once."""
     rows = owner.store.rows(
-        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step",
+        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY"
+        " step",
         [run.run_id],
     )
     assert [step for step, _ in rows] == list(range(1, len(rows) + 1))
     return np.array([value for _, value in rows], np.float32)
 
 
-def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_resume_goes_on_without_a_seam(
+def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_resume_goes_on_without_a_seam(  # noqa: E501
     home: Home, two: RunDir, new_run: NewRun, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = Owner(home)
@@ -71,7 +80,8 @@ def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_re
     awaited(wait_until, owner, waiting, "finished")
     ask_of(two, actor=SOMEBODY).resume(two.run_id)
     wait_until(
-        lambda: owner.after(0.0) or queries.progress(owner.store, two.run_id).step > step, "it goes on"
+        lambda: owner.after(0.0) or queries.progress(owner.store, two.run_id).step > step,
+        "it goes on",
     )
     monkeypatch.setenv(PACE_VARIABLE, "0")
     told = losses(owner, two)
@@ -98,19 +108,25 @@ def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so
 
 
 def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
-    """A frozen worker of a run that has said its last word; launcher and other worker are killed."""
+    """A frozen worker of a run that has said its last word; launcher and other worker are
+    killed.
+    """
     awaited(wait_until, owner, two, "running")
     launcher, first, second = processes_of(two)
     second.send_signal(signal.SIGSTOP)
     wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
     launcher.kill()
     first.kill()
-    journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    journal.append(
+        two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done")
+    )
     return second
 
 
 def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
-    """The one worker that is left of a run that has said its last word, frozen; nobody who knew of it lives."""
+    """The one worker that is left of a run that has said its last word, frozen; nobody who
+    knew of it lives.
+    """
     second = left_behind(owner, two, wait_until)
     wait_until(lambda: processes_of(two) == [second], "it alone is left")
     return second

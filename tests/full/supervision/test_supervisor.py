@@ -1,4 +1,6 @@
-"""Owners that are killed and followed by others, and what only a trainer with TensorFlow does: real processes and real signals."""
+"""Owners that are killed and followed by others, and what only a trainer with TensorFlow
+does: real processes and real signals.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,21 @@ from tests.support.asking import ask
 from tests.support.trainers import end_trainers
 
 Wait = Callable[..., Any]
-SHORT = {"workload": "mlp_gan", "replicas": 2, "batch_size_global": 8, "epochs": 3, "precision": "float32"}
+SHORT = {
+    "workload": "mlp_gan",
+    "replicas": 2,
+    "batch_size_global": 8,
+    "epochs": 3,
+    "precision": "float32",
+}
 LONG = {**SHORT, "epochs": 2_000, "steps_per_loop": 2}
 
 
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """The owner of the home, on a stated host, with the trainers of every day; they end with the test."""
+    """The owner of the home, on a stated host, with the trainers of every day; they end with
+    the test.
+    """
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     opened = Runtime.open(home)
     yield opened
@@ -59,7 +69,8 @@ def pid(run: RunDir) -> int:
 
 def every_step_once(runtime: Runtime, run: RunDir, last_step: int) -> bool:
     counted = runtime.store.rows(
-        "SELECT count(*), count(DISTINCT step), min(step), max(step) FROM scalars WHERE run_id = ? AND metric = 'loss_generator'",
+        "SELECT count(*), count(DISTINCT step), min(step), max(step) FROM scalars WHERE run_id = ?"
+        " AND metric = 'loss_generator'",
         [run.run_id],
     )
     return counted == [(last_step, last_step, 1, last_step)]
@@ -78,7 +89,15 @@ def prepare(home: Home, name: str, rows: int) -> str:
 def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
     runtime: Runtime, wait_until: Wait
 ) -> None:
-    steps_per_epoch, options = 28, {**SHORT, "batch_size_global": 64, "epochs": 12, "steps_per_loop": 2}
+    steps_per_epoch, options = (
+        28,
+        {
+            **SHORT,
+            "batch_size_global": 64,
+            "epochs": 12,
+            "steps_per_loop": 2,
+        },
+    )
     content = prepare(runtime.home, "photos", steps_per_epoch * 64)
     run = runtime.commands.submit(RunSpec.parse({**options, "dataset": "photos"}))
     wait_until(lambda: step(runtime, run) > 2 * steps_per_epoch, "the run has a checkpoint")
@@ -91,9 +110,11 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
     other = prepare(runtime.home, "photos", 100)
     with pytest.raises(RunStateError) as refused:
         runtime.commands.resume(run.run_id)
-    assert str(refused.value) == (
-        f"run {run.run_id} was trained on another data set photos (content {content[:16]}) than the one prepared under "
-        f"this name now (content {other[:16]}): prepare the earlier one under this name again, or start a new run."
+    assert (
+        str(refused.value)
+        == f"run {run.run_id} was trained on another data set photos (content {content[:16]}) than"
+        f" the one prepared under this name now (content {other[:16]}): prepare the earlier one"
+        " under this name again, or start a new run."
     )
     shutil.rmtree(photos)
     earlier.rename(photos)
@@ -129,7 +150,8 @@ def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
             Runtime.open(home)
         wait_until(
             lambda: (
-                run.trainer_journal().exists() and b'"kind":"scalars"' in run.trainer_journal().read_bytes()
+                run.trainer_journal().exists()
+                and b'"kind":"scalars"' in run.trainer_journal().read_bytes()
             ),
             "steps",
         )
@@ -142,7 +164,9 @@ def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
         try:
             assert status(runtime, run) == "running"
             seen = step(runtime, run)
-            wait_until(lambda runtime=runtime, seen=seen: step(runtime, run) > seen, "the run trains on")
+            wait_until(
+                lambda runtime=runtime, seen=seen: step(runtime, run) > seen, "the run trains on"
+            )
         finally:
             runtime.close()
     runtime = Runtime.open(home)
@@ -164,8 +188,12 @@ def test_a_trainer_without_data_fails_with_the_reason(
     tmp_path: Path,
     write_idx: Callable[[Path, np.ndarray], Path],
 ) -> None:
-    """The images were there when the run was queued, and gone when the home had an owner to start it."""
-    images = write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8))
+    """The images were there when the run was queued, and gone when the home had an owner to
+    start it.
+    """
+    images = write_idx(
+        tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8)
+    )
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
     run = ask(home, host).submit(RunSpec.parse({**SHORT, "dataset": "mnist"}))
     images.unlink()

@@ -1,4 +1,6 @@
-"""Several workers with real processes: the numbers of one process, stop, loss, resume, and who is slow."""
+"""Several workers with real processes: the numbers of one process, stop, loss, resume, and
+who is slow.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ Wait = Callable[..., Any]
 STEPS_PER_EPOCH = 14  # 1,797 digits in batches of 128
 TOY = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "steps_per_loop": 2}
 PAIR = {**TOY, "workers": 2}
-# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum decides over a whole step.
+# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum
+# decides over a whole step.
 SGD = {
     "optimizer": "sgd",
     "momentum": 0.5,
@@ -82,12 +85,18 @@ def row(runtime: Runtime, run: RunDir) -> queries.RunRow:
 
 def step(runtime: Runtime, run: RunDir) -> int:
     """Cheaper than `queries.progress`: it is asked often, and the workers need the processor."""
-    rows = runtime.store.rows("SELECT max(step) FROM ingest.arrivals WHERE run_id = ?", [run.run_id])
+    rows = runtime.store.rows(
+        "SELECT max(step) FROM ingest.arrivals WHERE run_id = ?", [run.run_id]
+    )
     return int(rows[0][0] or 0)
 
 
-def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait, seconds: float = 120.0) -> None:
-    """Waits for the end of the run and checks that it is the awaited one; the log says what else happened."""
+def ended(
+    runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait, seconds: float = 120.0
+) -> None:
+    """Waits for the end of the run and checks that it is the awaited one; the log says what
+    else happened.
+    """
     wait_until(lambda: not row(runtime, run).is_live, f"the run is {awaited}", seconds)
     assert row(runtime, run).status == awaited, f"{row(runtime, run).note}\n{run.log_tail()}"
 
@@ -95,13 +104,16 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait, seconds
 def trains(runtime: Runtime, run: RunDir, beyond: int, wait_until: Wait) -> None:
     """Waits until the run is beyond a step, as long as it lives."""
     wait_until(
-        lambda: step(runtime, run) > beyond or row(runtime, run).status in journal.ENDED, f"step {beyond + 1}"
+        lambda: step(runtime, run) > beyond or row(runtime, run).status in journal.ENDED,
+        f"step {beyond + 1}",
     )
     assert row(runtime, run).is_live, f"{row(runtime, run).note}\n{run.log_tail()}"
 
 
 def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
-    """The generator's loss of each step and the state after the last one, of one process: this one."""
+    """The generator's loss of each step and the state after the last one, of one process:
+    this one.
+    """
     from gan_runtime.engines.tf.distribute import TfEngine
 
     data = read_by_workload(spec, loading.load(spec.dataset))
@@ -110,7 +122,7 @@ def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
 
 
 @pytest.mark.usefixtures("cores")
-def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_resume_without_a_seam(
+def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_resume_without_a_seam(  # noqa: E501
     runtime: Runtime, home: Home, wait_until: Wait
 ) -> None:
     streamed = {**PAIR, **SGD, "dataset": large_sets.prepare(home)}
@@ -123,7 +135,9 @@ def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_r
     assert saved.step == step(runtime, pair) < 4 * STEPS_PER_EPOCH
 
     runtime.commands.resume(pair.run_id)
-    losses_alone, alone = trained_alone(RunSpec.parse({**TOY, **SGD, "epochs": 4}), 4 * STEPS_PER_EPOCH)
+    losses_alone, alone = trained_alone(
+        RunSpec.parse({**TOY, **SGD, "epochs": 4}), 4 * STEPS_PER_EPOCH
+    )
     ended(runtime, pair, "finished", wait_until)
     assert (row(runtime, pair).workers, row(runtime, pair).attempt) == (2, 2)
     assert len(losses(runtime, pair)) == 4 * STEPS_PER_EPOCH
@@ -134,8 +148,9 @@ def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_r
     assert max(np.abs(array - last.arrays[name]).max() for name, array in alone.items()) < 1e-5
     assert len(list(pair.samples.glob("*.png"))) == 4
     times = runtime.store.rows(
-        "SELECT rank, min(step) > 1, max(step), count(*) = count(DISTINCT step), min(wait_s) > 0, max(abs(step_s - compute_s - wait_s)) < 1e-9"
-        " FROM worker_times WHERE run_id = ? GROUP BY rank ORDER BY rank",
+        "SELECT rank, min(step) > 1, max(step), count(*) = count(DISTINCT step), min(wait_s) > 0,"
+        " max(abs(step_s - compute_s - wait_s)) < 1e-9 FROM worker_times WHERE run_id = ? GROUP BY"
+        " rank ORDER BY rank",
         [pair.run_id],
     )
     assert times == [(rank, True, 4 * STEPS_PER_EPOCH, True, True, True) for rank in (0, 1)]
@@ -143,7 +158,9 @@ def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_r
 
 @contextmanager
 def slowed(pid: int) -> Iterator[None]:
-    """The process stands still for three quarters of the time, in pulses, as on a host that others use."""
+    """The process stands still for three quarters of the time, in pulses, as on a host that
+    others use.
+    """
     over = threading.Event()
 
     def pulse() -> None:
@@ -163,7 +180,8 @@ def slowed(pid: int) -> Iterator[None]:
 
 def stragglers_told(runtime: Runtime, run: RunDir) -> list[str]:
     rows = runtime.store.rows(
-        "SELECT message FROM events WHERE run_id = ? AND kind = 'straggler' AND level = 'warning' AND message LIKE 'Worker 1 %'",
+        "SELECT message FROM events WHERE run_id = ? AND kind = 'straggler' AND level = 'warning'"
+        " AND message LIKE 'Worker 1 %'",
         [run.run_id],
     )
     return [message for (message,) in rows]
@@ -205,7 +223,9 @@ def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
             "the run is resumed",
         )
         trains(runtime, run, before, wait_until)
-        assert len(losses(runtime, run)) > before, "each step once, also where the lost attempt had gone on"
+        assert len(losses(runtime, run)) > before, (
+            "each step once, also where the lost attempt had gone on"
+        )
         assert run.process() is not None
         os.kill(run.process()["pid"], signal.SIGKILL)  # type: ignore[index]
         ended(runtime, run, "lost", wait_until, END_SECONDS)
@@ -219,7 +239,9 @@ def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
 def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or_gone(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As srun or Kubernetes would start them: a folder with a spec.json, and one command with TF_CONFIG on each node."""
+    """As srun or Kubernetes would start them: a folder with a spec.json, and one command with
+    TF_CONFIG on each node.
+    """
     run = RunDir(home.runs / "cluster-0001")
     run.path.mkdir()
     write_json(run.spec_path, {**LONG, "steps_per_loop": 5, "batch_size_global": 256})
@@ -229,7 +251,10 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or
     with run.log.open("ab") as log:
         workers = [
             subprocess.Popen(
-                command, env={**environment, "TF_CONFIG": tf_config(addresses, rank)}, stdout=log, stderr=log
+                command,
+                env={**environment, "TF_CONFIG": tf_config(addresses, rank)},
+                stdout=log,
+                stderr=log,
             )
             for rank in (0, 1)
         ]
@@ -237,7 +262,9 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or
     runtime = Runtime.open(home)
     try:
         wait_until(lambda: run.trainer_journal().exists(), "the first worker introduces the run")
-        wait_until(lambda: queries.runs(runtime.store) and step(runtime, run) > 2, "the cluster trains")
+        wait_until(
+            lambda: queries.runs(runtime.store) and step(runtime, run) > 2, "the cluster trains"
+        )
         assert row(runtime, run).status == "running"
         with slowed(workers[1].pid):
             told = wait_until(lambda: stragglers_told(runtime, run), "worker 1 is named")
@@ -245,7 +272,9 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or
         assert told[0].startswith("Worker 1 is the slowest in epoch ")
         workers[1].kill()
         assert workers[0].wait(END_SECONDS) != 0
-        wait_until(lambda: row(runtime, run).status == "failed", "the failure is noticed", END_SECONDS)
+        wait_until(
+            lambda: row(runtime, run).status == "failed", "the failure is noticed", END_SECONDS
+        )
         assert "worker 0 of 2: the exchange with worker 1 of 2 broke off" in row(runtime, run).note
     finally:
         for worker in workers:

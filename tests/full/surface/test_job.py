@@ -13,7 +13,13 @@ from gan_runtime.store import ingest, queries
 from gan_runtime.training import snapshots
 from tests.support.commands_in_processes import Start, starting
 
-SMALL = ("workload=mlp_gan", "dataset=digits", "epochs=2", "batch_size_global=256", "weight_snapshots=yes")
+SMALL = (
+    "workload=mlp_gan",
+    "dataset=digits",
+    "epochs=2",
+    "batch_size_global=256",
+    "weight_snapshots=yes",
+)
 
 
 @pytest.fixture
@@ -31,7 +37,9 @@ def finished(start: Start, *words: str) -> str:
     return output
 
 
-def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, tmp_path: Path) -> None:
+def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(
+    start: Start, tmp_path: Path
+) -> None:
     finished(start, "train", *(part for option in SMALL for part in ("--set", option)))
     assert snapshots.epochs(tmp_path / "runs" / "run-0001" / "snapshots") == [0, 1, 2]
     assert "the loss surfaces of run-0001 are computed" in finished(
@@ -54,4 +62,7 @@ def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, 
     assert np.ptp(generator.loss) > 0.0
     [job] = store.rows("SELECT kind, state, asked_by, run_id, message FROM jobs")
     assert job == ("loss_surface", "finished", "command line", "run-0001", "done")
-    assert queries.events(store, "run-0001")["message"].iloc[-1] == "loss-surface-0001 is finished: done"
+    assert (
+        queries.events(store, "run-0001")["message"].iloc[-1]
+        == "loss-surface-0001 is finished: done"
+    )

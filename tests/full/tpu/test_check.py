@@ -17,7 +17,8 @@ from gan_runtime.tpu.report import StepEstimate
 from tests.support.asking import ask
 
 SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
-# Weights of dcgan with 8 channels for 28 × 28 pixels in three colors and 1,000 classes, without the statistics of batch norm.
+# Weights of dcgan with 8 channels for 28 × 28 pixels in three colors and 1,000 classes, without the
+# statistics of batch norm.
 GENERATOR = 16 * 7 * 7 * 16 + 1_000 * 2 * 16 + 25 * 16 * 8 + 1_000 * 2 * 8 + 25 * 8 * 3
 DISCRIMINATOR = 25 * 3 * 8 + 8 + 25 * 8 * 16 + 16 + 7 * 7 * 16 + 1 + 1_000 * 16
 TRAINED_OF_SMALL_DCGAN = GENERATOR + DISCRIMINATOR
@@ -34,7 +35,11 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
     """`checked("v3:2x2", batch_size_global=64)` compiles the run and waits for the end."""
 
     def to_its_end(
-        topology: str, sweep: bool = False, program: Program = "step", fewer: int = 0, **options: object
+        topology: str,
+        sweep: bool = False,
+        program: Program = "step",
+        fewer: int = 0,
+        **options: object,
     ) -> Progress:
         """`fewer`: on so many devices too."""
         plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
@@ -42,7 +47,9 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
             plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
         ask(home).check_on_tpu(plan)
         wait_until(
-            lambda: not checks.newest_progress(home, plan).running, "the end of the check", COMPILE_SECONDS
+            lambda: not checks.newest_progress(home, plan).running,
+            "the end of the check",
+            COMPILE_SECONDS,
         )
         return checks.newest_progress(home, plan)
 
@@ -66,14 +73,20 @@ def _given(progress: Progress) -> tuple[StepEstimate, ...]:
     return progress.answers
 
 
-def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(checked: Callable[..., Progress]) -> None:
-    """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other, or fifteen on each of four."""
+def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
+    checked: Callable[..., Progress],
+) -> None:
+    """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other,
+    or fifteen on each of four.
+    """
     options = {"workload": "pix2pix", "dataset": "karman", "pix2pix.tile": 16}
     eight, four = both(checked("v3:2x2", fewer=4, program="frame", **options))
     for found in (eight, four):
         assert (found.host_transfers, found.exchanges) == ((), 0.0)
         assert found.dearest[0].layer.startswith("generator ")
-    assert four.dearest[0].cycles / eight.dearest[0].cycles == pytest.approx(15 / 8), "a tile costs the same"
+    assert four.dearest[0].cycles / eight.dearest[0].cycles == pytest.approx(15 / 8), (
+        "a tile costs the same"
+    )
     # What is done once, before the first tile, weighs a little on a round.
     assert four.cycles / eight.cycles == pytest.approx(15 / 8, rel=0.05)
 
@@ -85,7 +98,9 @@ def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
     found = only(checked(topology, workload="dcgan_mnist", dataset="mnist", batch_size_global=512))
     assert found.host_transfers == ()
     assert found.operations > 50
-    assert found.exchange_bytes == pytest.approx(4 * 2_518_337, rel=0.1)  # all trainable weights in float32
+    assert found.exchange_bytes == pytest.approx(
+        4 * 2_518_337, rel=0.1
+    )  # all trainable weights in float32
     assert found.share_of_peak is not None
     assert 0.02 < found.share_of_peak < 1.0
     assert 0.0 < found.share_of_memory < 0.1
@@ -96,7 +111,12 @@ def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
 def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
     checked: Callable[..., Progress],
 ) -> None:
-    options = {"workload": "dcgan", "dataset": "stacked_digits", "base_channels": 8, "latent_size": 16}
+    options = {
+        "workload": "dcgan",
+        "dataset": "stacked_digits",
+        "base_channels": 8,
+        "latent_size": 16,
+    }
     found = only(checked("v3:2x2", **options))
     assert found.host_transfers == ()
     assert found.exchange_bytes == pytest.approx(4 * TRAINED_OF_SMALL_DCGAN, rel=0.02)

@@ -1,4 +1,6 @@
-"""Runs that begin with the weights of another: on both engines, across them, and by the command on other pictures, with real trainers."""
+"""Runs that begin with the weights of another: on both engines, across them, and by the
+command on other pictures, with real trainers.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,12 @@ MODULE = "tests.support.engines.fine_tuning"
 def assert_began_with_the_first(tuned: FineTuned) -> None:
     """And goes on from a stop to the last bit, without it."""
     weights = [name for name in tuned.begin if name.startswith(OF_NETWORKS)]
-    assert_equal({name: tuned.begin[name] for name in weights}, {name: tuned.first[name] for name in weights})
+    assert_equal(
+        {name: tuned.begin[name] for name in weights}, {name: tuned.first[name] for name in weights}
+    )
     assert tuned.told == [
-        f"Begins with {len(weights)} of {len(weights)} arrays of weights of quick-0001 after step 4."
+        f"Begins with {len(weights)} of {len(weights)} arrays of weights of quick-0001 after"
+        " step 4."
     ]
     slots = [name for name in tuned.begin if name.startswith("optimizer_") and "momentum" in name]
     assert slots
@@ -41,7 +46,9 @@ def assert_began_with_the_first(tuned: FineTuned) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_run_begins_with_the_weights_of_another_and_is_resumed_from_its_own(tmp_path: Path) -> None:
+def test_a_run_begins_with_the_weights_of_another_and_is_resumed_from_its_own(
+    tmp_path: Path,
+) -> None:
     assert_began_with_the_first(fine_tuned("tensorflow", tmp_path))
 
 
@@ -57,7 +64,7 @@ def test_weights_of_tensorflow_begin_a_run_on_jax(tmp_path: Path, jax: JaxProces
     assert_began_with_the_first(jax(f"{MODULE}:fine_tuned", "jax", tmp_path / "home", earlier.path))
 
 
-# ---- other pictures, by the command -------------------------------------------------------------------
+# ---- other pictures, by the command --------------------------------------------------------------
 
 
 def trained(home: Home, *words: str) -> RunDir:
@@ -68,10 +75,24 @@ def trained(home: Home, *words: str) -> RunDir:
         "precision=float32",
         "learning_rate_generator=0.001",
     )
-    command = [sys.executable, "-m", "gan_runtime", "train", "--home", str(home.path), "--json", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "gan_runtime",
+        "train",
+        "--home",
+        str(home.path),
+        "--json",
+        *words,
+    ]
     command += [word for option in options for word in ("--set", option)]
     ended = subprocess.run(
-        command, env=environment(os.environ), capture_output=True, text=True, check=False, timeout=600
+        command,
+        env=environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     assert ended.returncode == 0, ended.stderr[-2_000:]
     return home.run_dir(json.loads(ended.stdout.splitlines()[-1])["run_id"])
@@ -95,7 +116,9 @@ def turned_digits(home: Home, folder: Path) -> None:
         str(folder),
     ]
     command += ["--set", "pixels=28", "--set", "color=grey", "--home", str(home.path)]
-    subprocess.run(command, env=environment(os.environ), capture_output=True, check=True, timeout=300)
+    subprocess.run(
+        command, env=environment(os.environ), capture_output=True, check=True, timeout=300
+    )
 
 
 def grid(run: RunDir, epoch: int) -> np.ndarray:
@@ -108,13 +131,17 @@ def test_a_fine_tuned_run_on_other_pictures_begins_where_a_new_one_does_not(
     home: Home, engine: str, tmp_path: Path
 ) -> None:
     turned_digits(home, tmp_path / "turned")
-    first = trained(home, "--set", "dataset=digits", "--set", f"epochs={EPOCHS}", "--set", f"engine={engine}")
+    first = trained(
+        home, "--set", "dataset=digits", "--set", f"epochs={EPOCHS}", "--set", f"engine={engine}"
+    )
     other = ("--set", "dataset=turned", "--set", "epochs=1", "--set", f"engine={engine}")
     new = trained(home, *other)
     tuned = trained(home, *other, "--from", f"{first.run_id}:{EPOCHS}")
     records = journal.read_all(tuned.trainer_journal())
     assert tuned.spec().start_from == f"{first.run_id}:{EPOCHS}"
-    [event] = [record for record in records if isinstance(record, Event) and record.topic == "start_from"]
+    [event] = [
+        record for record in records if isinstance(record, Event) and record.topic == "start_from"
+    ]
     assert event.message.startswith("Begins with 8 of 8 arrays of weights of ")
     [facts] = [record.facts for record in records if isinstance(record, HostFacts)]
     assert facts["start_from"]["run"] == first.run_id

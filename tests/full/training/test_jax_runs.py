@@ -32,13 +32,16 @@ from tests.support.trainers import end_trainers
 Wait = Callable[..., Any]
 TINY = {"workload": "mlp_gan", "batch_size_global": 256, "precision": "float32", "engine": "jax"}
 STEPS_PER_EPOCH = 7  # 1,797 digits in batches of 256
-# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum decides over a whole step.
+# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum
+# decides over a whole step.
 SGD = {"optimizer": "sgd", "learning_rate_generator": 0.005, "learning_rate_discriminator": 0.005}
 
 
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """The owner of the home, on a stated host that has JAX; its trainers are real and ended with the test."""
+    """The owner of the home, on a stated host that has JAX; its trainers are real and ended
+    with the test.
+    """
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     monkeypatch.setattr(
         "gan_runtime.hardware.hosts.probe",
@@ -56,7 +59,9 @@ def records(run: RunDir) -> list[Record]:
 
 
 def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
-    """Waits for the end of the run and checks that it is the awaited one; returns what was said of it."""
+    """Waits for the end of the run and checks that it is the awaited one; returns what was
+    said of it.
+    """
     wait_until(lambda: not queries.run(runtime.store, run.run_id).is_live, f"the run is {awaited}")
     row = queries.run(runtime.store, run.run_id)
     assert row.status == awaited, f"{row.note}\n{run.log_tail()}"
@@ -70,7 +75,9 @@ def generated(runtime: Runtime, wanted: Wanted, wait_until: Wait) -> dict[str, n
     assert end.state == "finished", f"{end.reason}\n{job.log_tail()}"
     assert (end.result["step"], end.result["warnings"]) == (2 * STEPS_PER_EPOCH, [])
     with Image.open(job.results / PICTURE_FILE) as picture:
-        rows = 10 if not wanted.label else 2  # a class's name on the left, at most 8 images beside it
+        rows = (
+            10 if not wanted.label else 2
+        )  # a class's name on the left, at most 8 images beside it
         assert picture.height == rows * 30 - 2
     with np.load(job.results / ARRAYS_FILE, allow_pickle=False) as arrays:
         return dict(arrays)
@@ -82,7 +89,14 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
     sizes = {"base_channels": 4, "latent_size": 16, "learning_rate_generator": 0.01}
     run = runtime.commands.submit(
         RunSpec.parse(
-            {**TINY, **sizes, "workload": "dcgan", "epochs": 2, "replicas": 2, "count_kernels": "yes"}
+            {
+                **TINY,
+                **sizes,
+                "workload": "dcgan",
+                "epochs": 2,
+                "replicas": 2,
+                "count_kernels": "yes",
+            }
         )
     )
     assert ended(runtime, run, "finished", wait_until) == "all 2 epochs done"
@@ -99,11 +113,16 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
     assert len(asked) == 2
     assert asked[0] == asked[1] != "", "the digest of what both pictures were asked with"
     assert next(record.fusions for record in found if isinstance(record, Kernels)) > 0  # type: ignore[operator]
-    assert sorted(path.name for path in run.samples.iterdir()) == ["by_class-00001.png", "by_class-00002.png"]
+    assert sorted(path.name for path in run.samples.iterdir()) == [
+        "by_class-00001.png",
+        "by_class-00002.png",
+    ]
     assert (run.checkpoints / "step-00000014.safetensors").exists()
 
     wanted = Wanted(run.run_id, count=12, seed=3)
-    sevens, every = (generated(runtime, replace(wanted, label=label), wait_until) for label in ("7", ""))
+    sevens, every = (
+        generated(runtime, replace(wanted, label=label), wait_until) for label in ("7", "")
+    )
     assert (sevens["class_images"].shape, sevens["labels"].tolist()) == ((12, 28, 28, 1), [7] * 12)
     assert every["labels"].tolist() == [0, 0, 1, 1, *range(2, 10)]
     apart = np.abs(every["class_images"] - sevens["class_images"]).max(axis=(1, 2, 3))
@@ -124,7 +143,9 @@ def losses_of_one_process(tmp_path_factory: pytest.TempPathFactory) -> np.ndarra
     run.path.mkdir()
     write_json(run.spec_path, {**TINY, **SGD, "replicas": 4, "epochs": 10})
     assert trainer(run).wait(120) == 0
-    values = [record.values["loss_generator"] for record in records(run) if isinstance(record, Scalars)]
+    values = [
+        record.values["loss_generator"] for record in records(run) if isinstance(record, Scalars)
+    ]
     return np.concatenate(values)
 
 
@@ -132,9 +153,13 @@ def test_two_workers_of_two_replicas_stream_and_train_as_four_replicas_do_and_st
     runtime: Runtime, home: Home, wait_until: Wait, losses_of_one_process: np.ndarray
 ) -> None:
     streamed = {**TINY, **SGD, "dataset": large_sets.prepare(home), "steps_per_loop": 2}
-    pair = runtime.commands.submit(RunSpec.parse({**streamed, "workers": 2, "replicas": 2, "epochs": 10}))
+    pair = runtime.commands.submit(
+        RunSpec.parse({**streamed, "workers": 2, "replicas": 2, "epochs": 10})
+    )
     wait_until(
-        lambda: queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error"),
+        lambda: (
+            queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error")
+        ),
         "the pair trains",
     )
     runtime.commands.stop(pair.run_id)

@@ -1,4 +1,6 @@
-"""Pairs of pictures that were drawn here, from their files to a trained model and what it paints: real trainers and a real job."""
+"""Pairs of pictures that were drawn here, from their files to a trained model and what it
+paints: real trainers and a real job.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,12 @@ def trained(home: Home) -> RunDir:
     write_json(run.spec_path, options)
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
     ended = subprocess.run(
-        command, env=environment(os.environ), capture_output=True, text=True, check=False, timeout=300
+        command,
+        env=environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr[-2_000:]
     return run
@@ -46,10 +53,24 @@ def trained(home: Home) -> RunDir:
 
 def iterated(home: Home, run: RunDir) -> list[Answer]:
     """By the command, on one core and on two."""
-    command = [sys.executable, "-m", "gan_runtime", "flow", run.run_id, "--home", str(home.path), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "gan_runtime",
+        "flow",
+        run.run_id,
+        "--home",
+        str(home.path),
+        "--json",
+    ]
     command += ["--way", "naive", "--way", "map_reduce", "--cores", "2"]
     ended = subprocess.run(
-        command, env=environment(os.environ), capture_output=True, text=True, check=False, timeout=300
+        command,
+        env=environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr[-2_000:]
     assert [way["way"] for way in json.loads(ended.stdout)["ways"]] == ["naive", "map_reduce"]
@@ -62,7 +83,9 @@ def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
 ) -> None:
     drawn_pairs.prepare(home, tmp_path / "drawn", layout)
     run = trained(home)
-    calls = [record for record in journal.read_all(run.trainer_journal(0)) if isinstance(record, Scalars)]
+    calls = [
+        record for record in journal.read_all(run.trainer_journal(0)) if isinstance(record, Scalars)
+    ]
     difference = np.concatenate([call.values["l1_difference"] for call in calls])
     assert len(difference) == 24
     assert difference[-6:].mean() < 0.7 * difference[:6].mean()
@@ -70,7 +93,12 @@ def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
         return  # what is painted does not depend on it
     naive, grouped = iterated(home, run)
     # Tiles of 16 that share 12 pixels, as where nobody says otherwise: 5 × 5 cover 32 × 32.
-    assert (naive.facts["tiles"], naive.facts["overlap"], naive.facts["steps"], naive.facts["is_usual"]) == (
+    assert (
+        naive.facts["tiles"],
+        naive.facts["overlap"],
+        naive.facts["steps"],
+        naive.facts["is_usual"],
+    ) == (
         25,
         12,
         1,
@@ -78,5 +106,7 @@ def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
     )
     films = [film_files.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0], films[1])
-    error = np.abs(films[0][1].astype(float) - film_files.read(run, naive.arrays[0].file).truth[1]).mean()
+    error = np.abs(
+        films[0][1].astype(float) - film_files.read(run, naive.arrays[0].file).truth[1]
+    ).mean()
     assert error < difference[:6].mean()

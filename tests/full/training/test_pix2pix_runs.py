@@ -1,4 +1,6 @@
-"""Runs of Pix2Pix on drawn pairs, in trainers of their own: killed and resumed; on JAX, and into a bundle."""
+"""Runs of Pix2Pix on drawn pairs, in trainers of their own: killed and resumed; on JAX, and
+into a bundle.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ TINY = {
 
 
 @pytest.fixture
-def runtime(home: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+def runtime(
+    home: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Runtime]:
     """The owner of a home with drawn pairs, on a stated host that has both engines."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     monkeypatch.setattr(
@@ -99,7 +103,9 @@ def test_a_run_of_the_jax_engine_trains_pairs_to_its_end_and_its_bundle_brings_i
     # LLVM polishes nothing: a few small steps take longer to compile than to run.
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
     monkeypatch.setenv(PASS_VARIABLE, "XLA_FLAGS")
-    run = runtime.commands.submit(RunSpec.parse({**TINY, "engine": "jax", "dropout": 0.0, "epochs": 2}))
+    run = runtime.commands.submit(
+        RunSpec.parse({**TINY, "engine": "jax", "dropout": 0.0, "epochs": 2})
+    )
     ended(runtime, run, "finished", wait_until)
     written = journal.read_all(run.trainer_journal(0))
     facts = next(record.facts for record in written if isinstance(record, HostFacts))

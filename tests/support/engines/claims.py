@@ -1,4 +1,6 @@
-"""What `make test` holds on networks of a few hundred weights and tests/full on larger ones, or with more options: said once."""
+"""What `make test` holds on networks of a few hundred weights and tests/full on larger ones,
+or with more options: said once.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,18 @@ from tests.support.engines.small_engines import MakeEngine, assert_close, copies
 def assert_eight_devices_compute_what_one_does(
     workload: str, images: np.ndarray, options: dict[str, Any], jax: JaxProcess
 ) -> None:
-    """`images`: one batch. With more, each device's gradients at the end of an epoch are of images of its own share."""
+    """`images`: one batch.
+
+    With more, each device's gradients at the end of an epoch are of images of its own share.
+    """
     options = {**options, "batch_size_global": len(images)}
     one = jax("trained_without_dropout", workload, images, (1, 2), options)
     eight = jax("trained_without_dropout", workload, images, (1, 2), {**options, "replicas": 8})
     assert_close(eight[0], one[0], 1e-5)
     assert_close(eight[1], one[1], 1e-5)
-    probed = [{name: np.asarray(value) for name, value in found[2].items()} for found in (eight, one)]
+    probed = [
+        {name: np.asarray(value) for name, value in found[2].items()} for found in (eight, one)
+    ]
     # How far images differ is looked at with the batch norm of each device's own images.
     for scores, (_, _, _, spread) in zip(probed, (eight, one), strict=True):
         assert scores.pop("spread_fake") == pytest.approx(spread, rel=1e-3)
@@ -30,7 +37,9 @@ def assert_eight_devices_compute_what_one_does(
     assert_close(*probed, 1e-3)
 
 
-def assert_goes_on_where_the_state_stood(first: TfEngine, second: TfEngine, tolerance: float) -> None:
+def assert_goes_on_where_the_state_stood(
+    first: TfEngine, second: TfEngine, tolerance: float
+) -> None:
     """Two new engines with the same options; the second takes up the state of the first."""
     trained(first, 1)
     first.slow_down(0.5)
@@ -39,7 +48,9 @@ def assert_goes_on_where_the_state_stood(first: TfEngine, second: TfEngine, tole
     expected, found = first.run(2).values, trained(second, 2)
     assert_close(found, expected, tolerance)
     assert_close(second.state(), first.state(), tolerance)
-    assert np.abs(second.sample()["images"] - first.sample()["images"]).max() <= max(tolerance, 1e-6)
+    assert np.abs(second.sample()["images"] - first.sample()["images"]).max() <= max(
+        tolerance, 1e-6
+    )
 
 
 def assert_clipped_steps_are_those_of_one_replica(make: MakeEngine, others: Iterable[int]) -> None:
@@ -53,11 +64,15 @@ def assert_clipped_steps_are_those_of_one_replica(make: MakeEngine, others: Iter
         steps.append({name: values - before[name] for name, values in engine.state().items()})
         for network in ("generator", "discriminator"):
             own = [values for name, values in steps[-1].items() if name.startswith(f"{network}/")]
-            assert np.sqrt(sum(np.sum(np.square(values)) for values in own)) == pytest.approx(0.05, rel=1e-4)
+            assert np.sqrt(sum(np.sum(np.square(values)) for values in own)) == pytest.approx(
+                0.05, rel=1e-4
+            )
         assert_close(steps[-1], steps[0], 1e-6)
 
 
-def assert_replicas_become_their_mean_every_third_step(make: MakeEngine, options: dict[str, Any]) -> None:
+def assert_replicas_become_their_mean_every_third_step(
+    make: MakeEngine, options: dict[str, Any]
+) -> None:
     """Until then each trains alone."""
     engine, alone = (make(2, sync_every_steps=steps, **options) for steps in (3, 5))
     trained(engine, 2)

@@ -1,7 +1,9 @@
-"""A WGAN-GP with conditions on pictures of 8 × 8, small: what a stranger's workload may ask of an engine.
+"""A WGAN-GP with conditions on pictures of 8 × 8, small: what a stranger's workload may ask of an
+engine.
 
-Labels and an energy beside the pictures, networks of three inputs, an embedding, two batches of real rows in a step, a gradient
-within a gradient (Gulrajani et al. 2017), even draws, two phases that do the same, judged numbers without bounds.
+Labels and an energy beside the pictures, networks of three inputs, an embedding, two batches of
+real rows in a step, a gradient within a gradient (Gulrajani et al. 2017), even draws, two phases
+that do the same, judged numbers without bounds.
 """
 
 from __future__ import annotations
@@ -38,17 +40,25 @@ class ConditionalGan:
     """See `contract.Workload`."""
 
     def networks(self, options: Options, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
-        """generator [latents, label, energy] → pictures; discriminator [pictures, label, energy] → (B, 1), any number."""
+        """generator [latents, label, energy] → pictures; discriminator [pictures, label,
+        energy] → (B, 1), any number.
+        """
         shape = fields[IMAGES].shape
-        generator = _network(keras.Input((LATENT_SIZE,)), [("hidden", 16), ("pixels", 64)], "generator")
+        generator = _network(
+            keras.Input((LATENT_SIZE,)), [("hidden", 16), ("pixels", 64)], "generator"
+        )
         outputs = layers.Reshape(shape, name="reshape")(ops.tanh(generator.output))
         return {
             "generator": keras.Model(generator.input, outputs, name="generator"),
-            "discriminator": _network(keras.Input(shape), [("hidden", 16), ("logit", 1)], "discriminator"),
+            "discriminator": _network(
+                keras.Input(shape), [("hidden", 16), ("logit", 1)], "discriminator"
+            ),
         }
 
     def program(self, options: Options, fields: Fields) -> Program:  # noqa: ARG002
-        """Two updates of the critic on batches of their own, two of the generator from the same forward pass."""
+        """Two updates of the critic on batches of their own, two of the generator from the
+        same forward pass.
+        """
         return Program(
             (
                 *(_critic_phase(number) for number in (0, 1)),
@@ -94,7 +104,11 @@ class ConditionalGan:
         variance = mean(ops.mean(real**2)) - mean(ops.mean(real)) ** 2
         return Judged(
             {"margin": real - fake},
-            {"gap": ops.mean(real) - ops.mean(fake), "variance": variance, "energy": ops.mean(rows[ENERGY])},
+            {
+                "gap": ops.mean(real) - ops.mean(fake),
+                "variance": variance,
+                "energy": ops.mean(rows[ENERGY]),
+            },
         )
 
 
@@ -110,9 +124,13 @@ def _critic_phase(number: int) -> Phase:
         penalty = ops.mean(ops.square(norm - 1.0))
         gap = ops.mean(_judged(networks, real, batch)) - ops.mean(_judged(networks, fake, batch))
         drawn = {f"drawn_{number}": ops.mean(inputs["latents"]), f"share_{number}": ops.mean(share)}
-        return Forward({"loss_critic": PENALTY_WEIGHT * penalty - gap}, {"penalty": penalty, **drawn})
+        return Forward(
+            {"loss_critic": PENALTY_WEIGHT * penalty - gap}, {"penalty": penalty, **drawn}
+        )
 
-    return Phase(f"critic_{number}", forward, (Update("discriminator", "loss_critic"),), batch=number)
+    return Phase(
+        f"critic_{number}", forward, (Update("discriminator", "loss_critic"),), batch=number
+    )
 
 
 def _generator_phase(number: int) -> Phase:
@@ -150,11 +168,15 @@ def _generated(networks: Networks, inputs: Batch, training: bool) -> Tensor:
 
 
 def _judged(networks: Networks, images: Tensor, conditions: Batch) -> Tensor:
-    return networks["discriminator"]([images, conditions[LABELS], conditions[ENERGY]], training=True)
+    return networks["discriminator"](
+        [images, conditions[LABELS], conditions[ENERGY]], training=True
+    )
 
 
 class ShortConditionalGan(ConditionalGan):
-    """One update of the critic, on the second batch of a step, and one of the generator: traced in half the time."""
+    """One update of the critic, on the second batch of a step, and one of the generator:
+    traced in half the time.
+    """
 
     def program(self, options: Options, fields: Fields) -> Program:
         """Two phases on batches of their own."""

@@ -1,4 +1,5 @@
-"""Fixtures of the tests of engines: several engines live in one process, where a trainer has only one.
+"""Fixtures of the tests of engines: several engines live in one process, where a trainer has only
+one.
 
 TensorFlow is loaded when a test wants it: those of the JAX engine do not.
 """
@@ -40,7 +41,9 @@ def exchange(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def make() -> Iterator[MakeEngine]:
-    """As `small_engines.tf_engine`; engines of the same options are built once a process (`engine_pool`)."""
+    """As `small_engines.tf_engine`; engines of the same options are built once a process
+    (`engine_pool`).
+    """
     borrower = Borrower()
     yield borrower.take
     borrower.give_back()
@@ -48,7 +51,9 @@ def make() -> Iterator[MakeEngine]:
 
 @pytest.fixture(scope="module")
 def with_the_guides(cores: int) -> Iterator[None]:  # noqa: ARG001
-    """The workload of docs/adding-a-workload.md is in the catalog of this process, as it is in the one with JAX."""
+    """The workload of docs/adding-a-workload.md is in the catalog of this process, as it is
+    in the one with JAX.
+    """
     guide.take_in()
     yield
     guide.take_out()

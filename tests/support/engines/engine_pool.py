@@ -1,4 +1,6 @@
-"""TensorFlow's engines of the tests, each built and traced once a process: a test borrows one and gets it as it was when new."""
+"""TensorFlow's engines of the tests, each built and traced once a process: a test borrows one
+and gets it as it was when new.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from tests.support.engines.small_engines import tf_engine
 if TYPE_CHECKING:
     from gan_runtime.engines.tf.distribute import TfEngine
 
-_free: dict[tuple[object, ...], list[tuple[TfEngine, Arrays]]] = defaultdict(list)  # with their first states
+_free: dict[tuple[object, ...], list[tuple[TfEngine, Arrays]]] = defaultdict(
+    list
+)  # with their first states
 
 
 class Borrower:
@@ -39,11 +43,16 @@ class Borrower:
 
 
 def _key(arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[object, ...]:
-    """Equal where two engines would be: options by their values, workloads and data as objects, which engines keep alive."""
+    """Equal where two engines would be: options by their values, workloads and data as
+    objects, which engines keep alive.
+    """
     from gan_runtime.engines.tf import devices
 
     given = [*enumerate(arguments), *sorted(options.items())]
-    named = ((name, value.tobytes() if hasattr(value, "tobytes") else _plain(value)) for name, value in given)
+    named = (
+        (name, value.tobytes() if hasattr(value, "tobytes") else _plain(value))
+        for name, value in given
+    )
     return devices.SharedMemoryMirroredStrategy, *named
 
 

@@ -1,4 +1,6 @@
-"""A run that begins with another run's weights, by the training loop in this process; on whichever engine. No framework until then."""
+"""A run that begins with another run's weights, by the training loop in this process; on
+whichever engine. No framework until then.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,11 @@ OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class FineTuned:
-    """`first`: the state with which the first run ended. Of the second one: its first checkpoint, what is said of it, and its last state,
-    without a stop and with one."""
+    """`first`: the state with which the first run ended.
+
+    Of the second one: its first checkpoint, what is said of it, and its last state, without a stop
+    and with one.
+    """
 
     first: Arrays
     begin: Arrays
@@ -35,7 +40,9 @@ class FineTuned:
 
 
 def attempt(run: RunDir, stop_after: int = 1_000, **options: Any) -> tuple[Arrays, list[str]]:
-    """One attempt as a trainer makes it, stopped after so many steps; the state at its end, and what is said of its beginning."""
+    """One attempt as a trainer makes it, stopped after so many steps; the state at its end,
+    and what is said of its beginning.
+    """
     spec = RunSpec.parse({**OPTIONS, **options})
     run.path.mkdir(parents=True, exist_ok=True)
     workload = importlib.import_module(spec.entry.module).WORKLOAD
@@ -45,13 +52,21 @@ def attempt(run: RunDir, stop_after: int = 1_000, **options: Any) -> tuple[Array
     _, events = starting_point.begin(engine, spec, run)
     with JournalWriter(run.trainer_journal(), 1) as writer:
         loop.train(
-            spec, PICTURES.rows, engine, run, writer, lambda: int(engine.state()["step"]) >= stop_after
+            spec,
+            PICTURES.rows,
+            engine,
+            run,
+            writer,
+            lambda: int(engine.state()["step"]) >= stop_after,
         )
     return engine.state(), [event.message for event in events]
 
 
 def fine_tuned(engine: str, path: Path, earlier: Path | None = None) -> FineTuned:
-    """Trains a run, and another one with its weights, twice. `earlier`: of a run of another engine, in the place of the first."""
+    """Trains a run, and another one with its weights, twice.
+
+    `earlier`: of a run of another engine, in the place of the first.
+    """
     home = Home(path)
     folder = RunDir(home.runs / "quick-0001")
     if earlier is None:
@@ -68,4 +83,6 @@ def fine_tuned(engine: str, path: Path, earlier: Path | None = None) -> FineTune
     checkpoints.remove_from(folder.checkpoints, 0)  # nobody reads them again
     resumed, nothing = attempt(cut, **options)
     assert nothing == []
-    return FineTuned(first, checkpoints.load_step(whole.checkpoints, 0).arrays, told, straight, resumed)
+    return FineTuned(
+        first, checkpoints.load_step(whole.checkpoints, 0).arrays, told, straight, resumed
+    )

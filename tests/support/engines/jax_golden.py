@@ -13,7 +13,9 @@ from tests.support.engines.parity import SMALL, rows_of
 def trained_as_stored(
     name: str, weights: Arrays, is_probed: bool
 ) -> tuple[Arrays, Numbers, Arrays, dict[str, np.float32]]:
-    """The state that a case begins with, the numbers of its steps, the state after them, and what a probe then scores."""
+    """The state that a case begins with, the numbers of its steps, the state after them, and
+    what a probe then scores.
+    """
     case = SMALL[name]
     engine = jax_side.new_engine(case.workload, rows_of(case), "same", **case.spec_options)
     begin = golden.with_begin(engine.state(), weights)
@@ -21,4 +23,9 @@ def trained_as_stored(
     engine.trace()
     numbers = engine.run(case.steps).values
     scores = engine.probe().scores if is_probed else {}
-    return begin, numbers, engine.state(), {metric: np.float32(score) for metric, score in scores.items()}
+    return (
+        begin,
+        numbers,
+        engine.state(),
+        {metric: np.float32(score) for metric, score in scores.items()},
+    )

@@ -35,7 +35,8 @@ QUICK_TO_COMPILE = {
 def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """Values after dropout, and the gradient that comes back for `upstream`."""
     outputs, back = jax.vjp(
-        lambda inputs: JaxStepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate), jnp.asarray(values)
+        lambda inputs: JaxStepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate),
+        jnp.asarray(values),
     )
     [gradient] = back(jnp.asarray(upstream))
     return np.asarray(outputs), np.asarray(gradient)
@@ -68,10 +69,14 @@ def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np
     return lying.shape, np.asarray(rows.lifted(field, lying))
 
 
-def read_by(process: int, processes: int, first_step: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows that one of several processes reads of a set that is streamed, and those of the steps' whole batches.
+def read_by(
+    process: int, processes: int, first_step: int, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows that one of several processes reads of a set that is streamed, and those
+    of the steps' whole batches.
 
-    int (steps, batches, share of the batch) and (steps, batches, batch): two batches of eight a step.
+    int (steps, batches, share of the batch) and (steps, batches, batch): two batches of eight a
+    step.
     """
     data, order = Streamed(random_showers(40)), RowOrder(1, StepPlan(2, 8, rows=40, updates={}))
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), (AXIS,))
@@ -92,11 +97,15 @@ def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[
 def block_of(
     sizes: tuple[int, ...], taps: tuple[int, ...], channels: tuple[int, int]
 ) -> tuple[int, int] | None:
-    """Outcomes of the second axis and of depth in a block of a "valid" convolution on a TPU; None: it is not folded."""
+    """Outcomes of the second axis and of depth in a block of a "valid" convolution on a TPU;
+    None: it is not folded.
+    """
     kernel = np.empty((*taps, *channels))
     if not tpu_volumes.is_few(kernel, (1, 1, 1)):
         return None
-    block = tpu_volumes.best_block(tpu_volumes.Sides(sizes, taps, ((0, 0),) * VOLUME_AXES, *channels))
+    block = tpu_volumes.best_block(
+        tpu_volumes.Sides(sizes, taps, ((0, 0),) * VOLUME_AXES, *channels)
+    )
     return block.second, block.depth
 
 
@@ -105,11 +114,15 @@ def volumes_convolved(values: np.ndarray, kernel: np.ndarray, padding: Any) -> l
     convolution = KERNELS["cpu"].convolution
     narrow = [jnp.asarray(array, jnp.bfloat16) for array in (values, kernel)]
     wide = [array.astype(jnp.float32) for array in narrow]
-    return [np.asarray(convolution(*both, (1, 1, 1), padding), np.float32) for both in (narrow, wide)]
+    return [
+        np.asarray(convolution(*both, (1, 1, 1), padding), np.float32) for both in (narrow, wide)
+    ]
 
 
 def layers_beside_keras(what: str, axes: int) -> beside_keras.Differences:
-    """Of convolutions, transposed ones, those of enlarged values, batch norms, or of what no kernel covers."""
+    """Of convolutions, transposed ones, those of enlarged values, batch norms, or of what no
+    kernel covers.
+    """
     keras.config.set_dtype_policy("float32")
     if what == "norms":
         return beside_keras.norms(axes, {"plain": jax_kernels.JaxKernels(None)}, _differentiated)
@@ -135,7 +148,9 @@ def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) 
 def _called(layer: Any, first: Any, others: Any, weights: Any, stored: Any, upstream: Any) -> Any:
     def function(first: jax.Array, weights: list[jax.Array]) -> tuple[jax.Array, list[jax.Array]]:
         training = {"training": True} if stored else {}
-        return layer.stateless_call(weights, stored, [first, *others] if others else first, **training)
+        return layer.stateless_call(
+            weights, stored, [first, *others] if others else first, **training
+        )
 
     outcome, back, moved = jax.vjp(function, first, weights, has_aux=True)
     return outcome, back(upstream), moved
@@ -168,7 +183,11 @@ def conditional_norm_on_two_devices(
     split, whole = jax.P("replicas"), jax.P()
     two = jax.jit(
         jax.shard_map(
-            shared, mesh=mesh, in_specs=split, out_specs=(split, split, whole, whole), check_vma=False
+            shared,
+            mesh=mesh,
+            in_specs=split,
+            out_specs=(split, split, whole, whole),
+            check_vma=False,
         )
     )(values, labels, upstream)
     flat = [array.reshape(-1, *array.shape[2:]) for array in (values, labels, upstream)]
@@ -179,7 +198,9 @@ def conditional_norm_on_two_devices(
 def layers_and_kernels(
     kind: str, shape: tuple[int, int, int], stride: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Values and gradients by input and kernel of (Keras' layer, our kernel), for a convolution and a transposed one."""
+    """Values and gradients by input and kernel of (Keras' layer, our kernel), for a
+    convolution and a transposed one.
+    """
     size, channels, filters = shape
     random = np.random.default_rng(0)
     own = {"plain": jax_kernels.JaxKernels, "cpu": jax_kernels.JaxCpuKernels}[kind](None)

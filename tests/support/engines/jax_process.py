@@ -1,7 +1,9 @@
-"""A process with JAX on eight simulated cores, which does what the tests ask of it: TensorFlow never shares one with JAX.
+"""A process with JAX on eight simulated cores, which does what the tests ask of it: TensorFlow
+never shares one with JAX.
 
-Questions are (function of a module `jax_…` of this folder, or "package.module:function", and arguments), answers (is_well, result or traceback), both pickled.
-The workload of docs/adding-a-workload.md is in its catalog.
+Questions are (function of a module `jax_…` of this folder, or "package.module:function", and
+arguments), answers (is_well, result or traceback), both pickled. The workload of
+docs/adding-a-workload.md is in its catalog.
 """
 
 from __future__ import annotations
@@ -52,8 +54,9 @@ class JaxProcess:
 
 
 def _environment(compiled: Path) -> dict[str, str]:
-    """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of it. LLVM polishes nothing: small networks
-    take longer to compile than to run. Runs of users are tested as they are compiled for users (tests/full/training/test_jax_runs.py).
+    """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of
+    it. LLVM polishes nothing: small networks take longer to compile than to run. Runs of users are
+    tested as they are compiled for users (tests/full/training/test_jax_runs.py).
     """
     own = f"--xla_force_host_platform_device_count={CORES} --xla_backend_optimization_level=0"
     flags = f"{os.environ.get('XLA_FLAGS', '')} {own}".strip()
@@ -61,7 +64,13 @@ def _environment(compiled: Path) -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": str(compiled),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": kept_programs.LEAST_SECONDS,
     }
-    return {**os.environ, **keep, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    return {
+        **os.environ,
+        **keep,
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": flags,
+    }
 
 
 def _serve() -> None:

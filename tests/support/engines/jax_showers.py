@@ -21,7 +21,9 @@ SHOWERS = "shower_3dgan"
 
 
 def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of the sum of both by the showers."""
+    """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of the sum of both by
+    the showers.
+    """
 
     def heads(images: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
         cells = networks.energies(images)
@@ -42,7 +44,9 @@ def stepped(
 
 def taken_up(data: DataSet, options: dict[str, Any], state: Arrays, folder: str) -> TakenUp:
     """As `three_ways.taken_up`, from a state and with the tests' own noise."""
-    return three_ways.taken_up(*(_engine(SHOWERS, data, options, state) for _ in range(2)), Path(folder))
+    return three_ways.taken_up(
+        *(_engine(SHOWERS, data, options, state) for _ in range(2)), Path(folder)
+    )
 
 
 def _engine(workload: str, data: DataSet, options: dict[str, Any], state: Arrays) -> JaxEngine:

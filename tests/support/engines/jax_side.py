@@ -50,7 +50,9 @@ class SameNoise:
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:
         self._stream += 1
-        if rate == 0.0:  # a table of ones for each unit of a large network would take longer than its step
+        if (
+            rate == 0.0
+        ):  # a table of ones for each unit of a large network would take longer than its step
             return values
         kept = jnp.asarray(same_noise.kept(self._seed, self._stream, values.shape, rate))[
             self._step, self._share
@@ -87,7 +89,9 @@ Data = np.ndarray | DataSet  # pictures, or a whole set
 
 
 def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
-    """Of a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of 8, float32."""
+    """Of a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of 8,
+    float32.
+    """
     jax_step.JaxStepNoise = jax_probes.JaxStepNoise = NOISES[noise]  # type: ignore[attr-defined]
     jax_sampler.JaxRequestNoise = SameRequestNoise if noise == "same" else OWN_REQUEST_NOISE  # type: ignore[attr-defined]
     spec = RunSpec.parse(
@@ -95,7 +99,10 @@ def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngi
         | ({"workload": workload} if workload in catalog.WORKLOADS else {})
         | options
     )
-    chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
+    chosen = (
+        WORKLOADS.get(workload)
+        or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
+    )
     rows = picture_set("random", data, "test") if isinstance(data, np.ndarray) else data
     return JaxEngine(spec, chosen, rows, "cpu")
 
@@ -134,7 +141,9 @@ def trained(
 def averaged(
     images: np.ndarray, networks: tuple[str, ...], options: dict[str, Any], steps: int
 ) -> list[Arrays]:
-    """States of the tiny workload before its first step and after each, with averages of these networks."""
+    """States of the tiny workload before its first step and after each, with averages of
+    these networks.
+    """
     name = RunSpec.parse({}).workload
     entry = catalog.WORKLOADS[name]
     catalog.WORKLOADS[name] = replace(entry, averaged=networks)  # type: ignore[index]
@@ -177,12 +186,18 @@ def trained_and_probed(
     """Numbers, state, and what was judged before, of the workload with conditions."""
     engine = new_engine("conditional", data, "own", **options)
     scores = engine.probe().scores
-    judged = {name: np.asarray(value) for name, value in scores.items() if not name.startswith("gradient")}
+    judged = {
+        name: np.asarray(value) for name, value in scores.items() if not name.startswith("gradient")
+    }
     return _trained(engine, *calls), engine.state(), judged
 
 
-def generated(data: Data, count: int, options: dict[str, Any], *seeds: int) -> tuple[Arrays, list[Arrays]]:
-    """The sample of the workload with conditions, and for each seed `count` rows of what begins with the same inputs."""
+def generated(
+    data: Data, count: int, options: dict[str, Any], *seeds: int
+) -> tuple[Arrays, list[Arrays]]:
+    """The sample of the workload with conditions, and for each seed `count` rows of what
+    begins with the same inputs.
+    """
     engine = new_engine("conditional", data, "own", **options)
     asked = fixed_inputs(CONDITIONAL_GAN, None, data, count)
     return engine.sample(), [engine.generate(asked, seed) for seed in seeds]
@@ -191,7 +206,9 @@ def generated(data: Data, count: int, options: dict[str, Any], *seeds: int) -> t
 def trained_without_dropout(
     workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays, dict[str, float], float]:
-    """Numbers, state and probe scores of a new engine after some calls, and the spread of its images worked out by NumPy."""
+    """Numbers, state and probe scores of a new engine after some calls, and the spread of its
+    images worked out by NumPy.
+    """
     engine = new_engine(workload, images, "no_dropout", **options)
     return (
         _trained(engine, *calls),
@@ -202,21 +219,27 @@ def trained_without_dropout(
 
 
 def _spread_of_generated(engine: JaxEngine, images: int) -> float:
-    """Mean over the pixels of their variance over as many generated images; each replica's batch norm sees its own share."""
+    """Mean over the pixels of their variance over as many generated images; each replica's
+    batch norm sees its own share.
+    """
     replicas = engine.mesh.size
     noise = OWN_NOISE(engine.spec.seed, jnp.int32(engine.state()["step"]), jnp.int32(0))
     latents = noise.normal(images, engine.task.workload.latent_size)  # type: ignore[attr-defined]
     state = {name: jnp.asarray(array) for name, array in engine.state().items()}
     with engine.model.scope(state):
         generator = engine.model.networks["generator"]
-        shares = [np.asarray(generator(share, training=True)) for share in jnp.split(latents, replicas)]
+        shares = [
+            np.asarray(generator(share, training=True)) for share in jnp.split(latents, replicas)
+        ]
     return float(np.concatenate(shares).var(axis=0).mean())
 
 
 def resumed(
     workload: str, data: Data, options: dict[str, Any], before: int, after: int
 ) -> tuple[Arrays, Arrays]:
-    """States of a run of `before` + `after` steps, and of one that another engine takes up between them."""
+    """States of a run of `before` + `after` steps, and of one that another engine takes up
+    between them.
+    """
     straight, second = (new_engine(workload, data, "own", **options) for _ in range(2))
     _trained(straight, before)
     second.load(straight.state())
@@ -228,7 +251,12 @@ def resumed(
 def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays]:
     """States before and after a float16 step whose networks have loss scales of their own."""
     engine = new_engine(
-        "mlp_gan", images, "own", precision="mixed_float16", optimizer="sgd", **dict.fromkeys(RATES, 1.0)
+        "mlp_gan",
+        images,
+        "own",
+        precision="mixed_float16",
+        optimizer="sgd",
+        **dict.fromkeys(RATES, 1.0),
     )
     engine.load({**engine.state(), **_loss_scales(engine, scales)})
     before = engine.state()
@@ -237,14 +265,20 @@ def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays
 
 
 def overflowed(images: np.ndarray, seed: int) -> tuple[Numbers, list[Arrays]]:
-    """Numbers of two float16 steps on two replicas, and the states before, between and after; see `Overflowing`."""
-    engine = new_engine("overflowing", images, "own", precision="mixed_float16", replicas=2, seed=seed)
+    """Numbers of two float16 steps on two replicas, and the states before, between and after;
+    see `Overflowing`.
+    """
+    engine = new_engine(
+        "overflowing", images, "own", precision="mixed_float16", replicas=2, seed=seed
+    )
     engine.trace()
     states, numbers = [engine.state()], []
     for _ in range(2):
         numbers.append(engine.run(1).values)
         states.append(engine.state())
-    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}, states
+    return {
+        metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]
+    }, states
 
 
 def _loss_scales(engine: JaxEngine, scales: dict[str, float]) -> Arrays:
@@ -290,10 +324,12 @@ def kernels(workload: str, images: np.ndarray, options: dict[str, Any]) -> dict[
 def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
     """Latents of a batch of 8 in shares, and masks by (step, replica)."""
     rows = 8 // replicas
-    normals = [OWN_NOISE(1, jnp.int32(5), jnp.int32(share)).normal(rows, 3) for share in range(replicas)]
+    normals = [
+        OWN_NOISE(1, jnp.int32(5), jnp.int32(share)).normal(rows, 3) for share in range(replicas)
+    ]
     masks = {
-        f"mask {step} {share}": OWN_NOISE(1, jnp.int32(step), jnp.int32(share)).dropout(
-            jnp.ones((100, 100)), rate
+        f"mask {step} {share}": (
+            OWN_NOISE(1, jnp.int32(step), jnp.int32(share)).dropout(jnp.ones((100, 100)), rate)
         )
         for step in (1, 2)
         for share in (0, 1)
@@ -314,6 +350,8 @@ def probed_in_float16(images: np.ndarray, scale: float) -> tuple[list[str], dict
     """Names of histograms, and scores, of a probe under a loss scale."""
     engine = new_engine("mlp_gan", images, "own", precision="mixed_float16")
     state = engine.state()
-    engine.load({**state, **{name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}})
+    engine.load(
+        {**state, **{name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}}
+    )
     found = engine.probe()
     return [item.name for item in found.histograms], found.scores

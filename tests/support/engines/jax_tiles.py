@@ -22,7 +22,9 @@ from tests.support.engines import tile_places, toy_translator
 def painted_in_tiles(
     sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]
 ) -> tuple[list[np.ndarray], list[list[str]]]:
-    """The picture of each way (`Painter`'s arguments behind the source), and the stages that took time."""
+    """The picture of each way (`Painter`'s arguments behind the source), and the stages that
+    took time.
+    """
     source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
     pictures, stages = [], []
     for way, *division in ways:
@@ -41,7 +43,9 @@ def transposed_as_product(
     values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
 ) -> np.ndarray:
     """See `products.transposed`."""
-    return np.asarray(products.transposed(jnp.asarray(values), jnp.asarray(kernel), strides, padding))
+    return np.asarray(
+        products.transposed(jnp.asarray(values), jnp.asarray(kernel), strides, padding)
+    )
 
 
 def convolution_as_product(
@@ -58,8 +62,12 @@ def convolution_as_product(
     ]
 
 
-def split_product(weight: np.ndarray, bias: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, Any, bool]:
-    """values @ (2 weight)ᵀ + bias, in two parts; the shapes of what is kept between them, and whether the first part sees no values."""
+def split_product(
+    weight: np.ndarray, bias: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, Any, bool]:
+    """values @ (2 weight)ᵀ + bias, in two parts; the shapes of what is kept between them, and
+    whether the first part sees no values.
+    """
 
     def function(weights: dict[str, jax.Array], values: jax.Array) -> jax.Array:
         return values @ (2.0 * weights["weight"]).T + weights["bias"]
@@ -68,7 +76,11 @@ def split_product(weight: np.ndarray, bias: np.ndarray, values: np.ndarray) -> t
     parts = split(function, weights, values)
     kept = parts.ahead(weights)
     turned = any(np.array_equal(np.asarray(array), 2.0 * weight.T) for array in kept)
-    return np.asarray(parts.rest(*kept, values)), sorted(shape.shape for shape in parts.kept), turned
+    return (
+        np.asarray(parts.rest(*kept, values)),
+        sorted(shape.shape for shape in parts.kept),
+        turned,
+    )
 
 
 def iterated(home: Path, run_id: str, options: dict[str, Any]) -> None:

@@ -1,7 +1,9 @@
-"""Where JAX keeps compiled programs of the tests, from one session to the next and for all workers of one.
+"""Where JAX keeps compiled programs of the tests, from one session to the next and for all workers
+of one.
 
-JAX looks a program up by its whole text and by the options of its compiler, so a changed engine is compiled anew. The folder has
-the processor and the versions in its name: a program of another processor may use instructions that this one lacks.
+JAX looks a program up by its whole text and by the options of its compiler, so a changed engine is
+compiled anew. The folder has the processor and the versions in its name: a program of another
+processor may use instructions that this one lacks.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ PACKAGES = ("jax", "jaxlib", "keras")
 
 
 def folder() -> Path:
-    """The folder of this processor and these versions; emptied where it has grown too large, of this session alone where the
-    user's cache cannot be written.
+    """The folder of this processor and these versions; emptied where it has grown too large, of
+    this session alone where the user's cache cannot be written.
     """
     every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gan-training-tests"
     own = every / f"jax-{_digest()}"

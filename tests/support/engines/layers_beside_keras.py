@@ -1,4 +1,5 @@
-"""Our layers beside those of Keras: both get the same weights and values, on any engine and with any of its kernels.
+"""Our layers beside those of Keras: both get the same weights and values, on any engine and with
+any of its kernels.
 
 A difference is told as a share of the largest number of what Keras gives, or of 1.
 """
@@ -33,7 +34,8 @@ CONVOLUTIONS = {
         (ours.TransposedConvolution3D, keras.layers.Conv3DTranspose),
     ),
 }
-# By the number of axes: sizes of the values, kernels and factors. Fewer and more taps than a factor, and a factor of 1.
+# By the number of axes: sizes of the values, kernels and factors. Fewer and more taps than a
+# factor, and a factor of 1.
 ENLARGED: dict[int, list[tuple[tuple[int, ...], ...]]] = {
     1: [((5,), (7,), (3,)), ((4,), (2,), (5,))],
     2: [((3, 4), (3, 2), (2, 4))],
@@ -49,13 +51,16 @@ AllKernels = Mapping[str, Kernels | None]  # of an engine, by name; None: outsid
 Differences = dict[
     str, dict[str, float]
 ]  # what is compared → {"values", "by input", variable: the largest difference}
-# (layer, inputs, weights of a sum of its outcome) → the outcome, and the gradients of that sum by the first input and all weights.
+# (layer, inputs, weights of a sum of its outcome) → the outcome, and the gradients of that sum by
+# the first input and all weights.
 Differentiated = Callable[[Any, list[np.ndarray], np.ndarray], list[np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Sizes of the values, and what a convolution is told, along each axis between batch and channels."""
+    """Sizes of the values, and what a convolution is told, along each axis between batch and
+    channels.
+    """
 
     sizes: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -65,14 +70,20 @@ class Case:
 
 def cases(axes: int) -> Iterator[Case]:
     """Odd and even sizes, none square; along each axis a kernel and a stride of its own."""
-    for (kernel, strides), padding in itertools.product(KERNELS_AND_STRIDES[axes], ("same", "valid")):
+    for (kernel, strides), padding in itertools.product(
+        KERNELS_AND_STRIDES[axes], ("same", "valid")
+    ):
         yield Case((9, 6, 5)[:axes], kernel, strides, padding)
 
 
-def convolutions(kind: str, axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
+def convolutions(
+    kind: str, axes: int, kernels: AllKernels, differentiated: Differentiated
+) -> Differences:
     """Of layers with bias and activation, case by case."""
     mine, plain = CONVOLUTIONS[kind][axes - 1]
-    found = _all((str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes))
+    found = _all(
+        (str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes)
+    )
     return found | among_zeros(axes, kernels, differentiated) if kind == "convolution" else found
 
 
@@ -96,9 +107,15 @@ def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) 
     return {f"{kind}: zeros": apart for kind, apart in found.items()}
 
 
-def enlarged_convolutions(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
+def enlarged_convolutions(
+    axes: int, kernels: AllKernels, differentiated: Differentiated
+) -> Differences:
     """Of convolutions of enlarged values, beside Keras' UpSampling and convolution."""
-    mine = (enlarged.EnlargedConvolution1D, enlarged.EnlargedConvolution, enlarged.EnlargedConvolution3D)
+    mine = (
+        enlarged.EnlargedConvolution1D,
+        enlarged.EnlargedConvolution,
+        enlarged.EnlargedConvolution3D,
+    )
     told = {"filters": FILTERS, "activation": "tanh", "kernel_initializer": "zeros"}
     return _all(
         (
@@ -118,9 +135,15 @@ def enlarged_convolutions(axes: int, kernels: AllKernels, differentiated: Differ
 class EnlargedByKeras(keras.layers.Layer):
     """Keras' UpSampling to the nearest cell, and its convolution."""
 
-    def __init__(self, axes: int, kernel: tuple[int, ...], factors: tuple[int, ...], told: Any) -> None:
+    def __init__(
+        self, axes: int, kernel: tuple[int, ...], factors: tuple[int, ...], told: Any
+    ) -> None:
         super().__init__()
-        upsampling = (keras.layers.UpSampling1D, keras.layers.UpSampling2D, keras.layers.UpSampling3D)
+        upsampling = (
+            keras.layers.UpSampling1D,
+            keras.layers.UpSampling2D,
+            keras.layers.UpSampling3D,
+        )
         self.enlarging = upsampling[axes - 1](factors if axes > 1 else factors[0])
         self.convolution = CONVOLUTIONS["convolution"][axes - 1][1](kernel_size=kernel, **told)
 
@@ -134,11 +157,23 @@ class EnlargedByKeras(keras.layers.Layer):
 def other_options(kernels: AllKernels, differentiated: Differentiated) -> Differences:
     """The same of what no kernel covers."""
     given: dict[str, tuple[type, type, Case, dict[str, Any]]] = {
-        "dilated": (*CONVOLUTIONS["convolution"][1], Case((9, 6), (3, 2), (1, 1), "same"), {"dilation_rate": 2}),
-        "groups": (*CONVOLUTIONS["convolution"][1], Case((9, 6), (3, 2), (1, 1), "same"), {"groups": CHANNELS, "filters": 4}),
+        "dilated": (
+            *CONVOLUTIONS["convolution"][1],
+            Case((9, 6), (3, 2), (1, 1), "same"),
+            {"dilation_rate": 2},
+        ),
+        "groups": (
+            *CONVOLUTIONS["convolution"][1],
+            Case((9, 6), (3, 2), (1, 1), "same"),
+            {"groups": CHANNELS, "filters": 4},
+        ),
         "causal": (*CONVOLUTIONS["convolution"][0], Case((9,), (3,), (1,), "causal"), {}),
-        "output padding": (*CONVOLUTIONS["transposed"][0], Case((9,), (3,), (2,), "same"), {"output_padding": 1}),
-    }  # fmt: skip
+        "output padding": (
+            *CONVOLUTIONS["transposed"][0],
+            Case((9,), (3,), (2,), "same"),
+            {"output_padding": 1},
+        ),
+    }
     return _all(
         (name, _difference(mine, plain, case, kernels, differentiated, **options))
         for name, (mine, plain, case, options) in given.items()
@@ -146,7 +181,12 @@ def other_options(kernels: AllKernels, differentiated: Differentiated) -> Differ
 
 
 def _difference(
-    mine: type, plain: type, case: Case, kernels: AllKernels, differentiated: Differentiated, **options: Any
+    mine: type,
+    plain: type,
+    case: Case,
+    kernels: AllKernels,
+    differentiated: Differentiated,
+    **options: Any,
 ) -> Differences:
     told = {
         "filters": FILTERS,
@@ -163,7 +203,10 @@ def _difference(
 
 def norms(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
     """Of batch norms in training, their stored statistics among them, after one step."""
-    values, labels = 3.0 + 2.0 * random(ROWS + 2, *(5, 4, 3)[:axes], CHANNELS), np.int32([2, 0, 3, 2, 1])
+    values, labels = (
+        3.0 + 2.0 * random(ROWS + 2, *(5, 4, 3)[:axes], CHANNELS),
+        np.int32([2, 0, 3, 2, 1]),
+    )
     plain = keras.layers.BatchNormalization
     bare = {"center": False, "scale": False}
     conditional = ours.ConditionalBatchNorm(CLASSES, momentum=0.9)
@@ -183,7 +226,9 @@ class ByLookUp(keras.layers.Layer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scales, self.offsets = (keras.layers.Embedding(CLASSES, CHANNELS, "zeros") for _ in range(2))
+        self.scales, self.offsets = (
+            keras.layers.Embedding(CLASSES, CHANNELS, "zeros") for _ in range(2)
+        )
         self.norm = keras.layers.BatchNormalization(momentum=0.9, center=False, scale=False)
 
     def build(self, shapes: list[tuple[int, ...]]) -> None:
@@ -194,18 +239,26 @@ class ByLookUp(keras.layers.Layer):
     def call(self, inputs: list[Any], training: bool = False) -> Any:
         values, labels = inputs
         by_row = (-1, *(1,) * (len(values.shape) - 2), CHANNELS)
-        scales, offsets = (ops.reshape(table(labels), by_row) for table in (self.scales, self.offsets))
+        scales, offsets = (
+            ops.reshape(table(labels), by_row) for table in (self.scales, self.offsets)
+        )
         return self.norm(values, training=training) * scales + offsets
 
 
 def beside(
-    mine: Any, plain: Any, inputs: list[np.ndarray], kernels: AllKernels, differentiated: Differentiated
+    mine: Any,
+    plain: Any,
+    inputs: list[np.ndarray],
+    kernels: AllKernels,
+    differentiated: Differentiated,
 ) -> Differences:
     """Of outcome, gradients, and what is stored afterwards, with each of the kernels."""
     shapes = [array.shape for array in inputs] if len(inputs) > 1 else inputs[0].shape
     for layer in (mine, plain):
         layer.build(shapes)  # no call: on JAX each would be compiled
-    for seed, pair in enumerate(zip(mine.trainable_variables, plain.trainable_variables, strict=True)):
+    for seed, pair in enumerate(
+        zip(mine.trainable_variables, plain.trainable_variables, strict=True)
+    ):
         for variable in pair:
             variable.assign(random(*variable.shape, seed=seed))
     begin, upstream = mine.get_weights(), random(*mine.compute_output_shape(shapes), seed=9)
@@ -223,7 +276,11 @@ def beside(
 
 
 def _all(named: Iterable[tuple[str, Differences]]) -> Differences:
-    return {f"{kind}: {name}": apart for name, differences in named for kind, apart in differences.items()}
+    return {
+        f"{kind}: {name}": apart
+        for name, differences in named
+        for kind, apart in differences.items()
+    }
 
 
 def using(kernels: Kernels | None) -> AbstractContextManager[None]:

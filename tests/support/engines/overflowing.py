@@ -24,8 +24,12 @@ class Overflowing(UnconditionalPair):
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
             inner = phase.forward(networks, batch, noise)
-            factor = ops.where(ops.max(batch["images"]) > 0.999, np.float32(np.inf), np.float32(1.0))
-            return Forward({name: loss * factor for name, loss in inner.losses.items()}, inner.scalars)
+            factor = ops.where(
+                ops.max(batch["images"]) > 0.999, np.float32(np.inf), np.float32(1.0)
+            )
+            return Forward(
+                {name: loss * factor for name, loss in inner.losses.items()}, inner.scalars
+            )
 
         return Program((replace(phase, forward=forward),))
 

@@ -1,4 +1,7 @@
-"""What both engines are given, so that their steps can be compared: workloads, options, rows. Needs Keras, and no engine."""
+"""What both engines are given, so that their steps can be compared: workloads, options, rows.
+
+Needs Keras, and no engine.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ from tests.support.engines.tiny_gan import SPECTRAL_GAN, TINY_GAN
 
 SEED = 3
 # Beside those of the catalog.
-WORKLOADS: dict[str, Workload] = {"tiny": TINY_GAN, "spectral": SPECTRAL_GAN, "conditional": CONDITIONAL_GAN}
+WORKLOADS: dict[str, Workload] = {
+    "tiny": TINY_GAN,
+    "spectral": SPECTRAL_GAN,
+    "conditional": CONDITIONAL_GAN,
+}
 # With plain SGD at rate 1 the weights of one step move by the gradient itself.
 GRADIENTS = {"optimizer": "sgd", **rates(1.0, *PAIR)}
 CALMLY = {"optimizer": "sgd", **rates(0.005, *PAIR)}
@@ -31,14 +38,21 @@ SCHEDULED = {
 }
 EVERY_TERM = {
     **{**SLOWLY, "momentum": 0.5, "updates": "in_turn", "discriminator_steps": 2},
-    **{"generator_loss": "minimax", "r1_weight": 1.0, "label_smoothing": 0.1, "accumulation_steps": 2},
+    **{
+        "generator_loss": "minimax",
+        "r1_weight": 1.0,
+        "label_smoothing": 0.1,
+        "accumulation_steps": 2,
+    },
 }
-# R3GAN's loss (Huang et al. 2024) on a schedule: pairs of pictures, R1 and R2, Adam without momentum; and a hinge with spectral norms.
+# R3GAN's loss (Huang et al. 2024) on a schedule: pairs of pictures, R1 and R2, Adam without
+# momentum; and a hinge with spectral norms.
 R3GAN = {
     **{"loss": "relativistic", "r1_weight": 2.0, "r2_weight": 2.0, "penalty_end": 0.1, "epochs": 1},
     **{"adam_beta_1": 0.0, "adam_beta_2": 0.9, "updates": "in_turn"},
 }
-# A number added to all logits changes no difference of them, and within the margins of a hinge both halves cancel.
+# A number added to all logits changes no difference of them, and within the margins of a hinge both
+# halves cancel.
 BIAS = ("discriminator/discriminator/logit/bias",)
 HINGE = {**SLOWLY, "loss": "hinge"}
 
@@ -71,7 +85,9 @@ SMALL: dict[str, Case] = {
         {**SLOWLY, "replicas": 2, "accumulation_steps": 2, "ema_decay": 0.9, "samples_from": "ema"},
         3,
     ),
-    "batch norm of all replicas": Case("tiny", {**GRADIENTS, "replicas": 2, "batch_norm": "synchronised"}, 1),
+    "batch norm of all replicas": Case(
+        "tiny", {**GRADIENTS, "replicas": 2, "batch_norm": "synchronised"}, 1
+    ),
     "adam, schedule, clipping, average": Case("tiny", SCHEDULED, 7),
     "layers that store something in each pass, and two phases of D": Case(
         "spectral", {**SLOWLY, "updates": "in_turn", "discriminator_steps": 2, "replicas": 2}, 3
@@ -83,7 +99,9 @@ SMALL: dict[str, Case] = {
         "spectral", {**HINGE, "replicas": 2}, 3, BIAS
     ),
     "rmsprop": Case("tiny", {"optimizer": "rmsprop"}, 3),
-    "rmsprop of TensorFlow 2": Case("tiny", {"optimizer": "rmsprop", "rmsprop_epsilon": "outside"}, 3),
+    "rmsprop of TensorFlow 2": Case(
+        "tiny", {"optimizer": "rmsprop", "rmsprop_epsilon": "outside"}, 3
+    ),
     "labels and energies, a gradient within a gradient, four phases": Case(
         "conditional", {**CALMLY, "replicas": 2, "accumulation_steps": 2}, 3
     ),
@@ -95,7 +113,8 @@ LARGE: dict[str, Case] = {
     "pictures of three classes, with batch norm of all replicas in both networks": Case(
         "dcgan",
         {
-            # At rate 1 the pictures of the second step are black and white, where tanh has no gradient.
+            # At rate 1 the pictures of the second step are black and white, where tanh has no
+            # gradient.
             **{**SLOWLY, "base_channels": 4, "latent_size": 8, "discriminator_norm": "batch"},
             **{"replicas": 2, "batch_norm": "synchronised"},
         },

@@ -1,5 +1,8 @@
-"""The same noise for both engines, so that their steps can be compared. It depends on all that real noise depends on: draws on
-seed, step, phase and row of the global batch, masks on seed, step, phase and share of the batch. From NumPy, as tables by step."""
+"""The same noise for both engines, so that their steps can be compared.
+
+It depends on all that real noise depends on: draws on seed, step, phase and row of the global
+batch, masks on seed, step, phase and share of the batch. From NumPy, as tables by step.
+"""
 
 from __future__ import annotations
 

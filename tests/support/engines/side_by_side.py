@@ -1,4 +1,6 @@
-"""Both engines side by side: the same weights, rows and noise give the same numbers, gradients, probes and checkpoints."""
+"""Both engines side by side: the same weights, rows and noise give the same numbers,
+gradients, probes and checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,25 @@ from tests.support.engines.small_engines import (
 
 
 def assert_engines_agree(case: Case, jax: JaxProcess, patch: pytest.MonkeyPatch) -> None:
-    """Of the steps of a case, of a probe and samples after them, and of one more step of TensorFlow's engine from JAX' checkpoint."""
+    """Of the steps of a case, of a probe and samples after them, and of one more step of
+    TensorFlow's engine from JAX' checkpoint.
+    """
     tf_same_noise.hand_to_engines(patch)
     data, options = rows_of(case), case.spec_options
     engine = tf_engine(workload=workload_of(case), data=data, **options)
     begin = engine.state()
-    numbers, states, probe, samples = jax("trained_from", case.workload, data, options, begin, case.steps)
+    numbers, states, probe, samples = jax(
+        "trained_from", case.workload, data, options, begin, case.steps
+    )
 
     engine.trace()
     engine.mark()
     assert_close(numbers[0], engine.run(case.steps).values, 1e-4)
     assert_moves_alike(begin, states[0], engine.state(), 1e-3, case.unmoved)
     own = engine.probe()
-    assert_close({name: np.asarray(value) for name, value in probe.scores.items()}, own.scores, 1e-4)
+    assert_close(
+        {name: np.asarray(value) for name, value in probe.scores.items()}, own.scores, 1e-4
+    )
     assert len(own.histograms) == len(probe.histograms)
     for of_jax, of_tensorflow in zip(probe.histograms, own.histograms, strict=True):
         assert_counts_alike(of_jax, of_tensorflow, 1e-3)

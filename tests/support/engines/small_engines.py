@@ -26,7 +26,9 @@ Numbers = dict[str, np.ndarray]
 
 
 class Streamed:
-    """A data set that hands out its rows by their numbers only, and remembers which it was asked for."""
+    """A data set that hands out its rows by their numbers only, and remembers which it was
+    asked for.
+    """
 
     def __init__(self, whole: DataSet) -> None:
         self._whole, self.asked, self.resident = whole, list[np.ndarray](), None
@@ -58,7 +60,9 @@ def side_of(workload: Workload) -> int:
 
 
 def new_group() -> None:
-    """Before each strategy: strategies of one process otherwise share collective groups; a trainer has only one."""
+    """Before each strategy: strategies of one process otherwise share collective groups; a
+    trainer has only one.
+    """
     import tensorflow as tf
 
     tf.distribute.MirroredStrategy._collective_key_base += 100_000
@@ -71,7 +75,9 @@ def tf_engine(
     data: DataSet | None = None,
     **options: Any,
 ) -> TfEngine:
-    """`tf_engine(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch. Or on other `data`."""
+    """`tf_engine(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5
+    steps an epoch. Or on other `data`.
+    """
     from gan_runtime.engines.tf.distribute import TfEngine
     from gan_runtime.workloads import mlp_gan
 
@@ -84,7 +90,9 @@ def tf_engine(
 
 
 def named(workload: Workload) -> dict[str, str]:
-    """The option that names a workload of the catalog; the tests' own ones train under the entry of the default."""
+    """The option that names a workload of the catalog; the tests' own ones train under the
+    entry of the default.
+    """
     for name, entry in catalog.WORKLOADS.items():
         if importlib.import_module(entry.module).WORKLOAD is workload:
             return {"workload": name}
@@ -92,15 +100,21 @@ def named(workload: Workload) -> dict[str, str]:
 
 
 def seed_of(replica: int, step: int, batch: int, images: int) -> int:
-    """A seed with which this one of two replicas sees image 0 in this step, from 0, of the first epoch."""
+    """A seed with which this one of two replicas sees image 0 in this step, from 0, of the
+    first epoch.
+    """
     plan = StepPlan(batches=1, batch_size_global=batch, rows=images, updates={})
     return next(
-        seed for seed in range(1, 200) if 0 in np.split(RowOrder(seed, plan).rows(step, 1)[0, 0], 2)[replica]
+        seed
+        for seed in range(1, 200)
+        if 0 in np.split(RowOrder(seed, plan).rows(step, 1)[0, 0], 2)[replica]
     )
 
 
 def kept(thing: Any) -> Any:
-    """Never freed: TensorFlow waits seconds to minutes for the autotune threads of a tf.data iterator that is let go."""
+    """Never freed: TensorFlow waits seconds to minutes for the autotune threads of a tf.data
+    iterator that is let go.
+    """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     return thing
 
@@ -108,7 +122,8 @@ def kept(thing: Any) -> Any:
 def trained(engine: TfEngine, *calls: int) -> Numbers:
     """Runs calls of so many steps; metric → float32 (steps,).
 
-    The first call traces the step, and nothing else: `engine.trace()` would also build probe and sampler.
+    The first call traces the step, and nothing else: `engine.trace()` would also build probe and
+    sampler.
     """
     numbers = [engine.run(steps).values for steps in calls]
     return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
@@ -120,7 +135,9 @@ def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
 
 
 def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
-    """Every variable's value on each replica that reads it: replicas in one memory are updated by the slots of the first."""
+    """Every variable's value on each replica that reads it: replicas in one memory are
+    updated by the slots of the first.
+    """
     from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
 
     shared = isinstance(engine.strategy, SharedMemoryMirroredStrategy)
@@ -138,12 +155,17 @@ def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:
 def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
     """The same names, and no number further apart than `tolerance`."""
     assert set(found) == set(expected)
-    apart = {name: float(np.abs(found[name].astype(np.float64) - expected[name]).max()) for name in expected}
+    apart = {
+        name: float(np.abs(found[name].astype(np.float64) - expected[name]).max())
+        for name in expected
+    }
     assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda item: -item[1])[:3]
 
 
 def assert_close_in_share(found: Numbers, expected: Numbers, share: float) -> None:
-    """The same names, and no number further from the expected one than this share of it; none of these is 0."""
+    """The same names, and no number further from the expected one than this share of it; none
+    of these is 0.
+    """
     ones = {name: np.ones_like(values) for name, values in expected.items()}
     assert_close({name: values / expected[name] for name, values in found.items()}, ones, share)
 
@@ -157,22 +179,28 @@ def assert_equal(found: Arrays, expected: Arrays) -> None:
 def assert_moves_alike(
     before: Arrays, found: Arrays, expected: Arrays, share: float, unmoved: tuple[str, ...] = ()
 ) -> None:
-    """Every weight has moved from `before` as expected, up to this share of the length of its own move. All have moved
-    but those named.
+    """Every weight has moved from `before` as expected, up to this share of the length of its own
+    move. All have moved but those named.
 
     A tolerance for weights themselves says nothing where a step moves them by less.
     """
     weights = [name for name in before if "/" in name and not name.startswith("optimizer_")]
     moves = {name: _length(expected[name], before[name]) for name in weights}
     assert tuple(name for name, length in moves.items() if length == 0.0) == unmoved
-    off = {name: _length(found[name], expected[name]) / moves[name] for name in weights if moves[name]}
+    off = {
+        name: _length(found[name], expected[name]) / moves[name] for name in weights if moves[name]
+    }
     assert max(off.values()) <= share, sorted(off.items(), key=lambda item: -item[1])[:3]
 
 
 def moved(before: Arrays, after: Arrays, network: str) -> np.ndarray:
     """How far all weights of a network have moved, as one vector, float64."""
-    names = sorted(name for name in before if name.startswith(f"{network}/") and "moving_" not in name)
-    return np.concatenate([(after[name].astype(np.float64) - before[name]).ravel() for name in names])
+    names = sorted(
+        name for name in before if name.startswith(f"{network}/") and "moving_" not in name
+    )
+    return np.concatenate(
+        [(after[name].astype(np.float64) - before[name]).ravel() for name in names]
+    )
 
 
 def cosine(one: np.ndarray, other: np.ndarray) -> float:
@@ -181,7 +209,9 @@ def cosine(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def assert_counts_alike(found: BinCounts, expected: BinCounts, share: float) -> None:
-    """Two histograms of nearly the same values: bin by bin, save for the `share` of them that rounding takes over an edge."""
+    """Two histograms of nearly the same values: bin by bin, save for the `share` of them that
+    rounding takes over an edge.
+    """
     span = expected.edges[-1] - expected.edges[0]
     assert found.name == expected.name
     assert np.abs(found.edges - expected.edges).max() <= 0.01 * span, found.name

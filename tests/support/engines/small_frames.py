@@ -17,13 +17,18 @@ from gan_runtime.domains.flows.fields import (
 
 
 def small_flows(rows: int, height: int = 16, width: int = 20, later: int = 0) -> ArraySet:
-    """Waves that go along with the stream, past an obstacle in the upper left: each target is the next frame but one."""
+    """Waves that go along with the stream, past an obstacle in the upper left: each target is
+    the next frame but one.
+    """
     random = np.random.default_rng(4)
     phases, slopes = random.uniform(0.0, 6.0, (2, rows, 1, 1))
     down, across = np.mgrid[:height, :width] / 8.0
 
     def frame(time: int) -> np.ndarray:
-        waves = [np.sin((place + 1.0) * (across - 0.2 * time) + slopes * down + phases) for place in range(3)]
+        waves = [
+            np.sin((place + 1.0) * (across - 0.2 * time) + slopes * down + phases)
+            for place in range(3)
+        ]
         return (0.8 * np.stack(waves, axis=-1)).astype(np.float16)
 
     obstacle = np.zeros((rows, height, width, 1), np.float16)
@@ -45,6 +50,8 @@ def small_pairs(rows: int, pixels: int = 16, channels: tuple[int, int] = (3, 3))
     """Random pictures; each target is its source upside down, or the mean of its colors."""
     random = np.random.default_rng(4)
     source = random.integers(0, 255, (rows, pixels, pixels, channels[0]), dtype=np.uint8)
-    target = np.resize(source[:, ::-1].mean(axis=-1, keepdims=True), (rows, pixels, pixels, channels[1]))
+    target = np.resize(
+        source[:, ::-1].mean(axis=-1, keepdims=True), (rows, pixels, pixels, channels[1])
+    )
     arrays = {SOURCE: source, TARGET: target.astype(np.uint8)}
     return ArraySet("pairs", pair_fields(pixels, pixels, *channels), arrays, "test")

@@ -9,14 +9,25 @@ from numpy.typing import NDArray
 
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers.cells import measured_angle, values_of
-from gan_runtime.domains.showers.fields import ANGLE, CELL_UNITS, DEPOSIT, ENERGY, SHOWERS, shower_fields
+from gan_runtime.domains.showers.fields import (
+    ANGLE,
+    CELL_UNITS,
+    DEPOSIT,
+    ENERGY,
+    SHOWERS,
+    shower_fields,
+)
 from gan_runtime.domains.showers.simulation import simulate
 
 GRID = (5, 6, 4)
 
 
-def small_showers(rows: int, grid: tuple[int, int, int] = GRID, first_is_empty: bool = True) -> ArraySet:
-    """Random showers of 10 to 500 GeV that deposit 2 % of it, every second with an empty last layer; the first one may hold nothing."""
+def small_showers(
+    rows: int, grid: tuple[int, int, int] = GRID, first_is_empty: bool = True
+) -> ArraySet:
+    """Random showers of 10 to 500 GeV that deposit 2 % of it, every second with an empty last
+    layer; the first one may hold nothing.
+    """
     random = np.random.default_rng(5)
     energies = random.uniform(10.0, 500.0, rows).astype(np.float32)
     cells = random.exponential(1.0, (rows, *grid)) ** 3
@@ -30,7 +41,9 @@ def simulated_showers(rows: int) -> ArraySet:
     """Showers of 100 to 500 GeV on the authors' grid, as the project simulates them."""
     random = np.random.default_rng(5)
     energies = random.uniform(100.0, 500.0, rows)
-    return _set(simulate(energies, np.full(rows, np.radians(75.0)), random), energies.astype(np.float32))
+    return _set(
+        simulate(energies, np.full(rows, np.radians(75.0)), random), energies.astype(np.float32)
+    )
 
 
 def _set(cells: NDArray[Any], energies: NDArray[np.float32]) -> ArraySet:

@@ -23,7 +23,14 @@ def hand_to_engines(patch: pytest.MonkeyPatch) -> None:
 class SameNoise:
     """Draws and masks from the tables of `same_noise`."""
 
-    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, place: int = 0) -> None:  # noqa: ARG002
+    def __init__(
+        self,
+        seed: int,
+        step: tf.Tensor,
+        share: tf.Tensor,
+        shares: int,  # noqa: ARG002
+        place: int = 0,
+    ) -> None:
         self._seed, self._step, self._share, self._stream = seed, step, share, 100 * place
 
     def normal(self, rows: int, *shape: int) -> tf.Tensor:
@@ -39,7 +46,9 @@ class SameNoise:
 
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
         self._stream += 1
-        if rate == 0.0:  # a table of ones for each unit of a large network would take longer than its step
+        if (
+            rate == 0.0
+        ):  # a table of ones for each unit of a large network would take longer than its step
             return values
         table = tf.constant(same_noise.kept(self._seed, self._stream, tuple(values.shape), rate))
         kept = tf.gather_nd(table, [self._step, self._share])

@@ -1,4 +1,5 @@
-"""A workload trained three ways on one engine: by one replica, by two, and by two with a stop in between. No framework.
+"""A workload trained three ways on one engine: by one replica, by two, and by two with a stop in
+between. No framework.
 
 Both engines do it by the code of this file, each in its own process.
 """
@@ -19,13 +20,17 @@ from gan_runtime.training import checkpoints
 ROWS = 48  # 6 steps an epoch where a step takes one batch; the WGAN-GP takes five, so 1
 BEFORE, AFTER = 4, 3  # steps on either side of the stop
 Numbers = dict[str, np.ndarray]
-# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum decides over a whole step.
+# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum
+# decides over a whole step.
 SGD = {"batch_size_global": 8, "optimizer": "sgd", "momentum": 0.9, "ema_decay": 0.9}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A workload of the catalog, its data and options. `unmoved`: the weights that no gradient moves."""
+    """A workload of the catalog, its data and options.
+
+    `unmoved`: the weights that no gradient moves.
+    """
 
     data: ArraySet
     options: dict[str, Any]
@@ -66,7 +71,8 @@ def rates(rate: float, *networks: str) -> dict[str, float]:
 PAIR = ("generator", "discriminator")
 CASES: dict[str, Case] = {
     "mlp_gan": Case(random_pictures(28, 1), {**SGD, **rates(0.1, *PAIR)}),
-    # Conditional: labels, in color. Batch norm is over all replicas; else each has its own, as it should.
+    # Conditional: labels, in color. Batch norm is over all replicas; else each has its own, as it
+    # should.
     "dcgan": Case(
         random_pictures(32, 3, ("up", "down", "strange")),
         {
@@ -74,7 +80,8 @@ CASES: dict[str, Case] = {
             **{"base_channels": 4, "latent_size": 8, "batch_norm": "synchronised"},
         },
     ),
-    # The critic's loss holds differences of its values alone, so that a number added to all of them has no gradient.
+    # The critic's loss holds differences of its values alone, so that a number added to all of them
+    # has no gradient.
     "wgan_gp": Case(
         random_pictures(28, 3),
         {**SGD, **rates(0.005, "generator", "critic")},
@@ -85,8 +92,11 @@ CASES: dict[str, Case] = {
 
 @dataclass(frozen=True)
 class TakenUp:
-    """`first`: a step from the beginning. `straight`: the steps of the same engine after it; `resumed`: those of a fresh engine that
-    took up its checkpoint."""
+    """`first`: a step from the beginning.
+
+    `straight`: the steps of the same engine after it; `resumed`: those of a fresh engine that took
+    up its checkpoint.
+    """
 
     first: Trained
     straight: Trained
@@ -94,7 +104,10 @@ class TakenUp:
 
 
 def three_ways(new_engine: Callable[[int], Engine], folder: Path) -> ThreeWays:
-    """`new_engine`: makes one on so many replicas, ready to run. `folder`: for the checkpoint of the run that is stopped."""
+    """`new_engine`: makes one on so many replicas, ready to run.
+
+    `folder`: for the checkpoint of the run that is stopped.
+    """
     alone, shared, fresh = (new_engine(replicas) for replicas in (1, 2, 2))
     begin = shared.state()
     of_one, of_two = (_trained(engine, BEFORE, AFTER) for engine in (alone, shared))

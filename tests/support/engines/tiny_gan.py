@@ -1,4 +1,6 @@
-"""A GAN with every kind of layer that the real ones have, on images of 8 × 8: its step is traced and compiled in a moment."""
+"""A GAN with every kind of layer that the real ones have, on images of 8 × 8: its step is
+traced and compiled in a moment.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from gan_runtime.base.fields import Fields
 from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Batch, Forward, Networks, Noise, Phase, Program, Tensor
-from gan_runtime.workloads.layers import BatchNorm, Convolution, ReplicaDropout, TransposedConvolution
+from gan_runtime.workloads.layers import (
+    BatchNorm,
+    Convolution,
+    ReplicaDropout,
+    TransposedConvolution,
+)
 from gan_runtime.workloads.pair import UnconditionalPair
 from gan_runtime.workloads.spectral_norm import SpectralNorm
 
@@ -53,7 +60,9 @@ TINY_GAN = UnconditionalPair(LATENT_SIZE, networks, each_image_alone=True)
 
 
 class Fading(keras.layers.Layer):
-    """Counts its passes in training, and makes its values smaller each time: who begins with another count sees other gradients."""
+    """Counts its passes in training, and makes its values smaller each time: who begins with
+    another count sees other gradients.
+    """
 
     def build(self, _: Any) -> None:
         self.passes = self.add_weight(name="passes", shape=(), initializer="zeros", trainable=False)
@@ -65,11 +74,15 @@ class Fading(keras.layers.Layer):
 
 
 def spectral_networks() -> dict[str, keras.Model]:
-    """The same generator, and a discriminator that stores a number of each filter in every pass in training."""
+    """The same generator, and a discriminator that stores a number of each filter in every
+    pass in training.
+    """
     discriminator = keras.Sequential(
         [
             keras.Input(IMAGE_SHAPE),
-            SpectralNorm(Convolution(8, 5, 2, padding="same", use_bias=False, name="kernel"), name="conv"),
+            SpectralNorm(
+                Convolution(8, 5, 2, padding="same", use_bias=False, name="kernel"), name="conv"
+            ),
             layers.LeakyReLU(0.2, name="leaky"),
             layers.Flatten(name="flatten"),
             SpectralNorm(layers.Dense(4, use_bias=False, name="kernel"), name="dense"),
@@ -98,7 +111,8 @@ class Scheduled(UnconditionalPair):
         """That of a pair, with numbers of its own."""
         return Program(
             tuple(
-                replace(phase, forward=reporting(phase)) for phase in super().program(options, fields).phases
+                replace(phase, forward=reporting(phase))
+                for phase in super().program(options, fields).phases
             )
         )
 
@@ -112,7 +126,9 @@ class Scheduled(UnconditionalPair):
 
 
 def reporting(phase: Phase) -> Callable[[Networks, Batch, Noise], Forward]:
-    """The forward pass of a phase, with the step's number and the share of the training that is done."""
+    """The forward pass of a phase, with the step's number and the share of the training that
+    is done.
+    """
 
     def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
         passed, progress = phase.forward(networks, batch, noise), step_context.current().progress

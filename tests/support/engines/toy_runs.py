@@ -1,4 +1,7 @@
-"""Short runs of real workloads on a few rows, by the training loop in this process. No framework until an engine is asked for."""
+"""Short runs of real workloads on a few rows, by the training loop in this process.
+
+No framework until an engine is asked for.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +46,17 @@ RUNS: dict[str, ToyRun] = {
 
 
 def trained(name: str, engine_name: str, folder: Path) -> loop.Outcome:
-    """One of `RUNS` to its end, on the engine of that name, as a trainer does it; its records are in `folder`."""
+    """One of `RUNS` to its end, on the engine of that name, as a trainer does it; its records
+    are in `folder`.
+    """
     toy, module = RUNS[name], importlib.import_module(catalog.WORKLOADS[name].module)
     spec = RunSpec.parse({"workload": name, "engine": engine_name, **COMMON, **toy.options})
     engine = importlib.import_module(catalog.ENGINES[engine_name].module).ENGINE(
         spec, module.WORKLOAD, toy.data, "cpu"
     )
-    album = Album.of(spec, (), digest(fixed_inputs(module.WORKLOAD, spec.of_workload, toy.data), ()))
+    album = Album.of(
+        spec, (), digest(fixed_inputs(module.WORKLOAD, spec.of_workload, toy.data), ())
+    )
     run = RunDir(folder)
     with JournalWriter(run.trainer_journal(), 1) as writer:
         return loop.train(spec, toy.data.rows, engine, run, writer, lambda: False, album=album)

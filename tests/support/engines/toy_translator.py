@@ -1,4 +1,6 @@
-"""A network that makes a picture of a picture, down to a single pixel and back, as a U-Net does: small, with every layer of one."""
+"""A network that makes a picture of a picture, down to a single pixel and back, as a U-Net
+does: small, with every layer of one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ import numpy as np
 from keras import layers
 
 from gan_runtime.engines.tiles import Translator
-from gan_runtime.workloads.layers import BatchNorm, Convolution, ReplicaDropout, TransposedConvolution
+from gan_runtime.workloads.layers import (
+    BatchNorm,
+    Convolution,
+    ReplicaDropout,
+    TransposedConvolution,
+)
 
 TILE, CHANNELS_IN, CHANNELS_OUT = 16, 4, 3
 NAME = "generator"
@@ -26,15 +33,17 @@ class ToyTranslation:
         skips = []
         for level, width in enumerate(WIDTHS):
             values = Convolution(width, 4, 2, padding="same", name=f"down_{level}")(values)
-            values = layers.LeakyReLU(0.2, name=f"leaky_{level}")(BatchNorm(name=f"norm_{level}")(values))
+            values = layers.LeakyReLU(0.2, name=f"leaky_{level}")(
+                BatchNorm(name=f"norm_{level}")(values)
+            )
             skips.append(values)
         for level, width in reversed([*enumerate(WIDTHS[:-1])]):
             values = TransposedConvolution(width, 4, 2, padding="same", name=f"up_{level}")(values)
             values = ReplicaDropout(0.5, name=f"dropout_{level}")(values)
             values = layers.Concatenate(name=f"skip_{level}")([values, skips[level]])
-        values = TransposedConvolution(CHANNELS_OUT, 4, 2, padding="same", dtype="float32", name="picture")(
-            values
-        )
+        values = TransposedConvolution(
+            CHANNELS_OUT, 4, 2, padding="same", dtype="float32", name="picture"
+        )(values)
         outcome = layers.Activation("tanh", dtype="float32", name="tanh")(values)
         return {NAME: keras.Model(source, outcome, name=NAME)}
 
@@ -50,14 +59,18 @@ class ToyTranslation:
 def translator(precision: str = "float32") -> Translator:
     """With weights that depend on their names alone, so both engines have the same."""
     workload = ToyTranslation()
-    shapes = {variable.path: variable.shape for variable in workload.networks(None, {})[NAME].variables}
+    shapes = {
+        variable.path: variable.shape for variable in workload.networks(None, {})[NAME].variables
+    }
     arrays = {path: _drawn(path, shape) for path, shape in shapes.items()}
     return Translator(workload, None, {}, NAME, precision, arrays)
 
 
 def picture(height: int, width: int) -> np.ndarray:
     """float32 (height, width, 4)."""
-    return np.random.default_rng(3).uniform(-1.0, 1.0, (height, width, CHANNELS_IN)).astype(np.float32)
+    return (
+        np.random.default_rng(3).uniform(-1.0, 1.0, (height, width, CHANNELS_IN)).astype(np.float32)
+    )
 
 
 def _drawn(path: str, shape: tuple[int, ...]) -> np.ndarray:

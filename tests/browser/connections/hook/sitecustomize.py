@@ -1,4 +1,6 @@
-"""Python loads this at its start when this folder is in PYTHONPATH: notes each connection to, and each question for, another host."""
+"""Python loads this at its start when this folder is in PYTHONPATH: notes each connection to,
+and each question for, another host.
+"""
 
 import os
 import sys

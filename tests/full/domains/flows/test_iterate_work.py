@@ -1,4 +1,6 @@
-"""The job that feeds a model with its own pictures, with networks of TensorFlow; with a toy: tests/domains/flows/test_iterate_work.py."""
+"""The job that feeds a model with its own pictures, with networks of TensorFlow; with a toy:
+tests/domains/flows/test_iterate_work.py.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_ne
     )
     np.testing.assert_array_equal(of_newest[0], of_first[0], "the same frame is given")
     rounded, other = (np.abs(film[1:] - of_newest[1:]).max() for film in (of_second, of_first))
-    assert other > 20.0 * rounded, "other weights make another film; the same ones in half precision do not"
+    assert other > 20.0 * rounded, (
+        "other weights make another film; the same ones in half precision do not"
+    )
 
 
 @pytest.mark.usefixtures("cores")
@@ -77,7 +81,11 @@ def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: Ne
     films = [film_files.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0], films[1])
     assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"
-    assert (naive.facts["engine"], naive.facts["tile"], naive.facts["tiles"]) == ("tensorflow", [16, 16], 6)
+    assert (naive.facts["engine"], naive.facts["tile"], naive.facts["tiles"]) == (
+        "tensorflow",
+        [16, 16],
+        6,
+    )
     for answer in (naive, grouped):
         stages = next(curve for curve in answer.curves if curve.name == "stages")
         seconds = dict(zip(stages.facts["names"], stages.series[0].values, strict=True))

@@ -1,15 +1,18 @@
-"""The levels that a small kick reaches in 8,000 steps, against the independent program of tests/domains/flows/test_lattice.py."""
+"""The levels that a small kick reaches in 8,000 steps, against the independent program of
+tests/domains/flows/test_lattice.py.
+"""
 
 from __future__ import annotations
 
 from tests.domains.flows.wakes import swing
 
 
-def test_a_small_kick_dies_to_nearly_nothing_below_the_critical_reynolds_number_and_grows_tenfold_above_it() -> (
+def test_a_small_kick_dies_to_nearly_nothing_below_the_critical_reynolds_number_and_grows_tenfold_above_it() -> (  # noqa: E501
     None
 ):
-    """At Re 40 by more than a tenth in each 1,000 steps, to the 0.007 U of the other program; at Re 60 it grows
-    tenfold within as many steps, from nearly the same."""
+    """At Re 40 by more than a tenth in each 1,000 steps, to the 0.007 U of the other program; at Re
+    60 it grows tenfold within as many steps, from nearly the same.
+    """
     dying, growing = (
         abs(swing("square", "periodic", reynolds, 0, 8_000, kick=0.05)).reshape(8, -1).max(axis=1)
         for reynolds in (40.0, 60.0)

@@ -1,8 +1,10 @@
-"""What the TensorFlow engine computed of the small cases of `parity`: `python -m tests.support.engines.golden` makes it again.
+"""What the TensorFlow engine computed of the small cases of `parity`: `python -m
+tests.support.engines.golden` makes it again.
 
-Stored are the weights that a case begins with, the numbers of its steps, the weights after them, and what a probe then scored;
-float32. On another processor sums are rounded otherwise, by a millionth of the numbers; a comparison allows 1 in 10,000 of the
-numbers, and of each weight 1 in 1,000 of its own move.
+Stored are the weights that a case begins with, the numbers of its steps, the weights after them,
+and what a probe then scored; float32. On another processor sums are rounded otherwise, by a
+millionth of the numbers; a comparison allows 1 in 10,000 of the numbers, and of each weight 1 in
+1,000 of its own move.
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ AVERAGE, GENERATOR = "average/", "generator/"
 
 @dataclass(frozen=True)
 class Stored:
-    """Of one case. `begin`, `weights`: named as in a checkpoint; `numbers`: metric → (steps,); `scores`: metric → ()."""
+    """Of one case.
+
+    `begin`, `weights`: named as in a checkpoint; `numbers`: metric → (steps,); `scores`: metric →
+    ().
+    """
 
     begin: Arrays
     numbers: Arrays
@@ -31,13 +37,19 @@ class Stored:
 
 def weights_of(state: Arrays) -> Arrays:
     """Of a checkpoint: the arrays of networks and average, without those of optimizers."""
-    return {name: array for name, array in state.items() if "/" in name and not name.startswith("optimizer_")}
+    return {
+        name: array
+        for name, array in state.items()
+        if "/" in name and not name.startswith("optimizer_")
+    }
 
 
 def with_begin(state: Arrays, begin: Arrays) -> Arrays:
     """The state of a new engine with these weights; its average begins as its generator does."""
     averages = {
-        name: begin[name.replace(AVERAGE, GENERATOR, 1)] for name in state if name.startswith(AVERAGE)
+        name: begin[name.replace(AVERAGE, GENERATOR, 1)]
+        for name in state
+        if name.startswith(AVERAGE)
     }
     return {**state, **begin, **averages}
 

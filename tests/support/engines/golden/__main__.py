@@ -20,7 +20,9 @@ def trained(case: Case) -> Stored:
         tf_same_noise.hand_to_engines(patch)
         engine = tf_engine(workload=workload_of(case), data=rows_of(case), **case.spec_options)
         weights = golden.weights_of(engine.state())
-        begin = {name: array for name, array in weights.items() if not name.startswith(golden.AVERAGE)}
+        begin = {
+            name: array for name, array in weights.items() if not name.startswith(golden.AVERAGE)
+        }
         numbers = engine.run(case.steps).values
         weights = golden.weights_of(engine.state())
         scores = {name: np.float32(score) for name, score in engine.probe().scores.items()}
@@ -30,7 +32,9 @@ def trained(case: Case) -> Stored:
 def main() -> None:
     """On simulated cores."""
     processor = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * CORES)
+    tf.config.set_logical_device_configuration(
+        processor, [tf.config.LogicalDeviceConfiguration()] * CORES
+    )
     golden.write({name: trained(case) for name, case in SMALL.items()})
     print(f"{golden.FILE}: {golden.FILE.stat().st_size / 1000:.0f} kB")
 
