@@ -38,9 +38,8 @@ SERVER = (
     '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
 )
 NAMING = """<script type="module">
-for (const href of %s) document.head.append(
-  Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
-</script>"""
+for (const href of %s) document.head.append(Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
+</script>"""  # noqa: E501
 REFUSAL = f"<script>\n{Path(__file__).with_name('refusal.js').read_text(encoding='utf-8')}</script>"
 BEFORE, AFTER = '<script type="module"', "</head>"
 

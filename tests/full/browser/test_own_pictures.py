@@ -149,9 +149,11 @@ def killed_and_resumed(page: Page, run: RunDir, trainer: psutil.Process) -> None
 
 
 def compared(page: Page, dashboard: Dashboard, run: RunDir, other: str) -> None:
-    page.goto(f"{dashboard.address}/compare?runs={run.run_id},{other}")
+    page.goto(f"{dashboard.address}/compare?runs={run.run_id},{other}&tab=samples")
     settled(page)
     expect(page.get_by_role("img", name=re.compile("a row for each class"))).to_have_count(2)
+    page.goto(f"{dashboard.address}/compare?runs={run.run_id},{other}&tab=curves")
+    settled(page)
     picker = opened(page, "More curves")
     picker.fill("Scores of generated images: disks")
     page.get_by_role("option", name="Scores of generated images: disks", exact=True).click()

@@ -12,6 +12,8 @@ from tests.browser.dashboard_process import Dashboard, open_page, settled
 def test_a_study_is_asked_watched_and_read(browser: Browser, dashboard: Dashboard) -> None:
     page = open_page(browser, f"{dashboard.address}/studies")
     expect(page.get_by_text("No study is stored yet")).to_be_visible()
+    page.goto(f"{dashboard.address}/launch?tab=study")
+    settled(page)
     typed = {
         "Values to compare": "32, 128",
         "Further options": "workload=mlp_gan",

@@ -14,7 +14,7 @@ from gan_runtime.records.home import REPOSITORY
 PIN = """
 import os, sys
 from pathlib import Path
-from gan_runtime import framework_settings
+from gan_runtime.hardware import framework_settings
 framework_settings.pin(Path(sys.argv[1]))
 import keras
 print(keras.config.backend(), keras.config.floatx(), keras.config.epsilon(), keras.config.image_data_format())

@@ -70,7 +70,7 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
 
 def generated(runtime: Runtime, wanted: Wanted, wait_until: Wait) -> dict[str, np.ndarray]:
     """The arrays that a job makes; its picture holds all of them."""
-    job = runtime.commands.generate(wanted)
+    job = runtime.commands.request_job("generate", wanted)
     end = wait_until(job.end, "the job ends")
     assert end.state == "finished", f"{end.reason}\n{job.log_tail()}"
     assert (end.result["step"], end.result["warnings"]) == (2 * STEPS_PER_EPOCH, [])

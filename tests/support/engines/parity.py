@@ -59,12 +59,16 @@ HINGE = {**SLOWLY, "loss": "hinge"}
 
 @dataclass(frozen=True)
 class Case:
-    """A workload, its options, and the number of steps that are compared."""
+    """A workload, its options, and the number of steps that are compared.
+
+    `drawn`: arrays for which `show` draws noise, which each engine draws in its own way.
+    """
 
     workload: str
     options: dict[str, Any]
     steps: int
     still: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
 
     @property
     def spec_options(self) -> dict[str, Any]:
@@ -103,7 +107,7 @@ SMALL: dict[str, Case] = {
         "tiny", {"optimizer": "rmsprop", "rmsprop_epsilon": "outside"}, 3
     ),
     "labels and energies, a gradient within a gradient, four phases": Case(
-        "conditional", {**CALMLY, "replicas": 2, "accumulation_steps": 2}, 3
+        "conditional", {**CALMLY, "replicas": 2, "accumulation_steps": 2}, 3, drawn=("images",)
     ),
 }
 # Workloads of the catalog and of the guide.

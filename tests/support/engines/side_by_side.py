@@ -41,7 +41,14 @@ def assert_engines_agree(case: Case, jax: JaxProcess, patch: pytest.MonkeyPatch)
     assert len(own.histograms) == len(probe.histograms)
     for of_jax, of_tensorflow in zip(probe.histograms, own.histograms, strict=True):
         assert_counts_alike(of_jax, of_tensorflow, 1e-3)
-    assert_close(samples, engine.sample(), 1e-3)
+    own_samples = engine.sample()
+    assert {name: array.shape for name, array in samples.items()} == {
+        name: array.shape for name, array in own_samples.items()
+    }
+    same = [name for name in samples if name not in case.drawn]
+    assert_close(
+        {name: samples[name] for name in same}, {name: own_samples[name] for name in same}, 1e-3
+    )
 
     engine.load(states[0])
     assert_close(numbers[1], engine.run(1).values, 1e-4)
