@@ -52,7 +52,7 @@ def test_a_study_is_asked_watched_and_read(browser: Browser, dashboard: Dashboar
     expect(page.get_by_text("What differs")).to_be_visible()
     page.goto(f"{dashboard.address}/paper")
     settled(page)
-    expect(page.get_by_text("The paper, figure by figure")).to_be_visible()
+    expect(page.get_by_text("Fig. 5 · Training time by batch size")).to_be_visible()
     expect(
         page.get_by_text(
             re.compile(
