@@ -14,6 +14,7 @@ HOST = "a process of its own asks the frameworks for the devices of this host"
 TRACES = "TensorFlow builds and traces an engine for each side of the comparison"
 
 REASONS: dict[str, str] = {
+    "tests/supervision/test_dependencies.py::test_the_command_line_sets_and_takes_back_what_a_run_waits_for": HOST,  # noqa: E501
     "tests/cli/test_studies.py::test_a_detached_study_waits": HOST,
     "tests/cli/test_homes.py::test_a_home_that_cannot_be_written_is_refused": HOST,
     "tests/cli/test_following.py::test_a_detached_run_waits_and_train_says_so": HOST,
