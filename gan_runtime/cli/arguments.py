@@ -13,7 +13,6 @@ from gan_runtime.base import options
 from gan_runtime.base.options import Option
 from gan_runtime.cli import output
 from gan_runtime.commands.commands import Commands
-from gan_runtime.hardware import hosts
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import HOME_VARIABLE, Home
@@ -23,7 +22,7 @@ COMMAND_LINE = operator("command line")
 
 
 def commands(
-    home: Home, host: Callable[[], Host] = hosts.probe, actor: Actor = COMMAND_LINE
+    home: Home, host: Callable[[], Host] | None = None, actor: Actor = COMMAND_LINE
 ) -> Commands:
     """Every change of a home, as the command line asks for it."""
     return Commands(home, actor, host)

@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 class Bound:
     """Bound once to a home and an actor.
 
-    `host`: what this host offers; only commands that queue runs ask.
+    `host`: what this host offers, `hosts.probe` by default; only commands that queue runs ask.
 
     `refresh`: called after each change, so that the owner of the home acts at once and a page shows
     the effect of its button;
@@ -36,12 +36,12 @@ class Bound:
         self,
         home: Home,
         actor: Actor,
-        host: Callable[[], Host] = hosts.probe,
+        host: Callable[[], Host] | None = None,
         refresh: Callable[[], object] = lambda: None,
         measure: Callable[[], object] = lambda: None,
     ) -> None:
         self.home, self.actor = home, actor
-        self.host, self.refresh, self.measure = host, refresh, measure
+        self.host, self.refresh, self.measure = host or hosts.probe, refresh, measure
 
 
 Changing = TypeVar("Changing", bound=Bound)

@@ -10,15 +10,9 @@ MOST = 25
 ENGINES = "tests/engines"
 SPMD = f"{ENGINES}/test_jax_spmd.py"
 COMPILES = "JAX compiles a program for several devices, once on each machine"
-HOST = "a process of its own asks the frameworks for the devices of this host"
 TRACES = "TensorFlow builds and traces an engine for each side of the comparison"
 
 REASONS: dict[str, str] = {
-    "tests/supervision/test_dependencies.py::test_the_command_line_sets_and_takes_back_what_a_run_waits_for": HOST,  # noqa: E501
-    "tests/cli/test_studies.py::test_a_detached_study_waits": HOST,
-    "tests/cli/test_homes.py::test_a_home_that_cannot_be_written_is_refused": HOST,
-    "tests/cli/test_following.py::test_a_detached_run_waits_and_train_says_so": HOST,
-    "tests/cli/test_refusals.py::test_set_wins_over_the_spec_file_and_the_file_over_the_preset": HOST,  # noqa: E501
     "tests/browser/test_main_job.py::test_a_run_is_launched_watched_stopped_resumed_and_compared": (
         "a browser, a dashboard and two trainers, 25 s"
     ),
