@@ -13,6 +13,10 @@ COMPILES = "JAX compiles a program for several devices, once on each machine"
 TRACES = "TensorFlow builds and traces an engine for each side of the comparison"
 
 REASONS: dict[str, str] = {
+    "tests/store/test_runs_of_before.py::"
+    "test_the_example_bundles_open_with_every_option_that_their_files_give": (
+        "whole example bundles are taken in, 3 to 8 MB"
+    ),
     "tests/browser/test_main_job.py::test_a_run_is_launched_watched_stopped_resumed_and_compared": (
         "a browser, a dashboard and two trainers, 25 s"
     ),
