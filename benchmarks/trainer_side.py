@@ -28,6 +28,7 @@ import argparse
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -92,7 +93,10 @@ class GatedRunDir(RunDir):
     def stop_file(self) -> Path:
         """As always; made when there are no more turns."""
         path = super().stop_file
-        if not self.gate.pass_between_calls():
+        # Only the loop waits at the gate: while the step compiles, a thread of the trainer looks
+        # for STOP as well and would take the loop's turn.
+        in_loop = threading.current_thread() is threading.main_thread()
+        if in_loop and not self.gate.pass_between_calls():
             path.touch()
         return path
 

@@ -5,7 +5,10 @@ trains.
 from __future__ import annotations
 
 import argparse
+import io
+import threading
 from itertools import pairwise
+from pathlib import Path
 
 from benchmarks import bench, pages
 from benchmarks.effort import Effort
@@ -19,6 +22,7 @@ from benchmarks.run_options import (
     spec_of,
 )
 from benchmarks.targets import TARGETS
+from benchmarks.trainer_side import Gate, GatedRunDir
 from benchmarks.turns import Turn
 from dashboard.frame import places
 
@@ -180,3 +184,14 @@ def test_every_page_of_the_dashboard_is_timed() -> None:
         "physics",
         "flow",
     }, "which lead to a tab of a run"
+
+
+def test_a_thread_that_looks_for_the_stop_file_does_not_take_the_loops_turn(tmp_path: Path) -> None:
+    asked = io.StringIO('{"steps": 1}\n')
+    folder = GatedRunDir(tmp_path, Gate(asked, io.StringIO(), lambda: 0))
+    watch = threading.Thread(target=lambda: folder.stop_file.exists())
+    watch.start()
+    watch.join()
+    assert asked.tell() == 0
+    assert not folder.stop_file.exists()
+    assert asked.tell() > 0
