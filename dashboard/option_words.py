@@ -109,7 +109,7 @@ LABEL_LENGTH = (
     32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven
 )
 # What a group says when all of it is at its default.
-AT_DEFAULT = {"Moving average": "none", "Run": "unnamed", "Watching": "alarms are noted"}
+AT_DEFAULT = {"Moving average": "none", "Run": "unnamed", "Monitoring": "alarms are noted"}
 # Options that a group names whatever they are, as the beginning of its line; a workload's group
 # begins with its learning rates.
 ALWAYS_NAMED = {"Optimizer": ("optimizer",), "Numbers": ("precision", "xla")}

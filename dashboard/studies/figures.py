@@ -18,7 +18,7 @@ from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
 from gan_runtime.catalog import declared
-from gan_runtime.catalog.published import PublishedSpeeds
+from gan_runtime.catalog.entries import PublishedSpeeds
 from gan_runtime.store.queries import RunRow
 
 

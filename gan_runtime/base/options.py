@@ -29,7 +29,7 @@ GROUPS = (  # in the order of the form
     "Numbers",
     "Moving average",
     "Distribution",
-    "Watching",
+    "Monitoring",
     "Run",
 )
 

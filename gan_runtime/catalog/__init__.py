@@ -1,11 +1,7 @@
-"""The workloads, data sets and engines that exist, as literal tables.
+"""The tables of workloads, data sets and engines.
 
-Imports no framework, so every process may read it.
-
-Installed packages of other people add workloads and data sets (table.py).
-
-Parameter and activation counts feed the memory estimate of the Launch page; a test holds them
-against the real networks.
+Imports no framework, so every process can read them. Installed packages add workloads and data sets
+(table.py). Sizes feed the memory estimate; a test compares them with the networks.
 """
 
 from __future__ import annotations
@@ -57,10 +53,10 @@ WORKLOADS: MutableMapping[str, WorkloadEntry] = {
         size=lambda _options, _fields: Size(2_543_809, 131_000),
     ),
     "dcgan": pairs.entry(
-        title="DCGAN for any pictures",
+        title="DCGAN for any images",
         summary=(
-            "For 28 to 128 pixels, grey or RGB, with the width of your choice; conditional where"
-            " the data set has labels."
+            "28 to 128 pixels, grayscale or RGB, of any width; conditional if the data set has"
+            " labels."
         ),
         source=(
             "Radford et al. 2016, arXiv:1511.06434; labels: Miyato and Koyama 2018,"
@@ -75,7 +71,7 @@ WORKLOADS: MutableMapping[str, WorkloadEntry] = {
     "mlp_gan": pairs.entry(
         title="Fully connected GAN",
         summary=(
-            "Small dense networks without batch norm or dropout: fast to start, and equal on any"
+            "Small dense networks without batch norm or dropout: starts fast, same results on any"
             " number of replicas."
         ),
         source="Goodfellow et al. 2014, arXiv:1406.2661, section 5 (sizes reduced)",
@@ -91,7 +87,7 @@ WORKLOADS: MutableMapping[str, WorkloadEntry] = {
 DATASETS: MutableMapping[str, DatasetEntry] = {
     "digits": DatasetEntry(
         title="Digits (embedded)",
-        summary="Real handwritten digits of 8 × 8 pixels, enlarged to 28 × 28. Needs no network.",
+        summary="1,797 handwritten digits of 8 × 8 pixels, enlarged to 28 × 28. No download.",
         source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
         rows=1_797,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
@@ -100,8 +96,8 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
     "stacked_digits": DatasetEntry(
         title="Stacked digits (embedded)",
         summary=(
-            "Three digits in one picture, as its red, green and blue: 1,000 known modes, so that"
-            " lost ones can be counted."
+            "Three digits per image, one in each color channel: 1,000 known modes, to count those"
+            " that a GAN loses."
         ),
         source="Metz et al. 2017, arXiv:1611.02163; Srivastava et al. 2017, arXiv:1705.07761",
         rows=20_000,
@@ -117,7 +113,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
     ),
     "fashion_mnist": DatasetEntry(
         title="Fashion-MNIST",
-        summary="60,000 pictures of clothes of 28 × 28 pixels.",
+        summary="60,000 images of clothes of 28 × 28 pixels.",
         source="Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747",
         rows=60_000,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(CLOTHES)},
@@ -151,8 +147,7 @@ ENGINES: dict[str, EngineEntry] = {
 
 
 def engine(name: str) -> EngineEntry:
-    """An engine by its name.
-
-    Submitted runs name theirs; `auto` in the file of a run that a cluster starts is TensorFlow's.
+    """The engine of that name; `auto`, in the file of a run that a cluster starts, is
+    TensorFlow.
     """
     return ENGINES["tensorflow" if name == "auto" else name]

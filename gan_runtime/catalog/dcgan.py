@@ -1,4 +1,4 @@
-"""DCGAN for pictures of 28 to 128 pixels: options, what it reads, and how large it is."""
+"""DCGAN for images of 28 to 128 pixels: its options, fields and size."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ Norm = Literal["none", "batch"]
 
 KERNEL = 5
 MOST_CHANNELS = 8  # of the innermost layers, in multiples of base_channels
-# Sides that halve down to 4, 5, 6 or 7 pixels, where the generator begins and the discriminator
-# ends.
+# Sides in pixels that halve down to 4, 5, 6 or 7, the first size of the generator.
 SIDES = (28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
 
 
 class DcganOptions(PairOptions):
-    """Those of every pair, and how large the networks are."""
+    """Options of every pair, and the size of the networks."""
 
     base_channels: int = option(
         64,
@@ -29,8 +28,8 @@ class DcganOptions(PairOptions):
         ge=4,
         le=512,
         help=(
-            "Channels of D's first layer and G's last hidden one; they double with each halving of"
-            " the picture, up to 8 times."
+            "Channels of D's first and G's last hidden layer. They double with each halving of the"
+            " image, up to 8-fold."
         ),
         source="Radford et al. 2016, Fig. 1: 128",
         error="use 16 for a CPU, 64 or 128 for an accelerator.",
@@ -41,7 +40,7 @@ class DcganOptions(PairOptions):
         unit="numbers",
         ge=1,
         le=4096,
-        help="How many random numbers one picture is made from.",
+        help="Random numbers from which the generator makes one image.",
         source="Radford et al. 2016: 100",
         error="use a whole number, such as 100.",
     )
@@ -50,8 +49,8 @@ class DcganOptions(PairOptions):
         label="Labels",
         choices=get_args(Labels),
         help=(
-            "'used' makes both networks conditional where the data set has labels: pictures of a"
-            " chosen class."
+            "'used': both networks are conditional if the data set has labels, so images of one"
+            " class can be generated."
         ),
         source="Miyato and Koyama 2018: projection discriminator",
         error="pick one of the listed values.",
@@ -61,8 +60,8 @@ class DcganOptions(PairOptions):
         label="Batch norm in D",
         choices=get_args(Norm),
         help=(
-            "'batch' as Radford et al. have it; 'none' judges each picture alone, so that a step"
-            " takes one backward pass less."
+            "'batch': as in Radford et al. 'none': D scores each image independently, which saves"
+            " one backward pass per step."
         ),
         source="Radford et al. 2016: batch; Miyato and Koyama 2018: none",
         error="pick one of the listed values.",
@@ -72,20 +71,19 @@ class DcganOptions(PairOptions):
 PICTURES = (
     Picture(
         "by_class",
-        "Generated pictures, a row for each class",
+        "Generated images, a row for each class",
         "labelled_grid",
         ("class_images", "labels"),
     ),
-    Picture("samples", "Generated pictures", "rgb_grid", ("images",)),
+    Picture("samples", "Generated images", "rgb_grid", ("images",)),
 )
 
 
 def reads(options: DcganOptions, offered: Fields) -> Fields:
-    """Square pictures, grey or RGB, and the labels where they are to be used.
+    """Square images, grayscale or RGB, and labels if the options use them.
 
     Raises:
-        DatasetError: no pictures, or of a size that does not halve down to 4 to 7 pixels, or of
-            other channels.
+        DatasetError: no images, a side that is not in SIDES, or other channels.
     """
     needed(
         offered,
@@ -94,24 +92,22 @@ def reads(options: DcganOptions, offered: Fields) -> Fields:
             len(shape) == 3 and shape[0] == shape[1] and shape[0] in SIDES and shape[2] in (1, 3)
         ),
         f"a square of {', '.join(map(str, SIDES))} pixels in 1 or 3 channels",
-        "prepare the pictures in one of these sizes, as grey or rgb",
+        "prepare the images in one of these sizes, as grey or rgb",
     )
-    wanted = (IMAGES, LABELS) if options.labels == "used" else (IMAGES,)
-    return {name: offered[name] for name in wanted if name in offered}
+    names = (IMAGES, LABELS) if options.labels == "used" else (IMAGES,)
+    return {name: offered[name] for name in names if name in offered}
 
 
 def channels(options: DcganOptions, side: int) -> tuple[int, ...]:
-    """Of the discriminator's convolutions, outermost first: 64 pixels and base_channels 64
-    give (64, 128, 256, 512).
+    """Channels of the discriminator's convolutions, outermost first: 64 pixels and base_channels
+    64 give (64, 128, 256, 512).
     """
     halvings = next(halvings for halvings in range(1, 6) if side >> halvings in range(4, 8))
     return tuple(options.base_channels * min(2**place, MOST_CHANNELS) for place in range(halvings))
 
 
 def size(options: DcganOptions, fields: Fields) -> Size:
-    """Exact weights of both networks (a test counts them), and about what a step keeps of
-    each picture.
-    """
+    """Exact weights of both networks, and approximate activations of one image."""
     side, _, colors = fields[IMAGES].shape
     classes = len(fields[LABELS].classes) if LABELS in fields else 0
     widths = channels(options, side)
@@ -120,20 +116,16 @@ def size(options: DcganOptions, fields: Fields) -> Size:
     discriminator = innermost + 1 + classes * widths[-1]
     activations = 4 * innermost + 2 * side * side * colors
     for place, (outer, inner) in enumerate(zip((colors, *widths), widths, strict=False)):
-        pixels = (side >> place) ** 2  # of the outer, larger picture
+        pixels = (side >> place) ** 2  # of the outer, larger image
         has_norm = options.discriminator_norm == "batch" and place > 0
         generator += KERNEL**2 * inner * outer + (_norm_weights(outer, classes) if place else 0)
-        discriminator += KERNEL**2 * outer * inner + (
-            _norm_weights(inner, 0) if has_norm else inner
-        )
-        activations += (3 * pixels * outer if place else 0) + 2 * (
-            3 if has_norm else 2
-        ) * pixels // 4 * inner
+        bias = _norm_weights(inner, 0) if has_norm else inner
+        discriminator += KERNEL**2 * outer * inner + bias
+        activations += 3 * pixels * outer if place else 0
+        activations += 2 * (3 if has_norm else 2) * pixels // 4 * inner
     return Size(generator + discriminator, activations)
 
 
 def _norm_weights(channels: int, classes: int) -> int:
-    """Scale, shift and two statistics of each channel; scale and shift of each class where
-    there are classes.
-    """
+    """Scale and offset of each channel, or of each class and channel, and two statistics."""
     return 2 * channels * (classes or 1) + 2 * channels

@@ -1,6 +1,6 @@
-"""What a science declares to plug into the core, with its ways to get data sets.
+"""What a domain declares, with the preparations of its data sets.
 
-Loads no framework and no NumPy, so every process may read it.
+Loads no framework and no NumPy, so every process can read it.
 """
 
 from __future__ import annotations
@@ -12,38 +12,41 @@ from typing import Any
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord
-from gan_runtime.catalog.entries import Preset, Renderer, WorkloadEntry
-from gan_runtime.catalog.published import CompiledEpoch, PublishedScaling, PublishedTimes
+from gan_runtime.catalog.entries import (
+    CompiledEpoch,
+    Preset,
+    PublishedScaling,
+    PublishedTimes,
+    Renderer,
+    WorkloadEntry,
+)
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
-Rule = Callable[[Any], FieldError | None]  # of a record of options: what is wrong across them
+Rule = Callable[[Any], FieldError | None]  # gets a record of options
 
 
 @dataclass(frozen=True)
 class Promised:
-    """What a set will hold once it is made: fields of a row, and rows to train on."""
+    """A data set before it is made: the fields of a row, and its number of training rows."""
 
     fields: Fields
     rows: int
 
 
 class NoOptions(OptionRecord):
-    """Of a preparation that has none."""
+    """For preparations without options."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """One way to get a data set.
+    """One way to make a data set.
 
-    `maker`: the module that makes files in the home, under a name of one's own
-    (data.preparations.Maker). Empty: Keras downloads the set into its cache. `source`: what --from
-    has to name, in words; empty where nothing is needed.
-    `suffixes`: of a source that is one file. `name`: of the set where nobody gives one. `version`:
-    of what it makes of the same source and options; one more when that changes. `has_preview`: a
-    page can look through the source first.
-    `promises`: what a set will hold that is made with given options. A run may name such a set
-    before it is made, and waits for it; its `name` is that of the preparation, its options are the
-    defaults.
+    `maker`: the module that writes it into the home (data.preparations.Maker); empty: Keras
+    downloads it into its cache. `source`: what --from names, in words; empty if not needed.
+    `suffixes`: of a source that is a file. `name`: default name of the set. `version`: raised when
+    the same source and options give other rows. `has_preview`: a page can preview the source.
+    `promises(options)`: fields and rows in advance. A run may use such a set, with default options
+    and the preparation's name, before it is made, and waits for it.
     """
 
     title: str
@@ -60,36 +63,30 @@ class Preparation:
 
     @property
     def promised(self) -> Promised | None:
-        """What a run may count on before the set is made; None where nobody can know."""
+        """The set with default options, before it is made; None if unknown."""
         return self.promises(self.options()) if self.promises else None
 
     @property
     def makes_files(self) -> bool:
-        """Whether it writes a set into the home."""
+        """Whether it writes the set into the home."""
         return bool(self.maker)
 
     @property
     def needs_source(self) -> bool:
-        """Whether --from has to be given."""
+        """Whether --from is required."""
         return bool(self.source)
-
-
-# ---- domain --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Domain:
-    """A science: its data, its workloads and what is measured of them.
+    """A scientific domain: its data sets, workloads and evaluations, by their stored names.
 
-    Everything is by its stored name.
-
-    `evaluations`: "module:NAME" of each `Evaluation` that it declares; `jobs`: modules with JOBS of
-    its other background jobs. `first_rows`: "module:function" that draws the first rows of one of
-    its sets. It gets stored arrays by field and returns a Pillow image, or None for rows that are
-    not its own. `nouns`: what one row is called that has a field, by its name. `describe(fields)`:
-    what a row of one of its sets holds, in a line; "" for rows that are not its own.
-    `examples`: bundles of example runs that come with the project, by their names in examples/.
-    `compiled_epoch`, `scaling`, `times`: speeds that others have published, for comparison.
+    `evaluations`: "module:NAME" of each `Evaluation`; `jobs`: modules with JOBS, its other
+    background jobs. `first_rows`: "module:function" that draws the first rows of its data sets; it
+    gets stored arrays by field and returns a Pillow image, or None for other rows. `nouns`: what a
+    row with a field is called, by field. `describe(fields)`: one line on a row of its data sets; ""
+    for other rows. `examples`: names of example bundles in examples/.
+    `compiled_epoch`, `scaling`, `times`: published speeds, for comparison.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The domains that come with the project: the one table of the core that names them.
+"""The domains of the project: the only table of the core that names them.
 
-Each module has its DOMAIN.
+Each module has DOMAIN.
 """
 
 from __future__ import annotations

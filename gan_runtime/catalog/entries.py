@@ -1,4 +1,4 @@
-"""The records of the catalog. They load no framework, so every process may read them."""
+"""The records of the catalog and of published speeds; they load no framework."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from gan_runtime.base.metrics import (
     of_class,
     of_network,
 )
-from gan_runtime.catalog.published import PublishedSpeeds
 
 Options = Any  # an instance of the entry's `options`
-Rule = Callable[..., FieldError | None]  # its parameters are the options that it reads, by name
+Rule = Callable[..., FieldError | None]  # parameters: the options that it reads, by name
 
 
 @dataclass(frozen=True)
 class Size:
-    """For the memory estimate.
+    """For the memory estimate. `parameters`: weights of all networks, exact.
 
-    `parameters`: all weights of all networks, exact. `activations_per_row`: numbers kept for the
-    backward pass for each row of a batch, within a factor of two.
+    `activations_per_row`: numbers stored for the backward pass per row, within a factor of two.
     """
 
     parameters: int
@@ -39,12 +37,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A number for each row that `Workload.judge` gives, drawn as a histogram called score/<name>;
-    where rows have labels, the means score/<name>/<class> are drawn as lines.
+    """A number per row of `Workload.judge`, drawn as the histogram score/<name> and, if rows have
+    labels, as lines of the means score/<name>/<class>.
 
-    `low`, `high`: all that it can be, for fixed bins; None for bins from the lowest to the highest
-    value. `side`: which rows it judges, for its color. `label`: in legends, beside the others; ""
-    for the title.
+    `low`, `high`: its range, for fixed bins; None: bins from the lowest to the highest value.
+    `side`: the rows it is about, for its color. `label`: in legends; "": the title.
     """
 
     name: str
@@ -57,19 +54,23 @@ class Judgement:
 
     @property
     def legend(self) -> str:
-        """What its bars are called."""
+        """The name of its bars."""
         return self.label or self.title
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """All that it can be; None where that is not known."""
+        """Its range; None if unknown."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def by_class(self) -> Panel:
         """The chart of its means class by class."""
-        what = "Mean of the probed rows of each class."
-        return Panel(f"{self.title}, by class", subtitle=what, series="Class", domain=self.bounds)
+        return Panel(
+            f"{self.title}, by class",
+            subtitle="Mean over the measured rows of each class.",
+            series="Class",
+            domain=self.bounds,
+        )
 
     def of_class(self, class_name: str) -> Metric:
         """Its mean over the rows of one class, after each epoch."""
@@ -86,10 +87,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Picture:
-    """One kind of picture of each epoch.
+    """One kind of sample image per epoch.
 
-    `renderer`: its name in the table of gan_runtime/pictures. `arrays`: those of `Workload.show`
-    that it draws, in the renderer's order. `title`: above the player.
+    `renderer`: its name in gan_runtime/pictures. `arrays`: the arrays of `Workload.show` that it
+    draws, in the renderer's order. `title`: above the player.
     """
 
     name: str
@@ -100,9 +101,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Renderer:
-    """One way to draw arrays as a picture. `takes`: what the arrays hold, in their order.
+    """Draws arrays as an image. `takes`: the contents of the arrays, in order.
 
-    `draw`: "module:function", which gets (arrays, names of classes, Room) and returns a Pillow
+    `draw`: "module:function"; it gets (arrays, names of classes, SheetLimits) and returns a Pillow
     image.
     """
 
@@ -111,23 +112,47 @@ class Renderer:
 
 
 @dataclass(frozen=True)
+class Speed:
+    """Seconds of an epoch on a number of devices."""
+
+    system: str
+    devices: int
+    batch_size_per_replica: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PublishedSpeeds:
+    """Speeds that the authors of a workload published. `images`: rows of an epoch.
+
+    `source`: authors and table. `setting`: how it differs from a run of this program, a sentence.
+    """
+
+    source: str
+    setting: str
+    images: int
+    speeds: tuple[Speed, ...]
+
+    def images_per_s(self, speed: Speed) -> float:
+        """Of all devices together."""
+        return self.images / speed.seconds
+
+
+@dataclass(frozen=True)
 class WorkloadEntry:
-    """One GAN system: everything that is said of it without loading a framework.
+    """The declaration of a GAN, readable without a framework.
 
     `options`: the record of its own options, nested in a run's options under the workload's name.
-    `reads(options, offered)`: the fields of a batch that it reads, out of those that a data set
-    offers. Raises DatasetError with the reason when they do not fit. `fitted(offered)`: its own
-    options that must follow the shapes of a data set, by name, for one who chooses the data set
-    first. `tile(options)`: side in pixels of the square tiles that its network sees of a picture;
-    None for a workload that sees all of it. `batches(options)`: batches of real rows that one step
-    takes; `Program.batches` is the same number. `small_layers(options)`: whether splitting its
-    operations over cores costs more than it brings, and several beside each other serve better.
-    `averaged`: the network, or the networks, of which a moving average may be kept; the first one
-    makes the pictures. `rules`: across its options and those of every run. `panels`: how Live draws
-    the panels that `metrics` name; one without a row here has its name for a title.
-    `defaults`: options that all runs share, by name, whose default is another one with this
-    workload. `published`: speeds that its authors measured, which stand beside studies of more
-    devices.
+    `reads(options, offered)`: the fields that it reads of those that a data set offers; raises
+    DatasetError if they do not fit. `fitted(offered)`: values of its own options that follow the
+    shapes of a data set. `tile(options)`: side in pixels of the square tiles that its network sees;
+    None: it sees whole images. `batches(options)`: batches of training rows per step, equal to
+    `Program.batches`. `small_layers(options)`: whether its operations are too small to split over
+    cores, so that several at once are faster. `averaged`: the networks that may have a moving
+    average; the first one generates images. `rules`: across its options and the shared ones.
+    `panels`: the charts that `metrics` name; an undeclared one has its name as title. `defaults`:
+    its own defaults of shared options. `published`: speeds that its authors measured, shown in
+    studies of devices.
     """
 
     title: str
@@ -153,25 +178,21 @@ class WorkloadEntry:
 
     @property
     def averages(self) -> tuple[str, ...]:
-        """The networks of which a moving average may be kept, the one that makes the pictures
-        first.
-        """
+        """The networks that may have a moving average, the one that generates images first."""
         return (self.averaged,) if isinstance(self.averaged, str) else self.averaged
 
     @property
     def rates(self) -> tuple[str, ...]:
-        """The options that are learning rates, one for each network in their order."""
+        """The learning-rate options, one per network in order."""
         return tuple(of_network(LEARNING_RATE, network.name) for network in self.networks)
 
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One data set that comes with the project or a package, or is fetched.
+    """One data set of the project or a package. `rows`: training rows of the full set.
 
-    `rows`: to train on, of the full set.
-
-    `load`: "module:function" that gives its `DataSet` (data/contract.py) without a network; "" for
-    one that is fetched.
+    `load`: "module:function" that returns its `DataSet` (data/contract.py) without a network; "":
+    it is downloaded.
     """
 
     title: str
@@ -184,12 +205,11 @@ class DatasetEntry:
 
 @dataclass(frozen=True)
 class EngineEntry:
-    """One way to run the training step.
+    """A framework that runs the training step.
 
-    `flags`: the module whose `set_flags` a trainer calls before anything else is loaded.
-    `tiles`: the module whose `TILE_PROGRAM` runs a network on the tiles of pictures
-    (engines/tiles.py).
-    `cluster`: the module whose `place` and `leave` tell a worker which one it is, and end its part.
+    `flags`: module whose `set_flags` a trainer calls before it loads the framework. `tiles`: module
+    whose `TILE_PROGRAM` runs a network on the tiles of images (engines/tiles.py). `cluster`: module
+    whose `place` returns a worker's rank and whose `leave` ends its part.
     """
 
     title: str
@@ -202,8 +222,8 @@ class EngineEntry:
 
 @dataclass(frozen=True)
 class Caution:
-    """What was seen to go wrong with a preset from `least` of `option` on while `alike` is
-    untouched, and what repairs it.
+    """A known problem of a preset when `option` is at least `least` and the options in `alike` are
+    unchanged, and its repair.
     """
 
     option: str
@@ -212,23 +232,97 @@ class Caution:
     text: str
     repair: dict[str, Any]
 
-    def concerns(self, chosen: Mapping[str, Any], preset: Mapping[str, Any]) -> bool:
-        """Whether it was seen at these values of all options, flat; `preset`: those that the
-        preset gives them.
-        """
-        untouched = all(chosen.get(name) == preset[name] for name in (*self.alike, *self.repair))
-        return untouched and chosen[self.option] >= self.least
+    def concerns(self, values: Mapping[str, Any], preset: Mapping[str, Any]) -> bool:
+        """Whether it applies to these flat values of all options; `preset`: the preset's values."""
+        unchanged = all(values.get(name) == preset[name] for name in (*self.alike, *self.repair))
+        return unchanged and values[self.option] >= self.least
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named starting point.
-
-    `suggestions`: values worth trying, offered as buttons beside the field.
-    """
+    """A named starting point. `suggestions`: values on buttons next to a field."""
 
     title: str
     summary: str
     values: dict[str, Any]
     suggestions: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     caution: Caution | None = None
+
+
+@dataclass(frozen=True)
+class PublishedScaling:
+    """Published seconds of an epoch on more and more devices.
+
+    `who`: in a legend; `title`: of its table; `source`: of the caption.
+    """
+
+    who: str
+    title: str
+    source: str
+    speeds: tuple[Speed, ...]
+
+
+@dataclass(frozen=True)
+class TrainingTime:
+    """Seconds on a device or all its cores; `batch_size`: as in the table."""
+
+    device: str
+    batch_size: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PublishedTimes:
+    """Published training times by device and batch size.
+
+    `title`: of the table; `source`: of its caption; `setting`: how they were measured.
+    """
+
+    title: str
+    source: str
+    setting: str
+    times: tuple[TrainingTime, ...]
+
+    @property
+    def seconds(self) -> dict[str, dict[int, float]]:
+        """Seconds by device and batch size; unpublished ones are missing."""
+        by_device: dict[str, dict[int, float]] = {}
+        for time in self.times:
+            by_device.setdefault(time.device, {})[time.batch_size] = time.seconds
+        return by_device
+
+
+@dataclass(frozen=True)
+class CompiledMachine:
+    """A machine for which an epoch is compiled.
+
+    `topology`: its name in the compiler; `system`: the name of its devices in `Speed`.
+    """
+
+    topology: str
+    title: str
+    system: str
+
+
+@dataclass(frozen=True)
+class CompiledEpoch:
+    """A compiled epoch whose cycles are counted, next to the authors' measured time.
+
+    `what`: the setting, a sentence; `batch_per_core`, `cores`: of the authors' training. `plain`,
+    `own`: titles of the authors' program and of this project's.
+    """
+
+    what: str
+    published: PublishedSpeeds
+    batch_per_core: int
+    cores: int
+    plain: str
+    own: str
+    machines: tuple[CompiledMachine, ...]
+
+    def measured(self, system: str) -> Speed:
+        """The authors' speed on as many cores of a system."""
+        speeds = self.published.speeds
+        return next(
+            speed for speed in speeds if (speed.system, speed.devices) == (system, self.cores)
+        )

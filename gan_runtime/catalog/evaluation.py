@@ -1,6 +1,5 @@
-"""What may be asked of a checkpoint, during training or after it.
-
-An evaluation runs as a job and leaves an `Answer` (records/answer.py).
+"""The declaration of an evaluation: a background job that measures a checkpoint and stores its
+result (records/answer.py).
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ from gan_runtime.catalog.entries import Options, WorkloadEntry
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """A score that others have published, for comparison.
-
-    `source`: paper and table; `what`: the data and the model it was measured on.
-    """
+    """A published score, for comparison. `source`: paper and table; `what`: data and model."""
 
     score: str
     value: float
@@ -31,30 +27,26 @@ class PublishedScore:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One evaluation of trained networks, declared without a framework, so that every process may
-    read it.
+    """One evaluation of trained networks, declared without a framework.
 
-    `name`: as stored and as the command line calls it, such as "rollout"; `aliases`: names of older
-    commands for it;
-    `earlier_jobs`: names that its jobs had in earlier versions. `title`, `summary`: on its page and
-    in `evaluate --help`;
-    `verb`: on the button that starts it, such as "Measure"; `busy`: of a run {run_id} that is being
-    evaluated already.
-    `options`: its form, command-line options and errors come from this record, as a workload's
-    options do. Of an option `checkpoint` (newest, best, every) or `epoch` that is not there the
-    request is refused, in the same words for all. `usual(home, run)`: values of options where
-    nobody says them, by name, such as as many steps as a data set has. `applies(entry, options,
-    fields)`: "" where a run of that workload, with its options and the fields that it reads, can be
-    evaluated so; else the reason, for the greyed button. `fields`: those of the run's data set.
-    `lacking(home, run)`: "" where the run as it is now can be evaluated; else the reason.
-    `check(home, run, options)` raises what else is wrong with a request. `needs_checkpoint`: else
-    it works on what lies in the run's folder, in any state.
-    `scores`: each number that it may give; published values by `published`. `work`:
-    "module:function" of the job's process, which gets a `Subject` and gives an `Evaluated`
-    (evaluation/work.py). `environment`: variables of its process.
-    `report`: "module:function" of what a terminal prints (evaluation/catalog.py), its scores by
-    default. `files`: options of yes or no by which a file of this name is among the job's results;
-    the command line copies it to a path.
+    `name`: as stored and on the command line, such as "rollout"; `aliases`: names of older
+    commands; `earlier_jobs`: names of its jobs in earlier versions. `title`, `summary`: on its page
+    and in `evaluate --help`; `verb`: on its button, such as "Measure"; `busy`: the refusal while
+    run {run_id} is being evaluated.
+
+    `options`: the record of its form, command-line options and errors. Requests with an option
+    `checkpoint` (newest, best, every) or `epoch` that the run lacks are refused. `usual(home,
+    run)`: defaults of options that depend on the run. `applies(entry, options, fields)`: "" if runs
+    of that workload, options and data set can be evaluated, else the reason, for the disabled
+    button. `lacking(home, run)`: "" if the run can be evaluated in its current state, else the
+    reason. `check(home, run, options)`: raises other errors of a request. `needs_checkpoint`: if
+    false, it reads the run's folder in any state.
+
+    `scores`: the numbers that it may give, `published`: values of others. `work`: "module:function"
+    that the job calls with a `Subject` and that returns an `Evaluated` (evaluation/work.py).
+    `environment`: variables of its process. `report`: "module:function" that prints the result in a
+    terminal (evaluation/catalog.py); default: the scores. `files`: yes-or-no options whose result
+    file has this name; the command line copies it to a path.
     """
 
     name: str

@@ -1,57 +1,49 @@
-"""What all pairs of a generator and a discriminator share: options, rules, and what they read.
-
-Their numbers: pair_numbers.py.
+"""What every pair of a generator G and a discriminator D declares: options, numbers, charts,
+rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import IMAGES, Fields, needed
+from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 from gan_runtime.base.options import Above, OneOf, OptionRecord, option
-from gan_runtime.catalog.entries import Options, Picture, Size, WorkloadEntry
-from gan_runtime.catalog.pair_numbers import JUDGEMENTS, METRICS, NETWORKS, PANELS, G
+from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, WorkloadEntry
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]
 Updates = Literal["together", "in_turn"]
 CROSS_ENTROPY = OneOf("loss", ("cross_entropy",), "cross-entropy")
-TABLE_1_RATE = "paper, Table 1: Adam(1e-4)"
+
+
+def _learning_rate(network: str, letter: str) -> Any:
+    return option(
+        1e-4,
+        label=f"Learning rate, {network}",
+        gt=0,
+        le=1.0,
+        help=f"Learning rate of the {network}, before schedule and scaling.",
+        source="paper, Table 1: Adam(1e-4)",
+        error="use a positive rate, such as 1e-4.",
+        phrase=f"rate of {letter} {{}}",
+    )
 
 
 class PairOptions(OptionRecord):
-    """What the two networks are trained towards, and how fast."""
+    """Learning rates, loss, updates and penalties of the two networks."""
 
-    learning_rate_generator: float = option(
-        1e-4,
-        label="Learning rate, generator",
-        gt=0,
-        le=1.0,
-        help="Step size of the generator's optimizer, before schedule and scaling.",
-        source=TABLE_1_RATE,
-        error="use a positive rate, such as 1e-4.",
-        phrase="rate of G {}",
-    )
-    learning_rate_discriminator: float = option(
-        1e-4,
-        label="Learning rate, discriminator",
-        gt=0,
-        le=1.0,
-        help="Step size of the discriminator's optimizer, before schedule and scaling.",
-        source=TABLE_1_RATE,
-        error="use a positive rate, such as 1e-4.",
-        phrase="rate of D {}",
-    )
+    learning_rate_generator: float = _learning_rate("generator", "G")
+    learning_rate_discriminator: float = _learning_rate("discriminator", "D")
     loss: Loss = option(
         "cross_entropy",
         label="Loss",
         choices=get_args(Loss),
         help=(
-            "'cross_entropy' is the usual one. 'hinge' stops pushing D beyond a margin."
-            " 'relativistic' compares each real image with a generated one, as R3GAN does, with"
-            " both penalties."
+            "'cross_entropy' is usual. 'hinge' limits D by a margin. 'relativistic' compares real"
+            " and generated images, as R3GAN (use both penalties)."
         ),
         source=(
             "Goodfellow et al. 2014; Lim and Ye 2017 (hinge); Huang et al. 2024, R3GAN"
@@ -65,8 +57,8 @@ class PairOptions(OptionRecord):
         label="Generator loss",
         choices=get_args(GeneratorLoss),
         help=(
-            "'non_saturating' is what DCGANs use; 'minimax' is the paper's equation, whose gradient"
-            " fades while D is sure."
+            "'non_saturating' is usual for DCGANs. 'minimax' is the paper's equation; its gradient"
+            " vanishes while D is sure."
         ),
         source="Goodfellow et al. 2014; paper, equations 3 to 5",
         error="pick one of the listed losses.",
@@ -78,8 +70,8 @@ class PairOptions(OptionRecord):
         label="Updates",
         choices=get_args(Updates),
         help=(
-            "'together' updates both networks from one forward pass; 'in_turn' updates D first,"
-            " then G against the new D."
+            "'together' updates both networks from one forward pass. 'in_turn' updates D, then G"
+            " against the new D."
         ),
         source="TensorFlow DCGAN tutorial (together); paper, equations 4 and 5 (in turn)",
         error="pick one of the listed orders.",
@@ -91,8 +83,8 @@ class PairOptions(OptionRecord):
         ge=1,
         le=10,
         help=(
-            "How often D is updated before each update of G, each time on other real images, so an"
-            " epoch has fewer steps."
+            "Updates of D per update of G, each on another batch of real images, so an epoch has"
+            " fewer steps."
         ),
         source="Goodfellow et al. 2014, algorithm 1: k",
         error="use a whole number from 1 to 10.",
@@ -101,10 +93,10 @@ class PairOptions(OptionRecord):
     )
     label_smoothing: float = option(
         0.0,
-        label="Label smoothing, real side",
+        label="Label smoothing",
         ge=0,
         le=0.5,
-        help="D's target for real images is 1 minus this. It keeps D from becoming too sure.",
+        help="D's target for real images is 1 minus this, which keeps D less certain. 0: none.",
         source="Salimans et al. 2016, section 3.4: 0.1",
         error="use 0, or about 0.1.",
         phrase="label smoothing {}",
@@ -116,8 +108,8 @@ class PairOptions(OptionRecord):
         ge=0,
         le=1000.0,
         help=(
-            "Weight gamma of the penalty on D's slope at real images. 0 leaves it out; it costs"
-            " about half a step more."
+            "Weight gamma of the penalty on D's slope at real images. Adds about half a step of"
+            " time. 0: none."
         ),
         source="Mescheder et al. 2018, equation 9: 10",
         error="use 0, or about 1 to 10.",
@@ -128,21 +120,21 @@ class PairOptions(OptionRecord):
         ge=0,
         le=1000.0,
         help=(
-            "Weight gamma of the penalty on D's slope at generated images. 0 leaves it out; it"
-            " costs about half a step more."
+            "Weight gamma of the penalty on D's slope at generated images. Adds about half a step"
+            " of time. 0: none."
         ),
         source="Mescheder et al. 2018, section 4.1; Huang et al. 2024, R3GAN: as R1",
         error="use 0, or the weight of R1.",
     )
     penalty_end: float = option(
         1.0,
-        label="Penalties at the end",
+        label="Final penalties",
         unit="of their weights",
         ge=0,
         le=1,
         help=(
-            "Both penalties fall along a cosine from their weights to this share of them at the end"
-            " of the training. 1: they stay."
+            "Share of both penalty weights that is left at the end, along a cosine. 1: constant"
+            " weights."
         ),
         source="Huang et al. 2024, R3GAN: a tenth",
         error="use 1, or about 0.1.",
@@ -150,13 +142,164 @@ class PairOptions(OptionRecord):
     )
 
 
+G, D = "generator", "discriminator"
+NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))
+
+_SLOPE = "Half the squared slope"
+_SCORE = "D's score (1 = real)"
+_SHARE, _SPREAD = "Share classified correctly", "Variance of a pixel"
+_REAL, _GENERATED = "Real images", "Generated images"
+METRICS = (
+    *(
+        Metric(
+            f"loss_{network.name}",
+            f"{network.title} loss",
+            "Loss (nats)",
+            LOSSES,
+            "loss",
+            format=".3f",
+            network=network.name,
+            label=network.title,
+        )
+        for network in NETWORKS
+    ),
+    Metric(
+        "d_real",
+        "D's score of real images, in training",
+        _SCORE,
+        SCORES,
+        "score_of_real",
+        format=".3f",
+        network=D,
+        label=_REAL,
+    ),
+    Metric(
+        "d_fake",
+        "D's score of generated images, in training",
+        _SCORE,
+        SCORES,
+        "score_of_generated",
+        format=".3f",
+        network=D,
+        label=_GENERATED,
+    ),
+    Metric(
+        "d_accuracy_real",
+        "D's accuracy on real images",
+        _SHARE,
+        "Accuracy",
+        "accuracy_on_real",
+        per_epoch=True,
+        format=".1%",
+        network=D,
+        label=_REAL,
+    ),
+    Metric(
+        "d_accuracy_fake",
+        "D's accuracy on generated images",
+        _SHARE,
+        "Accuracy",
+        "accuracy_on_generated",
+        per_epoch=True,
+        format=".1%",
+        network=D,
+        label=_GENERATED,
+    ),
+    # Their histograms are drawn instead.
+    Metric(
+        "probe_score_real",
+        "D's score of real images, after each epoch",
+        _SCORE,
+        NOT_DRAWN,
+        "judged_real",
+        per_epoch=True,
+        format=".3f",
+        network=D,
+        label=_REAL,
+    ),
+    Metric(
+        "probe_score_fake",
+        "D's score of generated images, after each epoch",
+        _SCORE,
+        NOT_DRAWN,
+        "judged_generated",
+        per_epoch=True,
+        format=".3f",
+        network=D,
+        label=_GENERATED,
+    ),
+    Metric(
+        "spread_real",
+        "Spread of real images",
+        _SPREAD,
+        "Spread",
+        "spread_of_real",
+        per_epoch=True,
+        format=".3f",
+        label=_REAL,
+    ),
+    Metric(
+        "spread_fake",
+        "Spread of generated images",
+        _SPREAD,
+        "Spread",
+        "spread_of_generated",
+        per_epoch=True,
+        format=".3f",
+        network=G,
+        label=_GENERATED,
+    ),
+    Metric("r1_penalty", "R1 penalty, before its weight", _SLOPE, "Penalty", network=D),
+    Metric("r2_penalty", "R2 penalty, before its weight", _SLOPE, "Penalty", network=D),
+    Metric("penalty_factor", "Factor on the penalty weights", "Factor", NOT_DRAWN, network=D),
+)
+PANELS = (
+    Panel(
+        LOSSES,
+        "Generator and discriminator loss",
+        series="Network",
+        help="Losses of the newest step: generator, discriminator. Cross-entropies are in nats.",
+    ),
+    Panel(
+        SCORES,
+        "Can the discriminator tell?",
+        awaits="D's mean scores of real and generated images",
+        series="Images",
+        domain=(0.0, 1.0),
+    ),
+    Panel(
+        "Accuracy",
+        "How often is the discriminator right?",
+        "100% on both: it wins. 50% (dotted): it guesses.",
+        "how often D is right",
+        domain=(0.0, 1.0),
+        usual=(0.5, 0.5),
+    ),
+    Panel(
+        "Spread",
+        "Do the generated images vary?",
+        "Far below the training images: mode collapse.",
+        "how much the images vary",
+    ),
+    Panel(
+        "Penalty",
+        "How steep is the discriminator?",
+        "Slope at training images (R1) and at generated images (R2), which the penalties keep"
+        " small.",
+    ),
+)
+JUDGEMENTS = (
+    Judgement("real", "Scores of real images", _SCORE, 0.0, 1.0, "real", _REAL),
+    Judgement("fake", "Scores of generated images", _SCORE, 0.0, 1.0, "generated", _GENERATED),
+)
+
 GREY = (Picture("samples", "Generated images", "grey_grid", ("images",)),)
 
 
 def one_pass_has_one_discriminator_step(
     updates: str, discriminator_steps: int
 ) -> FieldError | None:
-    """Both networks are updated from one forward pass, so D cannot be updated more often."""
+    """One forward pass updates both networks, so D cannot be updated more often."""
     if updates == "in_turn" or discriminator_steps == 1:
         return None
     return FieldError(
@@ -169,7 +312,7 @@ def one_pass_has_one_discriminator_step(
 def cross_entropy_has_its_own_options(
     loss: str, generator_loss: str, label_smoothing: float
 ) -> FieldError | None:
-    """A smoothed target and a saturating generator loss are of cross-entropy alone."""
+    """Only cross-entropy has a smoothed target and a saturating generator loss."""
     if loss == "cross_entropy" or (generator_loss == "non_saturating" and label_smoothing == 0.0):
         return None
     name, value, use = (
@@ -186,7 +329,6 @@ def cross_entropy_has_its_own_options(
 def a_schedule_needs_a_penalty(
     penalty_end: float, r1_weight: float, r2_weight: float
 ) -> FieldError | None:
-    """Nothing falls where nothing is."""
     if penalty_end == 1.0 or r1_weight > 0.0 or r2_weight > 0.0:
         return None
     return FieldError(
@@ -204,22 +346,22 @@ RULES = (
 
 
 def batches(options: PairOptions) -> int:
-    """A batch of real images for each update of the discriminator."""
+    """One batch of training images for each update of the discriminator."""
     return options.discriminator_steps
 
 
 def reads_digits(_: PairOptions, offered: Fields) -> Fields:
-    """Grey pictures of 28 × 28 pixels, for networks that are made for these alone.
+    """Grayscale images of 28 × 28 pixels, for networks of that size alone.
 
     Raises:
-        DatasetError: the data set has no pictures, or others.
+        DatasetError: the data set has no images, or others.
     """
     images = needed(
         offered,
         IMAGES,
         lambda shape: shape == (28, 28, 1),
         "28 × 28 × 1",
-        "use a data set of grey pictures of 28 pixels, or another workload",
+        "use a data set of grayscale images of 28 pixels, or another workload",
     )
     return {IMAGES: images}
 
@@ -235,7 +377,7 @@ def entry(
     reads: Callable[[Options, Fields], Fields],
     size: Callable[[Options, Fields], Size],
 ) -> WorkloadEntry:
-    """The entry of one pair, with all that every pair has."""
+    """The entry of one pair, with the numbers, charts and rules of all pairs."""
     return WorkloadEntry(
         title=title,
         summary=summary,

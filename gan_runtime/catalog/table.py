@@ -1,7 +1,7 @@
-"""A table of the catalog: rows of the project, and rows that other installed packages declare.
+"""A table of the catalog: rows of the project, then rows of installed packages.
 
-A package declares a row by an entry point, which every process of the project finds: dashboard,
-command line, trainer and background job. In the pyproject.toml of such a package:
+A package declares a row by an entry point, which dashboard, command line, trainer and background
+jobs read. In its pyproject.toml:
 
     [project.entry-points."gan_runtime.workloads"]
     my_gan = "my_package.entry:ENTRY"
@@ -27,35 +27,30 @@ log = logging.getLogger("gan_runtime")
 
 
 class Table(MutableMapping[str, Row]):
-    """Rows by name, the project's first.
+    """Rows by name. Rows of packages are loaded at the first access, without a framework.
 
-    Those of packages are loaded when somebody first looks; no look loads a framework.
-
-    `group`: of the entry points. `kind`: the class of a row. A row of a package that cannot be used
-    is left out with a warning in the log: it must not keep a person from all other runs.
+    `group`: of the entry points. `kind`: the class of a row. An unusable row of a package is
+    skipped with a warning in the log, so that all other runs still work.
     """
 
     def __init__(self, own: Mapping[str, Row], group: str, kind: type[Row]) -> None:
         self._rows, self._group, self._kind = dict(own), group, kind
-        self._variable = group.upper().replace(
-            ".", "_"
-        )  # GAN_RUNTIME_WORKLOADS: of `register`, for child processes
+        # Rows of `register` for child processes, such as GAN_RUNTIME_WORKLOADS.
+        self._variable = group.upper().replace(".", "_")
         self._is_complete = False
         self._lock = threading.RLock()
 
     def register(self, name: str, place: str) -> None:
-        """Adds the row at "module:NAME" for this process and the processes that it starts.
+        """Adds the row at "module:NAME" to this process and its child processes.
 
         Raises:
-            PackageError: the name is taken or no name, or there is no such row.
+            PackageError: the name is taken or invalid, or there is no such row.
         """
         self._complete()
         point = EntryPoint(name, place, self._group)
         row = self._loaded(point)
         if name in self._rows and self._rows[name] != row:
-            raise PackageError(
-                f"{quoted(name)} is the name of another row of {self._group}: choose another name."
-            )
+            raise PackageError(f"{self._group} already has a row {quoted(name)}: use another name.")
         self._rows[name] = row
         registered = filter(None, os.environ.get(self._variable, "").split(","))
         os.environ[self._variable] = ",".join(dict.fromkeys([*registered, f"{name}={place}"]))
@@ -65,9 +60,8 @@ class Table(MutableMapping[str, Row]):
         with self._lock:
             if self._is_complete:
                 return
-            self._is_complete = (
-                True  # before the modules of packages are loaded, which may look themselves
-            )
+            # Before the modules of packages are imported, which may access this table.
+            self._is_complete = True
             for point in (*entry_points(group=self._group), *self._registered()):
                 try:
                     row = self._loaded(point)
@@ -75,7 +69,7 @@ class Table(MutableMapping[str, Row]):
                         raise PackageError("the name is taken")
                     self._rows[point.name] = row
                 except PackageError as error:
-                    log.warning("%s of %s is left out: %s", point.name, self._group, error)
+                    log.warning("%s of %s is skipped: %s", point.name, self._group, error)
 
     def _registered(self) -> Iterator[EntryPoint]:
         for pair in filter(None, os.environ.get(self._variable, "").split(",")):
@@ -86,20 +80,19 @@ class Table(MutableMapping[str, Row]):
         """Raises PackageError."""
         if not NAME.fullmatch(point.name):
             raise PackageError(
-                f"{quoted(point.name)} is no name: use up to 40 small letters, digits and '_', such"
-                " as my_gan."
+                f"{quoted(point.name)} is not a valid name: use up to 40 small letters, digits and"
+                " '_', such as my_gan."
             )
         try:
             row = point.load()
-        except Exception as error:  # whatever the module of a stranger raises while it is imported
+        except Exception as error:  # whatever a package raises at import
             raise PackageError(
                 f"{quoted(point.value)} cannot be loaded ({type(error).__name__}: {error}): "
                 'name a module and what it declares, such as "my_package.entry:ENTRY".'
             ) from error
         if not isinstance(row, self._kind):
             raise PackageError(
-                f"{quoted(point.value)} is a {type(row).__name__}, but has to be a"
-                f" {self._kind.__name__}."
+                f"{quoted(point.value)} is a {type(row).__name__}: declare a {self._kind.__name__}."
             )
         return row
 
@@ -124,14 +117,14 @@ class Table(MutableMapping[str, Row]):
 
 
 def _make_importable(module: str) -> None:
-    """For child processes, which do not have what a notebook or a script has on its path: its
-    folder.
+    """Adds the module's folder to PYTHONPATH: child processes lack the path of a notebook or
+    script.
     """
     package = sys.modules[module.partition(".")[0]]
-    place = next(iter(getattr(package, "__path__", ())), None) or package.__file__
-    if place is None:  # a part of Python itself
+    path = next(iter(getattr(package, "__path__", ())), None) or package.__file__
+    if path is None:  # a part of Python itself
         return
     paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     os.environ["PYTHONPATH"] = os.pathsep.join(
-        dict.fromkeys([*paths, str(Path(place).resolve().parent)])
+        dict.fromkeys([*paths, str(Path(path).resolve().parent)])
     )

@@ -20,27 +20,27 @@ from PIL import Image
 
 from gan_runtime.base.fields import IMAGES, SOURCE, TARGET
 from gan_runtime.catalog.domains import DOMAINS
-from gan_runtime.pictures import grids, sheet
-from gan_runtime.pictures.sheet import EVERYTHING, OF_AN_EPOCH, Room
+from gan_runtime.pictures import sheet
+from gan_runtime.pictures.sheet import EVERYTHING, OF_AN_EPOCH, SheetLimits
 
 SHOWN = 16  # rows that are asked for, of which all pictures are drawn
 PAIRS_SHOWN = 6  # two side by side
 WIDEST = 1_056  # pixels; pairs of large pictures are drawn smaller
 
 
-def png(rows: NDArray[np.uint8], room: Room = OF_AN_EPOCH) -> bytes:
+def png(rows: NDArray[np.uint8], limits: SheetLimits = OF_AN_EPOCH) -> bytes:
     """`rows`: (N, height, width, 1 or 3), side by side; of more than fit the first ones
     (pictures/sheet.py).
     """
-    return _encoded(sheet.image(grids.tiled(rows, room)))
+    return _encoded(sheet.image(sheet.tiled(rows, limits)))
 
 
 def of_pairs(pairs: NDArray[np.uint8]) -> bytes:
     """`pairs`: (N, height, 2 · width, 3), source left, target right; the first six, in two
     columns.
     """
-    room = Room(columns=2, widest=EVERYTHING, tallest=EVERYTHING)
-    picture = sheet.image(grids.tiled(pairs[:PAIRS_SHOWN], room))
+    limits = SheetLimits(columns=2, widest=EVERYTHING, tallest=EVERYTHING)
+    picture = sheet.image(sheet.tiled(pairs[:PAIRS_SHOWN], limits))
     picture.thumbnail((WIDEST, EVERYTHING))
     return _encoded(picture)
 

@@ -51,7 +51,7 @@ def _refusal(path: str) -> Any:
         raise ValueError(
             f"a layer assigns its trained weight {path} in a forward pass, which engines do not do"
             " alike: compute with a changed copy instead, as SpectralNorm of"
-            " gan_runtime/workloads/spectral_norm.py does in the place of"
+            " gan_runtime/workloads/layers.py does in the place of"
             " keras.layers.SpectralNormalization."
         )
 

@@ -25,8 +25,11 @@ from gan_runtime.base.tpu_advice import advice
 from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.hardware import framework_settings, jax_devices
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.engine_rules import NO_KERAS_LOOP_ON_A_TPU
-from gan_runtime.spec.rules import no_tpu_workers, one_replica_per_cpu_worker
+from gan_runtime.spec.rules import (
+    NO_KERAS_LOOP_ON_A_TPU,
+    no_tpu_workers,
+    one_replica_per_cpu_worker,
+)
 
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))

@@ -1,12 +1,8 @@
-"""What all renderers share: how values become pixels, how many images a picture may hold, and words
-on it.
+"""Sheets of images: their layout and lettering, and the renderers of grids, classes and filmstrips.
 
-The rule of size for pictures of an epoch, of which a run keeps hundreds (`OF_AN_EPOCH`): images
-stand two pixels apart, at most 8 beside each other and never wider together than 528 pixels, which
-is 8 of 64 pixels and 4 of 128. Pictures with a row for each class have at most 20 rows and 1,320
-pixels of height, all others 528. So none has more than 0.9 million pixels: a color picture that
-nothing can be compressed in is a file of 2.7 MB. An image that is larger than all this stands
-alone, as large as it is. Pictures that someone asks for hold all of their images (`whole`).
+Sample images of an epoch, of which a run stores hundreds, have at most 0.9 million pixels, or
+2.7 MB as a PNG that nothing compresses (`OF_AN_EPOCH`). An image larger than the limit is drawn
+alone in its full size. Sheets on request show all of their images (`whole`).
 """
 
 from __future__ import annotations
@@ -21,20 +17,26 @@ from PIL import Image, ImageDraw, ImageFont
 
 GAP = 2  # black pixels between neighbors
 COLUMNS, MOST_COLUMNS = 8, 16
-EVERYTHING = 1_000_000  # pixels, rows or lines: more than anyone asks for
-INSET = 4  # pixels before the first word: pages round the corners of pictures
-LINE = 16  # height of a line of words
+EVERYTHING = 1_000_000  # pixels, rows or lines: more than any request
+INSET = 4  # pixels before the first word: pages round the corners of images
+LINE = 16  # pixels of height of a line of text
 FONT_SIZE = 12  # at 11 its spaces close up
-INK = "#d0d3d9"  # of words on black
+INK = "#d0d3d9"  # of text on black
 CHANNELS = (1, 3)
+WIDEST_NAME = 120  # pixels, of a class
+LARGE, LARGE_FONT_SIZE = 48, 20  # from this side of an image on, since pages halve large sheets
+MARGIN = 6  # pixels between the name of a class and its images
+BETWEEN = 8  # pixels between two classes that have several rows
+
+Arrays = tuple[NDArray[np.generic], ...]
 
 
 @dataclass(frozen=True)
-class Room:
-    """How large a picture may become.
+class SheetLimits:
+    """The largest size of a sheet.
 
-    `columns`: of images. `widest`, `tallest`: pixels of all images together; where each class has
-    its rows, `classes` of them and `tallest_named` pixels, and `lines` rows of images for each.
+    `columns`: of images. `widest`, `tallest`: pixels of all images together. For sheets with rows
+    by class: at most `classes` of them in `tallest_named` pixels, with `lines` rows each.
     """
 
     columns: int = COLUMNS
@@ -45,57 +47,60 @@ class Room:
     lines: int = 1
 
 
-OF_AN_EPOCH = Room()
+OF_AN_EPOCH = SheetLimits()
 
 
-def whole(count: int) -> Room:
-    """For all of `count` images, about as many beside as below each other: 8 columns for 64
-    of them, 16 for 256.
-    """
+def whole(count: int) -> SheetLimits:
+    """Limits that fit all of `count` images, as square as possible in 8 to 16 columns."""
     columns = min(max(COLUMNS, math.ceil(math.sqrt(count))), MOST_COLUMNS)
-    return Room(columns, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING)
+    return SheetLimits(columns, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING)
+
+
+# ---- pixels and cells ----------------------------------------------------------------------------
 
 
 def pixels(
     values: NDArray[np.generic], channels: tuple[int, ...] = CHANNELS, rank: int = 4
 ) -> NDArray[np.uint8]:
-    """Bytes of values from -1 to 1, of the same shape; NaN is black, and what is beyond the range
-    is cut.
+    """Values from -1 to 1 as bytes of the same shape, clipped; NaN is black.
 
     Raises:
-        ValueError: no images, or of other channels; the message says what is drawn.
+        ValueError: no images, or other channels.
     """
     if values.ndim != rank or values.shape[-1] not in channels or 0 in values.shape:
         sizes = "rows, height, width" if rank == 4 else "rows, frames, height, width"
-        wanted = " or ".join(f"({sizes}, {number})" for number in channels)
-        raise ValueError(f"an array of {values.shape} cannot be drawn here: give {wanted}.")
+        shapes = " or ".join(f"({sizes}, {number})" for number in channels)
+        raise ValueError(f"an array of {values.shape} cannot be drawn: use {shapes}.")
     levels = (values.astype(np.float32, copy=False) + 1.0) * 127.5
     return np.rint(np.clip(np.nan_to_num(levels, nan=0.0), 0, 255)).astype(np.uint8)
 
 
-def fitting(size: int, room: int, gap: int = GAP) -> int:
-    """How many cells of `size` pixels fit into `room` pixels; one always does."""
-    return max(1, (room + gap) // (size + gap))
+def fitting(size: int, space: int, gap: int = GAP) -> int:
+    """How many cells of `size` pixels fit into `space` pixels; at least one."""
+    return max(1, (space + gap) // (size + gap))
 
 
-def columns(width: int, room: Room) -> int:
-    """How many images of a width stand beside each other."""
-    return min(room.columns, fitting(width, room.widest))
+def columns(width: int, limits: SheetLimits) -> int:
+    """How many images of a width are in a row."""
+    return min(limits.columns, fitting(width, limits.widest))
 
 
 def image(levels: NDArray[np.uint8]) -> Image.Image:
-    """(height, width, 1 or 3) as a grey or color image."""
+    """(height, width, 1 or 3) as a grayscale or color image."""
     return Image.fromarray(levels[..., 0] if levels.shape[-1] == 1 else levels)
 
 
 def canvas(width: int, height: int, channels: int) -> Image.Image:
-    """All black, grey or in color."""
+    """A black image."""
     return Image.new("L" if channels == 1 else "RGB", (width, height))
+
+
+# ---- lettering -----------------------------------------------------------------------------------
 
 
 @cache
 def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """The one that comes with Pillow, so that a picture looks the same on every host."""
+    """Pillow's own font: sheets look the same on every host."""
     return ImageFont.load_default(size=size)
 
 
@@ -105,7 +110,7 @@ def length(words: str, size: int = FONT_SIZE) -> int:
 
 
 def fitted(words: str, width: int, size: int = FONT_SIZE) -> str:
-    """The words, or their beginning where they are too long."""
+    """The words, cut to `width` pixels."""
     if length(words, size) <= width:
         return words
     beginnings = (f"{words[:end]}…" for end in range(len(words) - 1, 0, -1))
@@ -113,15 +118,122 @@ def fitted(words: str, width: int, size: int = FONT_SIZE) -> str:
 
 
 def write(picture: Image.Image, left: int, middle: int, words: str, size: int = FONT_SIZE) -> None:
-    """Puts words on the picture; `middle`: of their height."""
+    """Writes on the picture; `middle`: of the words' height."""
     ImageDraw.Draw(picture).text((left, middle), words, fill=INK, font=font(size), anchor="lm")
 
 
-def noted(picture: Image.Image, words: str) -> Image.Image:
-    """The picture with a line of words below it."""
+def captioned(picture: Image.Image, words: str) -> Image.Image:
+    """The picture with a line of text below it."""
     wider = Image.new(
         picture.mode, (max(picture.width, INSET + length(words)), picture.height + LINE)
     )
     wider.paste(picture)
     write(wider, INSET, picture.height + LINE // 2, words)
     return wider
+
+
+# ---- renderers: (arrays, names of classes, limits) → image ---------------------------------------
+
+
+def grey_grid(arrays: Arrays, _: tuple[str, ...], limits: SheetLimits) -> Image.Image:
+    """(N, height, width, 1); the first images if not all fit."""
+    return image(tiled(pixels(arrays[0], (1,)), limits))
+
+
+def rgb_grid(arrays: Arrays, _: tuple[str, ...], limits: SheetLimits) -> Image.Image:
+    """(N, height, width, 1 or 3); the first images if not all fit."""
+    return image(tiled(pixels(arrays[0]), limits))
+
+
+def tiled(levels: NDArray[np.uint8], limits: SheetLimits = OF_AN_EPOCH) -> NDArray[np.uint8]:
+    """(N, height, width, channels) as one array (rows · (height + gap) - gap, columns · (width +
+    gap) - gap, channels).
+    """
+    height, width, channels = levels.shape[1:]
+    across = columns(width, limits)
+    levels = levels[: across * fitting(height, limits.tallest)]
+    rows = -(-len(levels) // across)
+    shape = (rows * (height + GAP) - GAP, across * (width + GAP) - GAP, channels)
+    grid = np.zeros(shape, np.uint8)
+    for index, cell in enumerate(levels):
+        top, left = index // across * (height + GAP), index % across * (width + GAP)
+        grid[top : top + height, left : left + width] = cell
+    return grid
+
+
+def filmstrip(arrays: Arrays, _: tuple[str, ...], limits: SheetLimits) -> Image.Image:
+    """(N, frames, height, width, 1 or 3): a row per sequence, time from left to right.
+
+    If not all frames fit, evenly spaced ones with the first and the last, and a caption says so.
+    """
+    levels = pixels(arrays[0], rank=5)
+    frames, height, width, channels = levels.shape[1:]
+    across = min(frames, fitting(width, limits.widest))
+    rows = min(len(levels), fitting(height, limits.tallest))
+    picture = canvas(across * (width + GAP) - GAP, rows * (height + GAP) - GAP, channels)
+    for column, frame in enumerate(spaced_frames(frames, across)):
+        for row in range(rows):
+            place = (column * (width + GAP), row * (height + GAP))
+            picture.paste(image(levels[row, frame]), place)
+    return picture if across == frames else captioned(picture, f"{across} of {frames:,} frames")
+
+
+def spaced_frames(frames: int, count: int) -> list[int]:
+    """`count` of the frames 0 to frames - 1, evenly spaced; a single one is the last, the hardest
+    to generate.
+    """
+    if count == 1:
+        return [frames - 1]
+    return [round(place * (frames - 1) / (count - 1)) for place in range(count)]
+
+
+def labelled_grid(arrays: Arrays, classes: tuple[str, ...], limits: SheetLimits) -> Image.Image:
+    """Images (N, height, width, 1 or 3) and labels (N,): rows by class, with its name or number.
+
+    If not all classes fit, the first ones, and a caption says so.
+
+    Raises:
+        ValueError: not one label for each image.
+    """
+    images = pixels(arrays[0])
+    labels = np.rint(arrays[1].reshape(-1).astype(np.float64)).astype(np.int64)  # may be floats
+    if len(labels) != len(images):
+        raise ValueError(
+            f"labelled_grid got {len(images)} images but {len(labels)} labels: use one for each."
+        )
+    numbers = np.unique(labels)
+    count = max(len(classes), len(numbers))
+    rows_that_fit = fitting(max(images.shape[1], LINE), limits.tallest_named)
+    numbers = numbers[: min(limits.classes, rows_that_fit)]
+    rows = [(_class_name(number, classes), images[labels == number]) for number in numbers.tolist()]
+    picture = _named_rows(rows, images.shape[1:], limits)
+    if len(rows) == count:
+        return picture
+    return captioned(picture, f"{len(rows)} of {count:,} classes")
+
+
+def _class_name(number: int, classes: tuple[str, ...]) -> str:
+    return classes[number] if 0 <= number < len(classes) else str(number)
+
+
+def _named_rows(
+    rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...], limits: SheetLimits
+) -> Image.Image:
+    height, width, channels = shape
+    cell = max(height, LINE)
+    across = min(columns(width, limits), max(len(images) for _, images in rows))
+    size = LARGE_FONT_SIZE if height >= LARGE else FONT_SIZE
+    names = [fitted(name, WIDEST_NAME, size) for name, _ in rows]
+    margin = INSET + max(length(name, size) for name in names) + MARGIN
+    lines = [min(-(-len(images) // across), limits.lines) for _, images in rows]
+    between = BETWEEN if max(lines) > 1 else 0
+    tops = [sum(lines[:row]) * (cell + GAP) + row * between for row in range(len(rows))]
+    below = tops[-1] + lines[-1] * (cell + GAP) - GAP
+    picture = canvas(margin + across * (width + GAP) - GAP, below, channels)
+    for name, (_, images), top, own_lines in zip(names, rows, tops, lines, strict=True):
+        write(picture, INSET, top + cell // 2, name, size)
+        for place, levels in enumerate(images[: own_lines * across]):
+            left = margin + place % across * (width + GAP)
+            line = place // across * (cell + GAP)
+            picture.paste(image(levels), (left, top + line + (cell - height) // 2))
+    return picture

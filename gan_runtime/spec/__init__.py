@@ -1,6 +1,4 @@
-"""What a run is: every option with its unit, range, default and error text, rules across
-options, named starting points.
-"""
+"""Options of a run with units, ranges, defaults and error texts; rules across them; presets."""
 
 from gan_runtime.spec.run_options import TABLE_1, Accelerator, Precision, Xla
 from gan_runtime.spec.run_spec import RunSpec

@@ -1,11 +1,11 @@
-"""The options of a run in two forms, and the way from one to the other.
+"""The two forms of a run's options, and the conversion between them.
 
 Nested, as in spec.json and the journals:
     {"workload": "dcgan_mnist", "epochs": 30, "dcgan_mnist": {"label_smoothing": 0.1}}
-Flat, as in the store, in forms and in files from before the nesting:
+Flat, as in the database, in forms and in files of early versions:
     {"workload": "dcgan_mnist", "epochs": 30, "label_smoothing": 0.1}
-A person may mix both, and write "dcgan_mnist.label_smoothing". No option of a workload has the name
-of a shared one, so that a flat form says the same as a nested one.
+Users may mix both, and write "dcgan_mnist.label_smoothing". No option of a workload has the name of
+a shared option, so both forms say the same.
 """
 
 from __future__ import annotations
@@ -25,143 +25,134 @@ DEFAULT_WORKLOAD = "dcgan_mnist"
 
 @dataclass(frozen=True)
 class NestedOptions:
-    """What was given, by where it belongs, under plain names; `wrong`: what belongs nowhere."""
+    """Options of all runs (`shared`) and of the workload (`own`) by plain name; `errors`: keys that
+    are neither.
+    """
 
     shared: dict[str, Any] = field(default_factory=dict)
     own: dict[str, Any] = field(default_factory=dict)
-    wrong: list[FieldError] = field(default_factory=list)
+    errors: list[FieldError] = field(default_factory=list)
 
 
 def workload_of(values: Mapping[str, Any]) -> str:
-    """The workload that options are for; it may be none of the catalog."""
-    given = values.get("workload", DEFAULT_WORKLOAD)
-    return given if isinstance(given, str) else ""
+    """The name of the workload; the catalog need not have it."""
+    name = values.get("workload", DEFAULT_WORKLOAD)
+    return name if isinstance(name, str) else ""
 
 
 def entry_of(values: Mapping[str, Any]) -> WorkloadEntry | None:
-    """Its entry; None when the catalog has none, as for a run of another version."""
+    """None for a workload that the catalog lacks, as of a run of another version."""
     return catalog.WORKLOADS.get(workload_of(values))
 
 
 def own_options(workload: str) -> Mapping[str, Option]:
-    """The options that a workload has for itself; none for one that is not in the catalog."""
+    """The workload's own options; empty for one that the catalog lacks."""
     return options.of(catalog.WORKLOADS[workload].options) if workload in catalog.WORKLOADS else {}
 
 
 def own_defaults(workload: str) -> Mapping[str, Any]:
-    """The shared options of which a workload has a default of its own; none for one that is
-    not in the catalog.
-    """
+    """The workload's defaults of shared options; empty for one that the catalog lacks."""
     return catalog.WORKLOADS[workload].defaults if workload in catalog.WORKLOADS else {}
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """All options by plain name, the record of the workload spread out. What stands later wins."""
-    return dict(_spread(values, workload_of(values)))
+    """All options by plain name. The last of equal names wins."""
+    return dict(_flattened(values, workload_of(values)))
 
 
 def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `changes` on top, flat.
 
-    Where they choose another workload, the options of the earlier one stay as far as the other has
-    options of that name; shared ones of which either has a default of its own begin anew.
+    If they change the workload, options of the earlier one stay where the new one has the same
+    names; shared options of which either has a default of its own return to the default.
     """
     before = flat(base)
     workload = workload_of({**before, **changes})
-    changed = dict(_spread(changes, workload))
-    kept = before
+    changed = dict(_flattened(changes, workload))
+    unchanged = before
     if workload != workload_of(before):
-        lost = own_options(workload_of(before)).keys() - own_options(workload).keys()
-        lost |= own_defaults(workload_of(before)).keys() | own_defaults(workload).keys()
-        kept = {name: value for name, value in before.items() if name not in lost}
-    return {**kept, **changed}
+        dropped = own_options(workload_of(before)).keys() - own_options(workload).keys()
+        dropped |= own_defaults(workload_of(before)).keys() | own_defaults(workload).keys()
+        unchanged = {name: value for name, value in before.items() if name not in dropped}
+    return {**unchanged, **changed}
 
 
-def sort_out(values: Mapping[str, Any], shared: Mapping[str, Option]) -> NestedOptions:
-    """Which of `values` are options of all runs, which are the workload's own, and which are
-    neither.
-    """
+def split(values: Mapping[str, Any], shared: Mapping[str, Option]) -> NestedOptions:
+    """Splits `values` into options of all runs, options of the workload, and errors."""
     workload = workload_of(values)
     own = own_options(workload)
-    given = NestedOptions()
-    known = workload in catalog.WORKLOADS
-    for name, value in _spread(values, workload) if known else values.items():
+    nested = NestedOptions()
+    in_catalog = workload in catalog.WORKLOADS
+    for name, value in _flattened(values, workload) if in_catalog else values.items():
         if name in shared:
-            given.shared[name] = value
+            nested.shared[name] = value
         elif name in own:
-            given.own[name] = value
-        elif wrong := _why_wrong(name, value, workload, shared):
-            given.wrong.append(wrong)
-    return given
+            nested.own[name] = value
+        elif error := _error(name, value, workload, shared):
+            nested.errors.append(error)
+    return nested
 
 
-def _why_wrong(
-    name: str, value: Any, workload: str, shared: Mapping[str, Option]
-) -> FieldError | None:
-    """What is wrong with a key that is no option; None where the sentence about an unknown
-    workload is enough.
+def _error(name: str, value: Any, workload: str, shared: Mapping[str, Option]) -> FieldError | None:
+    """The error about a key that is no option; None where the one about an unknown workload is
+    enough.
     """
     own, owners = own_options(workload), _owners(name)
     if workload not in catalog.WORKLOADS and (owners or name.partition(".")[0] == workload):
         return None
     if name == workload and own:
-        return _no_record(workload, own, value)
+        return FieldError(
+            workload,
+            f"{workload} is {quoted(value)}, but it is an object of the workload's options: "
+            f"set one of them, such as {workload}.{next(iter(own))}.",
+        )
     if owners and workload not in owners:
         return _of_another(name, owners, workload)
     dotted = {plain: f"{workload}.{plain}" if "." in name else plain for plain in own}
     return options.unknown(name, {**{plain: plain for plain in shared}, **dotted})
 
 
-def _spread(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, Any]]:
-    """Options of the workload's record by plain name; a key of it that is no own option keeps
-    the workload.
+def _flattened(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, Any]]:
+    """The workload's record is spread by plain names; a key of it that is no option stays
+    "workload.key".
     """
-    own, known = own_options(workload), workload in catalog.WORKLOADS
+    own, in_catalog = own_options(workload), workload in catalog.WORKLOADS
     for name, value in values.items():
-        place, _, plain = name.partition(".")
+        prefix, _, plain = name.partition(".")
         if name == workload and isinstance(value, Mapping):
             for key, its_value in value.items():
-                yield (key if key in own or not known else f"{workload}.{key}"), its_value
+                is_plain = key in own or not in_catalog
+                yield (key if is_plain else f"{workload}.{key}"), its_value
         else:
-            yield (plain if place == workload and plain in own else name), value
+            yield (plain if prefix == workload and plain in own else name), value
 
 
 def _owners(name: str) -> list[str]:
-    """The workloads that have an option of this name, with or without theirs before it, or
-    are called so.
-    """
-    place, _, plain = name.partition(".")
-    if place in catalog.WORKLOADS:
-        return [place] if not plain or plain in own_options(place) else []
+    """The workloads that have an option of this name, plain or dotted, or that have this name."""
+    prefix, _, plain = name.partition(".")
+    if prefix in catalog.WORKLOADS:
+        return [prefix] if not plain or plain in own_options(prefix) else []
     return [workload for workload in catalog.WORKLOADS if name in own_options(workload)]
 
 
 def _of_another(name: str, owners: list[str], workload: str) -> FieldError:
-    theirs = " and ".join(part for part in (", ".join(owners[:-1]), owners[-1]) if part)
+    names = " and ".join(part for part in (", ".join(owners[:-1]), owners[-1]) if part)
     return FieldError(
         name,
-        f"{name} belongs to workload {theirs}, but workload is {workload}: "
+        f"{name} belongs to workload {names}, but workload is {workload}: "
         f"leave it out, or use workload={owners[0]}.",
     )
 
 
-def _no_record(workload: str, own: Mapping[str, Option], value: Any) -> FieldError:
-    example = next(iter(own))
-    return FieldError(
-        workload,
-        f"{workload} is {quoted(value)}, but it holds the workload's own options by name: "
-        f"set one of them, such as {workload}.{example}.",
-    )
-
-
 def images_per_step(values: Mapping[str, Any]) -> int:
-    """Real images of one step of a stored run: a batch for each that its workload's program takes.
+    """Training images of one step of a stored run: one batch for each that its program takes.
 
-    A workload that the catalog does not know takes one. Options that the run lacks are at their
-    default.
+    A workload that the catalog lacks takes one batch. Missing options have their default.
     """
-    entry, given = entry_of(values), flat(values)
+    entry, options_by_name = entry_of(values), flat(values)
     if entry is None:
-        return int(given["batch_size_global"])
-    own = {name: given[name] for name in own_options(workload_of(given)) if name in given}
-    return int(given["batch_size_global"]) * entry.batches(entry.options.model_construct(**own))
+        return int(options_by_name["batch_size_global"])
+    names = own_options(workload_of(options_by_name)).keys() & options_by_name.keys()
+    own = {name: options_by_name[name] for name in names}
+    batches = entry.batches(entry.options.model_construct(**own))
+    return int(options_by_name["batch_size_global"]) * batches

@@ -1,4 +1,4 @@
-"""Named starting points for a run, and the reading of `key=value` pairs from the command line."""
+"""Presets of a run's options, and `key=value` pairs of the command line."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ PRESETS: dict[str, Preset] = {
     "quick": Preset(
         title="Quick: digits in about a minute",
         summary=(
-            "The paper's DCGAN on the embedded digits: small batches, higher rates, Adam with beta"
-            " 1 = 0.5, and the images of the generator's moving average show digits in about a"
-            " minute."
+            "The paper's DCGAN on the embedded digits, with smaller batches, higher rates and a"
+            " moving average."
         ),
         values={
             "workload": "dcgan_mnist",
@@ -32,9 +31,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "paper": Preset(
         title="Paper: Table 1 on MNIST, 30 epochs, 8 cores",
-        summary=(
-            "The study's setting: eight cores, bfloat16, Adam(1e-4). Batch 64, 128, 256 or 512."
-        ),
+        summary="The study's setting: 8 cores, bfloat16, Adam(1e-4), batch 64, 128, 256 or 512.",
         values={
             "workload": "dcgan_mnist",
             "dataset": "mnist",
@@ -57,15 +54,12 @@ PRESETS: dict[str, Preset] = {
                 "ema_decay",
             ),
             text=(
-                "With the rate and momentum of Table 1, batches of 256 and 512 showed strokes and"
-                " no digits after 30 epochs on 10,000 images (docs/dcgan.md); on all 60,000 this"
-                " was not tried. A rate that grows with the batch and Adam's beta 1 = 0.5 showed"
-                " digits."
+                "With the rates of Table 1, batches of 256 and 512 gave strokes, not digits, after"
+                " 30 epochs on 10,000 images (docs/dcgan.md). Rates scaled with the batch and"
+                " Adam's beta 1 = 0.5 gave digits. All 60,000 images were not tried."
             ),
-            repair={
-                "learning_rate_scaling": "linear",
-                "adam_beta_1": 0.5,
-            },  # Goyal et al. 2017; Radford et al. 2016
+            # Goyal et al. 2017; Radford et al. 2016
+            repair={"learning_rate_scaling": "linear", "adam_beta_1": 0.5},
         ),
     ),
     **{name: preset for domain in DOMAINS for name, preset in domain.presets.items()},
@@ -73,38 +67,22 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name. Raises SpecError, naming the presets there are."""
+    """Raises SpecError with the names of all presets."""
     if name not in PRESETS:
         near = difflib.get_close_matches(name[:QUOTED_CHARACTERS], PRESETS, n=1)
         hint = f"did you mean {near[0]}?" if near else "pick one of them."
-        raise SpecError(
-            [
-                FieldError(
-                    "preset",
-                    f"preset is {quoted(name)}, but allowed is {', '.join(PRESETS)}: {hint}",
-                )
-            ]
-        )
+        message = f"preset is {quoted(name)}, but allowed is {', '.join(PRESETS)}: {hint}"
+        raise SpecError([FieldError("preset", message)])
     return PRESETS[name]
 
 
 def parse_assignments(assignments: list[str]) -> dict[str, str]:
-    """`["epochs=3", "seed=7"]` as values for `RunSpec.parse`.
-
-    Raises SpecError when an item has no '='.
-    """
+    """["epochs=3", "seed=7"] as values for `RunSpec.parse`. Raises SpecError without a '='."""
     values: dict[str, str] = {}
     for text in assignments:
         name, equals, value = text.partition("=")
         if not equals:
-            raise SpecError(
-                [
-                    FieldError(
-                        "set",
-                        f"--set {quoted(text)} has no '=': write it as key=value, such as"
-                        " epochs=3.",
-                    )
-                ]
-            )
+            message = f"--set {quoted(text)} has no '=': write key=value, such as epochs=3."
+            raise SpecError([FieldError("set", message)])
         values[name.strip(" ")] = value.strip()
     return values

@@ -1,10 +1,7 @@
-"""Rules across the options that all runs share.
+"""Rules across the options that all runs share. A new rule is a function and its name in RULES.
 
-One more rule is one small function and its name in RULES.
-
-Rules of one workload stand with its entry in the catalog; they may read shared options too. The
-parameters of a rule are the options that it reads, by name; it is tried only when each of them is
-right by itself.
+The parameters of a rule are the options that it reads, by name; it is checked only when each of
+them is valid. Rules of one workload are in its catalog entry and may read shared options too.
 """
 
 from __future__ import annotations
@@ -13,17 +10,14 @@ from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
-from gan_runtime.base.errors import FieldError
+from gan_runtime.base.errors import FieldError, quoted
 from gan_runtime.catalog.entries import Rule
-from gan_runtime.spec import engine_rules
 
 
 def batch_is_shared_evenly(
     batch_size_global: int, replicas: int, workers: int
 ) -> FieldError | None:
-    """Losses are means over a replica's images, so only equal shares add up to the mean of
-    the whole batch.
-    """
+    """Losses are means over a replica's images: only equal shares add up to the batch mean."""
     shares = replicas * workers
     if batch_size_global % shares == 0:
         return None
@@ -54,7 +48,7 @@ def tpu_knows_the_precision(accelerator: str, precision: str) -> FieldError | No
 def xla_compiles_the_loss_scaling(
     engine: str, precision: str, xla: str, replicas: int, workers: int
 ) -> FieldError | None:
-    """float16 comes with a loss scale that all replicas follow; see docs/gpu.md."""
+    """float16 needs a loss scale that all replicas share (docs/gpu.md)."""
     if engine == "jax" or precision != "mixed_float16" or xla != "jit" or replicas * workers == 1:
         return None
     return FieldError(
@@ -67,33 +61,31 @@ def xla_compiles_the_loss_scaling(
 def xla_compiles_the_batch_norm(
     engine: str, batch_norm: str, xla: str, replicas: int, workers: int
 ) -> FieldError | None:
-    """The exchange between replicas cannot stand inside a compiled function of TensorFlow
-    (measured: RuntimeError on merge_call).
+    """TensorFlow compiles no function that exchanges between replicas (measured: RuntimeError
+    on merge_call).
     """
     if engine == "jax" or batch_norm != "synchronised" or xla != "jit" or replicas * workers == 1:
         return None
     return FieldError(
         "xla",
-        f"xla is jit with synchronised batch norm on {replicas * workers} replicas, which"
+        f"xla is jit with batch_norm=synchronised on {replicas * workers} replicas, which"
         " TensorFlow cannot combine: use batch_norm=per_replica, or xla=off.",
     )
 
 
 def tpu_compiles_everything(accelerator: str, xla: str) -> FieldError | None:
-    """Clusters are what XLA finds in a graph; a TPU runs nothing else anyway."""
+    """Clusters are parts of a graph; a TPU compiles all of it."""
     if accelerator != "tpu" or xla != "autocluster":
         return None
     return FieldError(
         "xla",
-        "xla is autocluster, but a TPU compiles every step as a whole: use xla=off or jit, which"
-        " are the same there.",
+        "xla is autocluster, but a TPU compiles whole steps: use xla=off or xla=jit, which are the"
+        " same there.",
     )
 
 
 def clusters_are_for_one_worker(xla: str, workers: int) -> FieldError | None:
-    """Measured: under these flags TensorFlow cannot open the input of a worker that has
-    joined others.
-    """
+    """Measured: with these flags TensorFlow cannot open the input of one of several workers."""
     if xla != "autocluster" or workers == 1:
         return None
     return FieldError(
@@ -104,7 +96,7 @@ def clusters_are_for_one_worker(xla: str, workers: int) -> FieldError | None:
 
 
 def momentum_belongs_to_sgd(optimizer: str, momentum: float) -> FieldError | None:
-    """Adam has beta 1 in its place, and CERN's RMSprop has none."""
+    """Adam has beta 1 instead, and CERN's RMSprop has none."""
     if optimizer == "sgd" or momentum == 0.0:
         return None
     return FieldError(
@@ -115,7 +107,6 @@ def momentum_belongs_to_sgd(optimizer: str, momentum: float) -> FieldError | Non
 
 
 def samples_need_an_average(samples_from: str, ema_decay: float) -> FieldError | None:
-    """No average, no images of it."""
     if samples_from == "live" or ema_decay > 0.0:
         return None
     return FieldError(
@@ -128,7 +119,7 @@ def samples_need_an_average(samples_from: str, ema_decay: float) -> FieldError |
 def parts_are_even(
     accumulation_steps: int, batch_size_global: int, replicas: int, workers: int
 ) -> FieldError | None:
-    """A mean of unequal parts would not be the mean of the batch."""
+    """A mean of unequal parts is not the mean of the batch."""
     share = batch_size_global // (replicas * workers)
     if batch_size_global % (replicas * workers) or share % accumulation_steps == 0:
         return None
@@ -142,7 +133,6 @@ def parts_are_even(
 def local_steps_need_replicas(
     sync_every_steps: int, replicas: int, workers: int
 ) -> FieldError | None:
-    """One replica has nobody to synchronise with."""
     if sync_every_steps == 1 or replicas * workers > 1:
         return None
     return FieldError(
@@ -153,9 +143,7 @@ def local_steps_need_replicas(
 
 
 def local_steps_have_no_loss_scale(sync_every_steps: int, precision: str) -> FieldError | None:
-    """A loss scale is one for all replicas, and changes in each step; replicas that train
-    alone would drift apart in it.
-    """
+    """All replicas share one loss scale, which changes in each step."""
     if sync_every_steps == 1 or precision != "mixed_float16":
         return None
     return FieldError(
@@ -168,36 +156,32 @@ def local_steps_have_no_loss_scale(sync_every_steps: int, precision: str) -> Fie
 def local_steps_have_their_own_batch_norm(
     sync_every_steps: int, batch_norm: str
 ) -> FieldError | None:
-    """An exchange in every layer of every step would mix the gradients of replicas that are
-    to train alone, and wait for them.
-    """
+    """An exchange in every layer would mix the gradients of replicas that train alone."""
     if sync_every_steps == 1 or batch_norm != "synchronised":
         return None
     return FieldError(
         "sync_every_steps",
-        f"sync_every_steps is {sync_every_steps} with synchronised batch norm, which exchanges in"
-        " each step: use batch_norm=per_replica, or sync_every_steps=1.",
+        f"sync_every_steps is {sync_every_steps}, but batch_norm=synchronised exchanges in each"
+        " step: use batch_norm=per_replica, or sync_every_steps=1.",
     )
 
 
 def local_steps_exchange_no_gradients(
     sync_every_steps: int, all_reduce_type: str
 ) -> FieldError | None:
-    """What travels every so many steps are weights and slots, too fine for 8 bits."""
+    """Local steps exchange weights and slots, for which 8 bits are too coarse."""
     if sync_every_steps == 1 or all_reduce_type == "float32":
         return None
     return FieldError(
         "all_reduce_type",
-        f"all_reduce_type is {all_reduce_type}, but with sync_every_steps={sync_every_steps} no"
-        " gradients travel, and weights do so in float32: use all_reduce_type=float32, or"
-        " sync_every_steps=1.",
+        f"all_reduce_type is {all_reduce_type}, but sync_every_steps={sync_every_steps} exchanges"
+        " float32 weights and no gradients: use all_reduce_type=float32, or sync_every_steps=1.",
     )
 
 
 def workers_can_exchange(engine: str, accelerator: str, workers: int) -> FieldError | None:
-    """MultiWorkerMirroredStrategy is for CPUs and GPUs.
-
-    JAX runs one process on each host of a larger TPU (docs/cluster.md).
+    """MultiWorkerMirroredStrategy is for CPUs and GPUs; JAX runs one process on each host of a
+    larger TPU (docs/cluster.md).
     """
     if engine == "jax" or accelerator != "tpu" or workers == 1:
         return None
@@ -207,9 +191,7 @@ def workers_can_exchange(engine: str, accelerator: str, workers: int) -> FieldEr
 def cpu_workers_have_one_replica(
     engine: str, accelerator: str, replicas: int, workers: int
 ) -> FieldError | None:
-    """Measured: MultiWorkerMirroredStrategy takes the first CPU device of a worker and leaves
-    further simulated cores idle.
-    """
+    """Measured: MultiWorkerMirroredStrategy uses only the first CPU device of a worker."""
     if engine == "jax" or accelerator != "cpu" or replicas == 1 or workers == 1:
         return None
     return FieldError("replicas", one_replica_per_cpu_worker(replicas, workers))
@@ -228,8 +210,97 @@ def packs_are_sent_between_workers(
     )
 
 
+def jax_compiles_every_step(engine: str, xla: str) -> FieldError | None:
+    if engine != "jax" or xla != "autocluster":
+        return None
+    return FieldError(
+        "xla",
+        "xla is autocluster, but engine=jax compiles whole steps: use xla=off or xla=jit, which are"
+        " the same there.",
+    )
+
+
+def jax_replicas_train_in_step(engine: str, sync_every_steps: int) -> FieldError | None:
+    """All devices run one program on one state; replicas that train alone need one state each."""
+    if engine != "jax" or sync_every_steps == 1:
+        return None
+    return FieldError(
+        "sync_every_steps",
+        f"sync_every_steps is {sync_every_steps}, but with engine=jax all replicas share one state:"
+        " use sync_every_steps=1, or engine=tensorflow.",
+    )
+
+
+def jax_profiles_no_steps(engine: str, profile_steps: int) -> FieldError | None:
+    if engine != "jax" or profile_steps == 0:
+        return None
+    return FieldError(
+        "profile_steps",
+        f"profile_steps is {profile_steps}, but engine=jax has no step profile: use"
+        " profile_steps=0, or engine=tensorflow.",
+    )
+
+
+def jax_trains_on_its_own_host(engine: str, tpu_address: str) -> FieldError | None:
+    """A remote TPU is reached through TensorFlow's resolver."""
+    if engine != "jax" or tpu_address == "local":
+        return None
+    return FieldError(
+        "tpu_address",
+        f"tpu_address is {quoted(tpu_address)}, but engine=jax uses the TPU of this host: use"
+        " tpu_address=local.",
+    )
+
+
+def keras_trains_with_tensorflow(loop: str, engine: str) -> FieldError | None:
+    if loop != "keras" or engine != "jax":
+        return None
+    return FieldError(
+        "loop",
+        "loop is keras, but engine=jax has a loop of its own: use loop=custom, or"
+        " engine=tensorflow.",
+    )
+
+
+def keras_trains_in_one_worker(loop: str, workers: int) -> FieldError | None:
+    """Keras' train function has no exchange of stop requests and step times between workers."""
+    if loop != "keras" or workers == 1:
+        return None
+    return FieldError(
+        "loop",
+        f"loop is keras, but {workers} workers cannot agree there when to stop: use loop=custom,"
+        " or workers=1 and more replicas.",
+    )
+
+
+def keras_exchanges_in_each_step(loop: str, sync_every_steps: int) -> FieldError | None:
+    """Local replicas are averaged between two steps, where Keras' loop does nothing."""
+    if loop != "keras" or sync_every_steps == 1:
+        return None
+    return FieldError(
+        "loop",
+        f"loop is keras with sync_every_steps={sync_every_steps}, but Keras' loop exchanges"
+        " gradients in each step: use loop=custom, or sync_every_steps=1.",
+    )
+
+
+def keras_counts_one_tpu_core(loop: str, accelerator: str) -> FieldError | None:
+    """Under a TPUStrategy Keras' `reduce_per_replica` takes the numbers of the first core,
+    elsewhere the mean.
+    """
+    if loop != "keras" or accelerator != "tpu":
+        return None
+    return FieldError("loop", NO_KERAS_LOOP_ON_A_TPU)
+
+
+# These three also refuse a spec whose accelerator `auto` resolves to a TPU or to the CPU.
+NO_KERAS_LOOP_ON_A_TPU = (
+    "loop is keras, but on a TPU Keras reports the numbers of the first core alone: use"
+    " loop=custom, or accelerator=cpu or gpu."
+)
+
+
 def no_tpu_workers(workers: int) -> str:
-    """The sentence of the rule, also for a spec whose accelerator `auto` turns out to be a TPU."""
     return (
         f"workers is {workers}, but the cores of a TPU are the replicas of one worker: use"
         " workers=1 and more replicas."
@@ -237,12 +308,9 @@ def no_tpu_workers(workers: int) -> str:
 
 
 def one_replica_per_cpu_worker(replicas: int, workers: int) -> str:
-    """The sentence of the rule, also for a spec whose accelerator `auto` turns out to be the
-    CPU.
-    """
     return (
-        f"replicas is {replicas} in each of {workers} workers, but on the CPU TensorFlow gives a"
-        f" worker one replica: use replicas=1 and workers={replicas * workers}, or workers=1."
+        f"replicas is {replicas}, but TensorFlow runs one replica per CPU worker: use replicas=1"
+        f" and workers={replicas * workers}, or workers=1."
     )
 
 
@@ -263,14 +331,24 @@ RULES: tuple[Rule, ...] = (
     workers_can_exchange,
     cpu_workers_have_one_replica,
     packs_are_sent_between_workers,
-    *engine_rules.RULES,
+    jax_compiles_every_step,
+    jax_replicas_train_in_step,
+    jax_profiles_no_steps,
+    jax_trains_on_its_own_host,
+    keras_trains_with_tensorflow,
+    keras_trains_in_one_worker,
+    keras_exchanges_in_each_step,
+    keras_counts_one_tpu_core,
 )
 
 
 def broken(values: dict[str, Any], rules: Iterable[Rule] = RULES) -> list[FieldError]:
-    """What breaks a rule among `values`, the options that are right by themselves; rules that
-    read other options are left out.
+    """The errors of all rules that `values`, the valid options, break; rules that read other
+    options are skipped.
     """
-    tried = [rule for rule in rules if signature(rule).parameters.keys() <= values.keys()]
-    found = [rule(**{name: values[name] for name in signature(rule).parameters}) for rule in tried]
-    return [error for error in found if error is not None]
+    errors = []
+    for rule in rules:
+        names = signature(rule).parameters.keys()
+        if names <= values.keys():
+            errors.append(rule(**{name: values[name] for name in names}))
+    return [error for error in errors if error is not None]

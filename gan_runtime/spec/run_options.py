@@ -1,4 +1,4 @@
-"""What is trained, on what, where and for how long."""
+"""What is trained, on which data and devices, for how long, and what is monitored meanwhile."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ Accelerator = Literal["auto", "cpu", "gpu", "tpu"]
 Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
 Xla = Literal["off", "jit", "autocluster"]
 Loop = Literal["custom", "keras"]
+AlarmAction = Literal["note", "stop", "roll_back"]
+StallAction = Literal["note", "stop", "restart"]
 
 TABLE_1 = "paper, Table 1"
 
 
 class RunOptions(BaseModel):
-    """Read by everyone.
+    """Workload, data, devices, numbers and schedule.
 
-    Which data sets there are is known at the door only (data/loading.py): people name their own.
+    Whether a data set exists is checked when a run is submitted (data/loading.py): users name
+    their own.
     """
 
     name: str = option(
         "",
         label="Name",
         group="Run",
-        help="What this run is called in lists. Empty: its number, such as quick-0007.",
+        help="Name of this run in lists. Empty: its id, such as quick-0007.",
         error="use a short plain name.",
         text="text of up to 60 letters, digits, spaces, '.', '_' and '-', not of spaces alone",
         # Rust's: `$` is the very end, not before a last newline
@@ -40,7 +43,7 @@ class RunOptions(BaseModel):
         label="Workload",
         group="Model and data",
         choices=tuple(catalog.WORKLOADS),
-        help="Which GAN is trained: its networks, losses and updates.",
+        help="Which GAN to train: its networks, losses and updates.",
         source=TABLE_1,
         error="pick one of the listed workloads.",
     )
@@ -51,8 +54,8 @@ class RunOptions(BaseModel):
         pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$",
         text="a name of up to 60 small letters, digits, '_' and '-'",
         help=(
-            "The real images. Digits comes with the project; MNIST is read from GAN_DATA_DIR,"
-            " Keras' cache, or downloaded by Keras."
+            "Training data. Digits are embedded. MNIST comes from GAN_DATA_DIR, the Keras cache or"
+            " a download."
         ),
         source="paper, section 4: MNIST",
         error="use digits, or the name of another data set.",
@@ -64,11 +67,11 @@ class RunOptions(BaseModel):
         pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,99}(:[1-9][0-9]{0,4})?)?$",
         text="a run, such as quick-0003, or one of its epochs, such as quick-0003:5",
         help=(
-            "Another run with whose weights this one begins, as far as their names and shapes fit:"
-            " RUN or RUN:EPOCH. Empty: new weights."
+            "Initial weights from another run, where names and shapes match: RUN or RUN:EPOCH."
+            " Empty: random weights."
         ),
         source="transfer learning for GANs: Wang et al. 2018",
-        error="use a run's id, with a colon and an epoch behind it if need be, or nothing.",
+        error="use a run's id, optionally with a colon and an epoch, or leave it empty.",
     )
     engine: str = option(
         "auto",
@@ -76,8 +79,8 @@ class RunOptions(BaseModel):
         group="Accelerator",
         choices=("auto", *catalog.ENGINES),
         help=(
-            "The framework that runs the training step. Auto takes TensorFlow unless only JAX"
-            " reaches the accelerator."
+            "Framework that runs the training step. Auto: TensorFlow, or JAX if only JAX reaches"
+            " the accelerator."
         ),
         source="paper, section 4.2: distributed TensorFlow",
         error="pick one of the listed engines.",
@@ -88,8 +91,8 @@ class RunOptions(BaseModel):
         group="Accelerator",
         choices=get_args(Loop),
         help=(
-            "Who repeats the step: 'custom' is a loop of our own, many steps in one host call;"
-            " 'keras' is Keras' built-in one, a Model with a train_step."
+            "'custom': this project's loop, many steps per host call. 'keras': Keras' Model.fit"
+            " loop with a train_step."
         ),
         source="CERN's 3DGAN on Google Cloud (Cardoso et al. 2021): both were tried",
         error="pick one of the listed loops.",
@@ -99,9 +102,7 @@ class RunOptions(BaseModel):
         label="Accelerator",
         group="Accelerator",
         choices=get_args(Accelerator),
-        help=(
-            "Where the run trains. Auto takes the TPU if there is one, else the GPU, else the CPU."
-        ),
+        help="Device type to train on. Auto: TPU if present, else GPU, else CPU.",
         source="paper, Fig. 13",
         error="pick one of the listed accelerators.",
     )
@@ -113,8 +114,8 @@ class RunOptions(BaseModel):
         ge=1,
         le=1024,
         help=(
-            "Copies of the model that train in step, each on its share of the batch: GPUs, TPU"
-            " cores, or simulated CPU cores."
+            "Copies of the model, each on its share of the batch: GPUs, TPU cores or simulated CPU"
+            " cores."
         ),
         source="paper, section 4.2: eight TPU cores",
         error="use the number of devices to train on.",
@@ -127,8 +128,8 @@ class RunOptions(BaseModel):
         ge=1,
         le=256,
         help=(
-            "Processes that train in step, each with its own replicas: here on this host, or one"
-            " per node of a cluster."
+            "Processes that train together, each with its own replicas: on this host, or one per"
+            " cluster node."
         ),
         source="tf.distribute.MultiWorkerMirroredStrategy",
         error="use the number of processes to train in.",
@@ -138,10 +139,7 @@ class RunOptions(BaseModel):
         label="TPU address",
         group="Accelerator",
         pattern=r"^[A-Za-z0-9:/._-]{1,200}$",
-        help=(
-            "'local' on a TPU host, else the name or grpc:// address of the TPU. Read only when the"
-            " accelerator is a TPU."
-        ),
+        help="'local' on a TPU host, else the TPU's name or grpc:// address. Used only on TPUs.",
         source="tf.distribute.cluster_resolver.TPUClusterResolver",
         error="use 'local', a TPU name, or grpc://host:port.",
         text="text of 1 to 200 letters, digits, ':', '/', '.', '_' and '-'",
@@ -152,8 +150,8 @@ class RunOptions(BaseModel):
         group="Numbers",
         choices=get_args(Precision),
         help=(
-            "Number format of the layers' arithmetic. Weights, losses and updates stay in float32"
-            " in every case."
+            "Number format of the layers' arithmetic. Weights, losses and updates are always"
+            " float32."
         ),
         source="paper, section 4.3",
         error="pick one of the listed precisions.",
@@ -164,8 +162,8 @@ class RunOptions(BaseModel):
         group="Numbers",
         choices=get_args(Xla),
         help=(
-            "'jit' compiles forward and backward pass with XLA, 'autocluster' what XLA finds worth"
-            " it. Often faster on GPUs, slower on CPUs; TPUs always use XLA."
+            "'jit' compiles the whole step, 'autocluster' parts of it. Often faster on GPUs, slower"
+            " on CPUs; always on on TPUs."
         ),
         source="paper, section 5.3 and Fig. 12",
         error="pick one of the listed settings.",
@@ -177,10 +175,7 @@ class RunOptions(BaseModel):
         unit="images per step",
         ge=1,
         le=65_536,
-        help=(
-            "Images per training step over all replicas of all workers together. Must be a multiple"
-            " of replicas × workers."
-        ),
+        help="Images per step over all replicas of all workers. A multiple of replicas × workers.",
         source="paper: 64 to 512",
         error="use a multiple of replicas × workers.",
     )
@@ -191,10 +186,7 @@ class RunOptions(BaseModel):
         unit="passes over the data",
         ge=1,
         le=10_000,
-        help=(
-            "How often the training set is passed through. The last incomplete batch of a pass is"
-            " dropped."
-        ),
+        help="Passes over the training set. Each pass drops its last incomplete batch.",
         source="paper: 30",
         error="use a whole number of epochs.",
     )
@@ -206,9 +198,148 @@ class RunOptions(BaseModel):
         ge=1,
         le=10_000,
         help=(
-            "Training steps that run on the device between two reports. More is less overhead,"
-            " fewer is a livelier curve."
+            "Steps on the device between two reports. More: less overhead. Fewer: the curves update"
+            " more often."
         ),
         source="tf.distribute guide: steps inside one tf.function",
         error="use a whole number of steps.",
+    )
+
+
+class MonitoringOptions(BaseModel):
+    """Alarms, stalls, lost runs, checkpoints and sample images.
+
+    Read by the training loop and by the supervisor of the home.
+    """
+
+    alarm_action: AlarmAction = option(
+        "note",
+        label="On an alarm",
+        group="Monitoring",
+        choices=get_args(AlarmAction),
+        help=(
+            "'note' logs it. 'stop' saves and stops. 'roll_back' reloads the last good checkpoint"
+            " and halves the rates."
+        ),
+        source="",
+        error="pick one of the listed actions.",
+    )
+    collapse_share: float = option(
+        0.1,
+        label="Collapse alarm below",
+        group="Monitoring",
+        unit="of the data's spread",
+        ge=0,
+        lt=1,
+        help=(
+            "Alarm when generated rows vary less than this share of the data: mode collapse. 0"
+            " disables it."
+        ),
+        source="rule of thumb of this project",
+        error="use 0, or about 0.1.",
+    )
+    d_wins_score: float = option(
+        0.01,
+        label="Judge-wins alarm below",
+        group="Monitoring",
+        unit="mean score",
+        ge=0,
+        lt=0.5,
+        help=(
+            "Alarm when mean scores are below this for generated rows and above 1 minus this for"
+            " data. 0 disables it."
+        ),
+        source="rule of thumb of this project",
+        error="use 0, or about 0.01.",
+    )
+    still_action: StallAction = option(
+        "note",
+        label="When stalled",
+        group="Monitoring",
+        choices=get_args(StallAction),
+        help=(
+            "After 20 usual calls, and at least 2 min, without output: 'note' logs, 'stop' ends,"
+            " 'restart' resumes from a checkpoint."
+        ),
+        source="",
+        error="pick one of the listed actions.",
+    )
+    resume_lost: Literal["no", "yes"] = option(
+        "no",
+        label="Resume when lost",
+        group="Monitoring",
+        choices=("no", "yes"),
+        help=(
+            "Resumes by itself after a killed process or a reboot: up to 3 times, after 10 s, 1 min"
+            " and 5 min."
+        ),
+        source="",
+        error="use yes or no.",
+    )
+    keep_checkpoints: int = option(
+        3,
+        label="Checkpoints retained",
+        group="Monitoring",
+        unit="newest",
+        ge=1,
+        le=1000,
+        help=(
+            "A run saves a checkpoint after each epoch, and retains the best and this many newest."
+        ),
+        source="",
+        error="use a whole number from 1.",
+    )
+    pictures_every: int = option(
+        1,
+        label="Sample images every",
+        group="Monitoring",
+        unit="epochs",
+        ge=1,
+        le=1000,
+        help="Sample images are stored after the first epoch, every so many epochs, and the last.",
+        source="",
+        error="use a whole number from 1.",
+    )
+
+
+class MeasuringOptions(BaseModel):
+    """Measurements of the training loop beyond its usual numbers."""
+
+    profile_steps: int = option(
+        0,
+        label="Profile steps",
+        group="Run",
+        unit="steps",
+        ge=0,
+        le=100,
+        help=(
+            "Steps to run under the profiler once. They train as usual but count in no time. 0"
+            " disables profiling."
+        ),
+        source="CERN's 3DGAN on TPUs: 38 % forward, 61 % backward, 0.7 % idle",
+        error="use 0, or a few steps such as 5.",
+    )
+    weight_snapshots: Literal["no", "yes"] = option(
+        "no",
+        label="Weight snapshots",
+        group="Run",
+        choices=("no", "yes"),
+        help=(
+            "Stores all weights after each epoch in float16, for loss surfaces and evaluations:"
+            " DCGAN about 5 MB per epoch."
+        ),
+        source="paper, Fig. 11",
+        error="use no or yes.",
+    )
+    count_kernels: Literal["no", "yes"] = option(
+        "no",
+        label="Count kernels",
+        group="Run",
+        choices=("no", "yes"),
+        help=(
+            "With XLA jit: counts kernels and fusions of a step. One extra compilation; it counts"
+            " in memory, not in time."
+        ),
+        source="TensorFlow: experimental_get_compiler_ir",
+        error="use no or yes.",
     )

@@ -1,8 +1,6 @@
-"""RunSpec: every option of a run with its unit, range, default, source and error text.
+"""RunSpec: all options of a run, checked when it is built, before any process starts.
 
-The Launch form, the command line (`--set key=value`) and spec.json are all made from this one
-table. A spec checks itself when it is built, before any process starts; below that line the code
-trusts it.
+The Launch form, the command line (`--set key=value`) and spec.json are made from its fields.
 """
 
 from __future__ import annotations
@@ -32,22 +30,21 @@ from gan_runtime.base.options import Option, OptionRecord
 from gan_runtime.catalog.entries import WorkloadEntry
 from gan_runtime.spec import nesting
 from gan_runtime.spec import rules as spec_rules
-from gan_runtime.spec.distribution import DistributionOptions
-from gan_runtime.spec.optimizer import AveragingOptions, OptimizerOptions
-from gan_runtime.spec.run_options import RunOptions
-from gan_runtime.spec.watching import MeasuringOptions, WatchingOptions
+from gan_runtime.spec.run_options import MeasuringOptions, MonitoringOptions, RunOptions
+from gan_runtime.spec.training_options import (
+    AveragingOptions,
+    DistributionOptions,
+    OptimizerOptions,
+)
 
-# ----------------------------------------------------------------------
-# A JSON file of options, such as a run's spec.json, read with care: it may come from anyone and may
-# be no file at all.
-
+# Limits of a spec file, which may come from anyone.
 MAX_BYTES = 100_000  # all options together take 1,500
 MAX_KEYS = 200
 ADVICE = "correct it, or start from the spec.json of a run."
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """The options that a JSON file gives, unchecked.
+    """The unchecked options in a JSON file, such as a run's spec.json.
 
     Raises SpecError when it is missing, too large or no JSON object.
     """
@@ -58,22 +55,21 @@ def read_values(path: Path) -> dict[str, Any]:
             path, f"cannot be read ({error.strerror}): give the path of a JSON file."
         ) from None
     except RecursionError:
-        raise _refused(path, f"holds brackets within brackets without end: {ADVICE}") from None
+        raise _refused(path, f"is nested too deeply: {ADVICE}") from None
     except ValueError as error:
         raise _refused(path, f"is not JSON ({error}): {ADVICE}") from None
     if not isinstance(values, dict):
         raise _refused(
-            path, f"holds a {type(values).__name__}: it must hold one JSON object of options."
+            path, f"contains a {type(values).__name__}: write one JSON object of options."
         )
     if len(values) > MAX_KEYS:
-        raise _refused(path, f"holds {len(values):,} keys, more than there are options: {ADVICE}")
+        raise _refused(path, f"has {len(values):,} keys, more than there are options: {ADVICE}")
     return values
 
 
 def _content(path: Path) -> bytes:
-    if not stat.S_ISREG(
-        path.stat().st_mode
-    ):  # a pipe would wait for its other end, a device may never end
+    # A pipe would wait for its other end, and a device may never end.
+    if not stat.S_ISREG(path.stat().st_mode):
         raise _refused(path, "is not a plain file: give the path of a JSON file.")
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
@@ -91,70 +87,66 @@ class RunSpec(
     AveragingOptions,
     OptimizerOptions,
     DistributionOptions,
-    WatchingOptions,
+    MonitoringOptions,
     MeasuringOptions,
     OptionRecord,
 ):
-    """What one training run is. Immutable; a wrong value never gets past `RunSpec.parse`.
+    """All options of one run; immutable.
 
-    `of_workload`: the record of the workload's own options, which stands under the workload's name
-    in JSON.
+    `of_workload`: the record of the workload's own options, in JSON under the workload's name.
     """
 
     of_workload: Any = None
 
     @model_validator(mode="wrap")
     @classmethod
-    def _check_all(cls, given: Any, check_options: ModelWrapValidatorHandler[RunSpec]) -> RunSpec:
-        """Everything that is wrong is told at once: the rules are tried on whatever options
-        are right by themselves.
-        """
-        if isinstance(given, RunSpec):
-            return given
-        sorted_out = nesting.sort_out(dict(given), cls.options())
-        entry = nesting.entry_of(sorted_out.shared)
-        wrong, own, shared = sorted_out.wrong, None, sorted_out.shared
+    def _check_all(cls, values: Any, check_options: ModelWrapValidatorHandler[RunSpec]) -> RunSpec:
+        """Reports all errors at once: rules are checked on those options that are valid."""
+        if isinstance(values, RunSpec):
+            return values
+        nested = nesting.split(dict(values), cls.options())
+        entry = nesting.entry_of(nested.shared)
+        errors, own, shared = nested.errors, None, nested.shared
         if entry is not None:
             shared = {**entry.defaults, **shared}
-            own, its_wrong = options.tried(
-                entry.options.model_validate, sorted_out.own, options.of(entry.options)
+            own, own_errors = options.tried(
+                entry.options.model_validate, nested.own, options.of(entry.options)
             )
-            wrong += its_wrong
-        spec, shared_wrong = options.tried(
-            lambda values: check_options({**values, "of_workload": own}), shared, cls.options()
+            errors += own_errors
+        spec, shared_errors = options.tried(
+            lambda valid: check_options({**valid, "of_workload": own}), shared, cls.options()
         )
-        wrong += shared_wrong
-        right = {name: value for name, value in spec.flat().items() if name not in _names(wrong)}
-        if wrong_of_rules := spec_rules.broken(
-            right, (*spec_rules.RULES, *(entry.rules if entry else ()))
-        ):
-            known = cls.options(spec.workload)
-            wrong += [
-                FieldError(error.field, options.labelled(error.message, known[error.field]))
-                for error in wrong_of_rules
-            ]
-        if wrong:
+        errors += shared_errors
+        invalid = {error.field for error in errors}
+        valid = {name: value for name, value in spec.flat().items() if name not in invalid}
+        rules = (*spec_rules.RULES, *(entry.rules if entry else ()))
+        all_options = cls.options(spec.workload)
+        errors += [
+            FieldError(error.field, options.labelled(error.message, all_options[error.field]))
+            for error in spec_rules.broken(valid, rules)
+        ]
+        if errors:
             raise ValidationError.from_exception_data(
-                cls.__name__, [_detail(error, given) for error in wrong]
+                cls.__name__, [_detail(error, values) for error in errors]
             )
         return spec
 
     @model_serializer(mode="wrap")
     def _nested(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The own options of the workload under its name, behind all others."""
+        """The workload's own options come last, under its name."""
         values = write(self)
         own = values.pop("of_workload")
         return {**values, self.workload: own}
 
     @classmethod
     def known_options(cls) -> Mapping[str, Option]:
-        """Of these fields; which workloads may be chosen is asked each time."""
+        """Read each time, since packages add workloads."""
         return cls.options()
 
     @classmethod
     def options(cls, workload: str = "") -> dict[str, Option]:
-        """The options that all runs share, and those of a workload (none for an unknown one),
-        as in the form.
+        """The shared options and those of a workload (none for an unknown one), in the order
+        of the form.
         """
         return _options(workload, tuple(catalog.WORKLOADS))
 
@@ -165,11 +157,10 @@ class RunSpec(
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> RunSpec:
-        """A spec from plain values, nested or flat (see `nesting`); numbers may be text, as a form
-        gives them.
+        """A spec from plain values, nested or flat (`nesting`); numbers may be text, as in forms.
 
         Raises:
-            SpecError: one message per wrong option: what was given, what is allowed, what to do.
+            SpecError: one message per invalid option: its value, what is allowed, what to do.
         """
         try:
             return cls.model_validate(values)
@@ -182,12 +173,12 @@ class RunSpec(
     def read(cls, path: Path) -> RunSpec:
         """The spec in a JSON file.
 
-        Raises SpecError when the file is missing, no JSON, or holds a wrong value.
+        Raises SpecError when the file is missing, no JSON, or has an invalid value.
         """
         return cls.parse(read_values(path))
 
     def flat(self) -> dict[str, Any]:
-        """Every option by its plain name, those of the workload behind the shared ones."""
+        """All options by plain name, the shared ones first."""
         shared = {name: value for name, value in self if name != "of_workload"}
         return {**shared, **dict(self.of_workload or ())}
 
@@ -197,46 +188,41 @@ class RunSpec(
 
     @property
     def entry(self) -> WorkloadEntry:
-        """What the catalog says of the workload."""
+        """The workload's entry in the catalog."""
         return catalog.WORKLOADS[self.workload]
 
     def learning_rate(self, network: str) -> float:
-        """The step size that the options give a network, before schedule and scaling."""
+        """The learning rate of a network, before schedule and scaling."""
         return float(getattr(self.of_workload, of_network(LEARNING_RATE, network)))
 
     @property
     def replicas_in_all(self) -> int:
-        """Copies of the model over all workers together."""
+        """Replicas of all workers."""
         return self.replicas * self.workers
 
     @property
     def batch_size_per_replica(self) -> int:
-        """Images that one replica sees in a step."""
+        """Rows of one replica's share of a batch."""
         return self.batch_size_global // self.replicas_in_all
 
     @property
     def batches_per_step(self) -> int:
-        """Batches of real images that one step takes from the set."""
+        """Batches of training images that one step takes from the data set."""
         return self.entry.batches(self.of_workload)
 
     @property
     def images_per_step(self) -> int:
-        """Real images that one step takes from the set.
-
-        Every rate, estimate and count of images is made from this, never from the batch alone.
+        """Training images that one step takes from the data set: the unit of all rates and
+        estimates.
         """
         return self.batch_size_global * self.batches_per_step
 
     def steps_per_epoch(self, images: int) -> int:
-        """Steps in one epoch, which is one pass over `images` images; 0 when a step takes
-        more than the set has.
-        """
+        """Steps of one pass over `images` images; 0 if a step takes more than that."""
         return images // self.images_per_step
 
     def check_set(self, images: int) -> None:
-        """Raises DatasetError when a set of `images` images does not fill one step: there
-        would be none to train.
-        """
+        """Raises DatasetError when a data set of `images` images does not fill one step."""
         if self.steps_per_epoch(images):
             return
         batch = f"{self.named('batch_size_global')} is {self.batch_size_global}"
@@ -245,31 +231,30 @@ class RunSpec(
             raise DatasetError(f"{batch}, but {has}: use a smaller batch.")
         raise DatasetError(
             f"{batch} and a step takes {self.batches_per_step} batches, {self.images_per_step}"
-            f" images in all, but {has}: use a smaller batch, or fewer batches in a step."
+            f" images, but {has}: use a smaller batch, or fewer batches per step."
         )
 
     def changed_from_default(self) -> dict[str, Any]:
-        """The options that differ from their default, by plain name, for showing a run in short."""
-        known = self.options(self.workload)
-        return {name: value for name, value in self.flat().items() if value != known[name].default}
+        """The options that differ from their default, by plain name."""
+        declared = self.options(self.workload)
+        return {
+            name: value for name, value in self.flat().items() if value != declared[name].default
+        }
 
 
 @cache
 def _options(workload: str, workloads: tuple[str, ...]) -> dict[str, Option]:
-    """`workloads`: what may be chosen, which a test may add to."""
+    """`workloads`: those of the catalog, part of the cache's key."""
     shared = dict(options.of(RunSpec))
     shared["workload"] = replace(shared["workload"], choices=workloads)
     entry = catalog.WORKLOADS.get(workload)
     for name, default in entry.defaults.items() if entry else ():
         shared[name] = replace(shared[name], default=default)
-    known = {**shared, **nesting.own_options(workload)}
-    return dict(sorted(known.items(), key=lambda item: options.GROUPS.index(item[1].group)))
+    merged = [*shared.values(), *nesting.own_options(workload).values()]
+    merged.sort(key=lambda option: options.GROUPS.index(option.group))
+    return {option.name: option for option in merged}
 
 
-def _names(errors: list[FieldError]) -> set[str]:
-    return {error.field for error in errors}
-
-
-def _detail(error: FieldError, given: Any) -> InitErrorDetails:
+def _detail(error: FieldError, values: Any) -> InitErrorDetails:
     kind = PydanticCustomError("option", "{message}", {"message": error.message})
-    return InitErrorDetails(type=kind, loc=(error.field,), input=given)
+    return InitErrorDetails(type=kind, loc=(error.field,), input=values)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.catalog.domains import DOMAINS
-from gan_runtime.catalog.published import Speed
+from gan_runtime.catalog.entries import Speed
 from gan_runtime.records.home import SHARE
 
 RESULTS = SHARE / "benchmarks" / "results" / "latest.jsonl"

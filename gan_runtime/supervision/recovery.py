@@ -28,7 +28,7 @@ from gan_runtime.records.processes import SCRATCH_PREFIX
 from gan_runtime.records.reasons import Reason
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import latest_status
-from gan_runtime.spec.watching import StillAction
+from gan_runtime.spec.run_options import StallAction
 from gan_runtime.store import queries
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.store import Store
@@ -210,7 +210,7 @@ class StallDetection:
         )
 
 
-def stall_action(run: RunDir) -> StillAction:
+def stall_action(run: RunDir) -> StallAction:
     """What its options ask for; runs from before that option are only noted."""
     with contextlib.suppress(Exception):  # options that cannot be read: its trainer reports them
         return run.spec().still_action

@@ -1,1 +1,1 @@
-"""The GAN systems, written in keras and keras.ops only; none of them knows an engine."""
+"""GANs, written in keras and keras.ops only; none depends on an engine."""

@@ -1,7 +1,7 @@
-"""DCGAN for square pictures of 28 to 128 pixels, grey or RGB, conditional where the data set has
+"""DCGAN for square images of 28 to 128 pixels, grayscale or RGB, conditional if the data set has
 labels.
 
-Pictures: float32 (B, side, side, channels) in [-1, 1]; latents: float32 (B, latent_size), standard
+Images: float32 (B, side, side, channels) in [-1, 1]; latents: float32 (B, latent_size), standard
 normal; labels: int32 (B,).
 Source: Radford et al. 2016, arXiv:1511.06434, section 3 and Fig. 1 (networks); Miyato and Koyama
 2018, arXiv:1802.05637 (projection discriminator, eq. 5 and Fig. 1d; conditional batch norm in the
@@ -32,9 +32,7 @@ SPREAD = 0.02  # standard deviation of new weights: Radford et al., section 4
 
 
 def networks(options: DcganOptions, fields: Fields) -> dict[str, keras.Model]:
-    """Generator latents (, labels) → pictures; discriminator pictures (, labels) → logits (B,
-    1).
-    """
+    """Generator: latents (, labels) → images; discriminator: images (, labels) → logits (B, 1)."""
     return {
         "generator": _generator(options, fields),
         "discriminator": _discriminator(options, fields),
@@ -56,26 +54,23 @@ def _generator(options: DcganOptions, fields: Fields) -> keras.Model:
     values = layers.Dense(
         start * start * widths[-1], use_bias=False, name="dense", kernel_initializer=_new_weights()
     )(latents)
-    values = layers.Reshape((start, start, widths[-1]), name="reshape")(
-        values
-    )  # 64 pixels: 4 × 4 × 512
+    # 64 pixels: 4 × 4 × 512
+    values = layers.Reshape((start, start, widths[-1]), name="reshape")(values)
     values = activated(values, 1)
-    for number, width in enumerate(
-        reversed(widths[:-1]), start=1
-    ):  # 8 × 8 × 256, 16 × 16 × 128, 32 × 32 × 64
+    # 8 × 8 × 256, 16 × 16 × 128, 32 × 32 × 64
+    for number, width in enumerate(reversed(widths[:-1]), start=1):
         values = activated(_up(width, f"up_{number}")(values), number + 1)
     values = _up(colors, f"up_{len(widths)}")(values)  # 64 × 64 × 3
-    pictures = layers.Activation("tanh", dtype="float32", name="tanh")(values)
-    return keras.Model(latents if labels is None else [latents, labels], pictures, name="generator")
+    images = layers.Activation("tanh", dtype="float32", name="tanh")(values)
+    return keras.Model(latents if labels is None else [latents, labels], images, name="generator")
 
 
 def _discriminator(options: DcganOptions, fields: Fields) -> keras.Model:
     shape = fields[IMAGES].shape
-    pictures, labels = keras.Input(shape, name="pictures"), _labels(fields)
-    values = pictures
-    for number, width in enumerate(
-        channels(options, shape[0]), start=1
-    ):  # 64 pixels: 32 × 32 × 64 … 4 × 4 × 512
+    images, labels = keras.Input(shape, name="pictures"), _labels(fields)
+    values = images
+    # 64 pixels: 32 × 32 × 64 … 4 × 4 × 512
+    for number, width in enumerate(channels(options, shape[0]), start=1):
         has_norm = options.discriminator_norm == "batch" and number > 1
         values = Convolution(
             width,
@@ -93,12 +88,12 @@ def _discriminator(options: DcganOptions, fields: Fields) -> keras.Model:
         layers.Flatten(name="flatten")(values)
     )
     if labels is None:
-        return keras.Model(pictures, logit, name="discriminator")
+        return keras.Model(images, logit, name="discriminator")
     match = Projection(len(fields[LABELS].classes), dtype="float32", name="projection")(
         [values, labels]
     )
     return keras.Model(
-        [pictures, labels],
+        [images, labels],
         layers.Add(dtype="float32", name="sum")([logit, match]),
         name="discriminator",
     )
@@ -123,8 +118,8 @@ def _norm(fields: Fields, name: str) -> keras.layers.Layer:
 
 
 def _new_weights() -> keras.initializers.Initializer:
-    """One for each layer: an initializer draws its seed when it is made, so a shared one
-    begins all layers alike.
+    """A new one for each layer: an initializer draws its seed when made, so layers that share
+    one start alike.
     """
     return keras.initializers.RandomNormal(stddev=SPREAD)
 
@@ -135,15 +130,15 @@ def _labels(fields: Fields) -> Any:
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class Projection(keras.layers.Layer):
-    """How well a picture's features match its class: ⟨v_y, Σ φ(x)⟩, the first term of D's logit
+    """How well an image's features match its class: ⟨v_y, Σ φ(x)⟩, the first term of D's logit
 
         f(x, y) = ⟨v_y, Σ φ(x)⟩ + ψ(φ(x))    (Miyato and Koyama 2018, eq. 5)
 
     where φ(x) are the features of the last convolution, summed over the pixels, v_y is a learned
     vector for each class y, and ψ is the dense layer `logit`. [features (B, height, width,
     channels), labels int (B,)] → (B, 1). At 64 pixels with a width of 64 and 10 classes: φ (B, 4,
-    4, 512), summed (B, 512); all v (10, 512), chosen (B, 512); their products summed (B, 1). In
-    float32: a sum over all pixels and channels loses too much in bfloat16.
+    4, 512), summed (B, 512); all v (10, 512), of the labels (B, 512); their products summed (B, 1).
+    In float32: in bfloat16 the sum over pixels and channels loses too much.
     """
 
     def __init__(self, classes: int, **layer: object) -> None:
@@ -159,12 +154,11 @@ class Projection(keras.layers.Layer):
         """Float32 (B, 1)."""
         features, labels = inputs
         summed = ops.sum(ops.cast(features, "float32"), axis=(1, 2))  # (B, channels)
-        # A product, not a look-up: its gradient is an array as large as the weight, which any
+        # A product, not a lookup: its gradient is an array as large as the weight, which any
         # engine can exchange.
-        chosen = ops.matmul(
-            ops.one_hot(labels, self.classes, dtype="float32"), self.vectors
-        )  # (B, channels)
-        return ops.sum(summed * chosen, axis=-1, keepdims=True)
+        one_hot = ops.one_hot(labels, self.classes, dtype="float32")
+        of_labels = ops.matmul(one_hot, self.vectors)  # (B, channels)
+        return ops.sum(summed * of_labels, axis=-1, keepdims=True)
 
     def compute_output_shape(
         self, input_shape: list[tuple[int | None, ...]]
@@ -173,23 +167,22 @@ class Projection(keras.layers.Layer):
         return input_shape[0][0], 1
 
     def get_config(self) -> dict[str, object]:
-        """For saving the model."""
         return {**super().get_config(), "classes": self.classes}
 
 
 class Dcgan(Pair):
-    """See `pair.Pair`."""
+    """A conditional pair of options' size."""
 
     def networks(self, options: DcganOptions, fields: Fields) -> dict[str, Any]:
-        """See `networks`."""
+        """Generator and discriminator, new and untrained."""
         return networks(options, fields)
 
     def latent_size_of(self, options: DcganOptions) -> int:
-        """By option."""
+        """The option."""
         return options.latent_size
 
     def judges_each_alone(self, options: DcganOptions) -> bool:
-        """Unless D has batch norm."""
+        """If D has no batch norm."""
         return options.discriminator_norm == "none"
 
 

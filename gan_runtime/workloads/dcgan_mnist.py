@@ -1,9 +1,8 @@
-"""DCGAN on 28 × 28 grey images: Table 1 of the paper.
+"""DCGAN on 28 × 28 grayscale images: Table 1 of the paper.
 
 Images: float32 (B, 28, 28, 1) in [-1, 1]; latents: float32 (B, 100), standard normal.
-Source: Ravikumar and Sriraman 2023, Table 1 and section 4.1. Two lines of the table are misprints
-and are read as the standard DCGAN has them; docs/dcgan.md says which and why. Batch norm stands in
-the generator only.
+Source: Ravikumar and Sriraman 2023, Table 1 and section 4.1. Two misprints of the table are read as
+in the standard DCGAN (docs/dcgan.md). Only the generator has batch norm.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ LATENT_SIZE = 100
 KERNEL = 5
 LEAK = 0.2  # slope of LeakyReLU for negative inputs, as in Radford et al. 2016
 DROPOUT = 0.3
-# of the stored batch-norm statistics, as in Radford et al.'s code; Keras' 0.99 lags a hundred steps
-# behind
-MOMENTUM = 0.9
+MOMENTUM = 0.9  # of stored batch-norm statistics (Radford et al.'s code); 0.99 lags 100 steps
 
 
 def networks() -> dict[str, keras.Model]:
@@ -39,25 +36,20 @@ def _generator() -> keras.Model:
     return keras.Sequential(
         [
             keras.Input((LATENT_SIZE,)),
-            layers.Dense(
-                7 * 7 * 256, use_bias=False, name="dense"
-            ),  # 12544; batch norm brings the bias
+            layers.Dense(7 * 7 * 256, use_bias=False, name="dense"),  # batch norm has the bias
             BatchNorm(momentum=MOMENTUM, name="norm_1"),
             layers.LeakyReLU(LEAK, name="leaky_1"),
             layers.Reshape((7, 7, 256), name="reshape"),
-            TransposedConvolution(
-                128, KERNEL, padding="same", use_bias=False, name="up_1"
-            ),  # 7 × 7 × 128
+            # 7 × 7 × 128
+            TransposedConvolution(128, KERNEL, padding="same", use_bias=False, name="up_1"),
             BatchNorm(momentum=MOMENTUM, name="norm_2"),
             layers.LeakyReLU(LEAK, name="leaky_2"),
-            TransposedConvolution(
-                64, KERNEL, 2, padding="same", use_bias=False, name="up_2"
-            ),  # 14 × 14 × 64
+            # 14 × 14 × 64
+            TransposedConvolution(64, KERNEL, 2, padding="same", use_bias=False, name="up_2"),
             BatchNorm(momentum=MOMENTUM, name="norm_3"),
             layers.LeakyReLU(LEAK, name="leaky_3"),
-            TransposedConvolution(
-                1, KERNEL, 2, padding="same", use_bias=False, name="up_3"
-            ),  # 28 × 28 × 1
+            # 28 × 28 × 1
+            TransposedConvolution(1, KERNEL, 2, padding="same", use_bias=False, name="up_3"),
             layers.Activation("tanh", dtype="float32", name="tanh"),
         ],
         name="generator",

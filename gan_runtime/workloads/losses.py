@@ -1,17 +1,27 @@
-"""GAN losses on logits, each a plain mean over the replica's batch; the engine scales for replicas.
+"""GAN losses on logits, each a plain mean over the replica's batch, and the table of the losses of
+a pair. The engine scales for replicas.
 
-Keras' loss objects rescale themselves under tf.distribute and are therefore not used here.
+Keras' loss objects rescale themselves under tf.distribute and are therefore not used.
 Source: paper, equations 3 to 5; Goodfellow et al. 2014 for the non-saturating generator loss.
+A workload adds a loss by a wider choice in its options record and
+`losses={**LOSSES, "mine": PairLoss(…)}` on its pair.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
 from keras import ops
 
+from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.workloads.contract import Tensor
 
-# of D's gradient where D is sure: G's can still be made from it, and no sum in float32 notices
+# Least gradient of D's loss where D is sure: G's is derived from it; no float32 sum notices it.
 REMAINDER = 1e-20
+
+
+# ---- terms ---------------------------------------------------------------------------------------
 
 
 def bce_real(logits: Tensor, target: float = 1.0) -> Tensor:
@@ -41,9 +51,7 @@ def bce(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def mean_percentage_error(values: Tensor, targets: Tensor, least: float = 1e-7) -> Tensor:
-    """Mean of 100 |v - t| / |t|, per cent, 0 to infinity; a target below `least` counts as so
-    much (1e-7 in Keras).
-    """
+    """Mean of 100 |v - t| / max(|t|, least), percent, 0 to infinity (least is 1e-7 in Keras)."""
     return 100.0 * ops.mean(ops.abs(values - targets) / ops.maximum(ops.abs(targets), least))
 
 
@@ -56,13 +64,13 @@ def minimax_generator(logits: Tensor) -> Tensor:
     """The paper's generator loss, equation 5: mean of log(1 - sigmoid(logits)), nats, minus
     infinity to 0.
 
-    It saturates: while D is sure that an image is fake, the gradient is nearly zero.
+    It saturates: while D is sure that an image is generated, the gradient is nearly zero.
     """
     return -bce_fake(logits)
 
 
 def bce_fake_for_both(logits: Tensor) -> Tensor:
-    """`bce_fake`, whose gradient by a logit is at least REMAINDER:
+    """`bce_fake` with a gradient of at least REMAINDER per logit:
     `generator_over_discriminator` divides by it.
     """
     return bce_fake(logits) + REMAINDER * ops.mean(ops.cast(logits, "float32"))
@@ -82,7 +90,7 @@ def generator_over_discriminator(logits: Tensor, generator_loss: str) -> Tensor:
 
 
 def r1_penalty(gradients: Tensor) -> Tensor:
-    """R1 = ½ E[‖∇D(x)‖²] at real images (Mescheder et al. 2018, eq. 9, before its weight γ).
+    """R1 = ½ E[‖∇D(x)‖²] at training images (Mescheder et al. 2018, eq. 9, before its weight γ).
 
     `gradients`: ∇D(x) of each image, (B, …) such as (32, 28, 28, 1); squared and summed (B,); their
     mean a float32 scalar.
@@ -92,5 +100,103 @@ def r1_penalty(gradients: Tensor) -> Tensor:
 
 
 def probability_real(logits: Tensor) -> Tensor:
-    """D's belief per image that it is real: float32 (B,), 0 to 1. Logits (B, 1)."""
+    """D's probability that each image is real: float32 (B,), 0 to 1. Logits (B, 1)."""
     return ops.sigmoid(ops.cast(ops.reshape(logits, (-1,)), "float32"))
+
+
+# ---- losses of a pair, by the option `loss` ------------------------------------------------------
+
+Loss = Callable[[Tensor, Tensor, PairOptions], Tensor]
+
+
+def independent_scores(real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores of images by their own logits: float32 (B,) each, 0 to 1."""
+    return probability_real(real), probability_real(fake)
+
+
+@dataclass(frozen=True)
+class OnePass:
+    """How both networks share one backward pass through D, if D scores each image independently.
+
+    `discriminator`: D's loss, whose gradient vanishes nowhere. `ratio(fake, options)`: (B, 1), G's
+    gradient over D's for each generated image.
+    """
+
+    discriminator: Loss
+    ratio: Callable[[Tensor, PairOptions], Tensor]
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """Losses `(real, fake, options)` → float32 scalar, means over the rows; `real`, `fake`: D's
+    logits (B, 1).
+
+    `reads_real`: G's loss reads D's logits of training images too, which costs another pass with
+    updates in turn. `scores`: D's scores of real and generated images.
+    """
+
+    discriminator: Loss
+    generator: Loss
+    reads_real: bool = False
+    scores: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = independent_scores
+    one_pass: OnePass | None = None
+
+
+def _cross_entropy_of_d(real: Tensor, fake: Tensor, options: PairOptions) -> Tensor:
+    return bce_real(real, 1.0 - options.label_smoothing) + bce_fake(fake)
+
+
+def _cross_entropy_for_both(real: Tensor, fake: Tensor, options: PairOptions) -> Tensor:
+    return bce_real(real, 1.0 - options.label_smoothing) + bce_fake_for_both(fake)
+
+
+def _cross_entropy_of_g(_real: Tensor, fake: Tensor, options: PairOptions) -> Tensor:
+    return bce_real(fake) if options.generator_loss == "non_saturating" else minimax_generator(fake)
+
+
+def _hinge_of_d(real: Tensor, fake: Tensor, _options: PairOptions) -> Tensor:
+    """E[max(0, 1 - D(x))] + E[max(0, 1 + D(G(z)))] (Lim and Ye 2017, arXiv:1705.02894)."""
+    wide = [ops.cast(logits, "float32") for logits in (real, fake)]
+    return ops.mean(ops.relu(1.0 - wide[0])) + ops.mean(ops.relu(1.0 + wide[1]))
+
+
+def _hinge_of_g(_real: Tensor, fake: Tensor, _options: PairOptions) -> Tensor:
+    """-E[D(G(z))]."""
+    return -ops.mean(ops.cast(fake, "float32"))
+
+
+def _difference(first: Tensor, second: Tensor) -> Tensor:
+    return ops.cast(first, "float32") - ops.cast(second, "float32")
+
+
+def _relativistic_of_d(real: Tensor, fake: Tensor, _options: PairOptions) -> Tensor:
+    """E[-log s(D(x) - D(G(z)))], image by image (Jolicoeur-Martineau 2018; Huang
+    et al. 2024, arXiv:2501.05441, R3GAN).
+    """
+    return bce_real(_difference(real, fake))
+
+
+def _relativistic_of_g(real: Tensor, fake: Tensor, _options: PairOptions) -> Tensor:
+    """E[-log s(D(G(z)) - D(x))]."""
+    return bce_real(_difference(fake, real))
+
+
+def _relative_scores(real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor]:
+    """D's probability that an image is the real one of two: only differences of logits count."""
+    return probability_real(_difference(real, fake)), probability_real(_difference(fake, real))
+
+
+LOSSES: Mapping[str, PairLoss] = {
+    "cross_entropy": PairLoss(
+        _cross_entropy_of_d,
+        _cross_entropy_of_g,
+        one_pass=OnePass(
+            _cross_entropy_for_both,
+            lambda fake, options: generator_over_discriminator(fake, options.generator_loss),
+        ),
+    ),
+    "hinge": PairLoss(_hinge_of_d, _hinge_of_g),
+    "relativistic": PairLoss(
+        _relativistic_of_d, _relativistic_of_g, reads_real=True, scores=_relative_scores
+    ),
+}

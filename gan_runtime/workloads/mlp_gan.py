@@ -1,8 +1,8 @@
-"""Fully connected GAN on 28 × 28 grey images: small, without batch norm and dropout.
+"""Fully connected GAN on 28 × 28 grayscale images: small, without batch norm and dropout.
 
 Images: float32 (B, 28, 28, 1) in [-1, 1]; latents: float32 (B, 32), standard normal.
-Source: Goodfellow et al. 2014, arXiv:1406.2661, section 5, with narrower layers. Because every
-image is treated alone, N replicas compute exactly what one replica computes on the whole batch.
+Source: Goodfellow et al. 2014, arXiv:1406.2661, section 5, with narrower layers. No image affects
+another, so N replicas compute exactly what one replica computes on the whole batch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""GANs of two networks, a generator and a discriminator of pictures: their step, and what is looked
-at.
+"""GANs of a generator G and a discriminator D of images: their step, samples and scores.
 
-A step trains both together from ONE forward pass, or in turn. Latents z: float32 (B, latent size),
-standard normal; labels y, where the data set has them: int32 (B,). Generator z (, y) → pictures (B,
-height, width, channels) in [-1, 1]; discriminator pictures (, y) → logits (B, 1).
+A step updates both from ONE forward pass, or in turn. Latents z: float32 (B, latent size), standard
+normal; labels y, if the data set has them: int32 (B,). G: z (, y) → images (B, height, width,
+channels) in [-1, 1]; D: images (, y) → logits (B, 1).
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ from gan_runtime.workloads.contract import (
     Tensor,
     Update,
 )
-from gan_runtime.workloads.losses import r1_penalty
-from gan_runtime.workloads.pair_losses import LOSSES, PairLoss
+from gan_runtime.workloads.losses import LOSSES, PairLoss, r1_penalty
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 LOSS_GENERATOR, LOSS_DISCRIMINATOR = "loss_generator", "loss_discriminator"
@@ -43,18 +41,16 @@ UNDECIDED = 0.5  # D's score between "fake" and "real"
 
 FOLLOW_G = Update(GENERATOR, LOSS_GENERATOR)
 FOLLOW_D = Update(DISCRIMINATOR, LOSS_DISCRIMINATOR)
-# Follows D's loss, whose gradient has become that of the generator's loss on its way back. Not in
-# float16: where D is sure, its gradient vanishes in half precision, and nothing can be made of it.
+# Follows D's loss, whose gradient the backward pass turns into that of G's loss. Not in float16:
+# where D is sure, its gradient vanishes in half precision.
 OPPOSE_D = Update(GENERATOR, LOSS_DISCRIMINATOR, loss_when_scaled=LOSS_GENERATOR)
 
 
 class Pair:
-    """See `contract.Workload`.
+    """Base class of a pair (contract.Workload).
 
-    Where a batch has labels, both networks are conditional: they take [values, labels].
-
-    Generated pictures of a step have the labels of its real ones, so that both have the same shares
-    of the classes.
+    If a batch has labels, both networks take [values, labels], and the images that a step
+    generates have the labels of its training images.
     """
 
     def networks(self, options: Any, fields: Fields) -> dict[str, Any]:
@@ -62,25 +58,23 @@ class Pair:
         raise NotImplementedError
 
     def latent_size_of(self, options: Any) -> int:
-        """Numbers of one latent."""
+        """Numbers per latent vector."""
         raise NotImplementedError
 
     def judges_each_alone(self, options: Any) -> bool:
-        """Whether D's logit depends on that picture only (no batch norm in D).
+        """Whether D's logit depends on its image alone (no batch norm in D).
 
-        Then both losses can share one backward pass through D: their gradients differ by a factor
-        for each picture.
+        Then both losses share one backward pass through D: their gradients differ by a factor for
+        each image.
         """
         raise NotImplementedError
 
     def loss_of(self, options: PairOptions) -> PairLoss:
-        """What both networks are trained towards."""
+        """The loss of both networks."""
         return LOSSES[options.loss]
 
     def program(self, options: PairOptions, fields: Fields) -> Program:  # noqa: ARG002
-        """One phase that updates both networks, or k for the discriminator and one for the
-        generator.
-        """
+        """One phase for both networks, or k for the discriminator and one for the generator."""
         if options.updates == "together":
             return Program((self._both(options),))
         steps = range(options.discriminator_steps)
@@ -90,7 +84,7 @@ class Pair:
 
     def inputs(self, options: PairOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
         """{"latents": float32 (B, latent size)}, and the labels of the rows."""
-        return self._asked(options, rows, noise)
+        return self._latents(options, rows, noise)
 
     def fixed_inputs(
         self,
@@ -100,11 +94,10 @@ class Pair:
         random: np.random.RandomState,
         count: int,
     ) -> dict[str, NDArray[Any]]:
-        """{"latents": float32 (count, latent size)}: the same place in the grids of two runs shows
-        the same latent.
+        """{"latents": float32 (count, latent size)}, the same in all runs.
 
-        With labels: COLUMNS rows of each of the first MOST_CLASSES classes, whose columns share a
-        latent.
+        With labels: COLUMNS rows for each of the first MOST_CLASSES classes, with one latent per
+        column.
         """
         size = self.latent_size_of(options)
         if LABELS not in fields:
@@ -124,31 +117,30 @@ class Pair:
         """{"images": float32 (B, height, width, channels) in [-1, 1]}; with labels
         {"class_images": …, "labels": …}.
         """
-        images = _pictures(networks, inputs)
+        images = _images(networks, inputs)
         return (
             {CLASS_IMAGES: images, LABELS: inputs[LABELS]} if LABELS in inputs else {IMAGES: images}
         )
 
     def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
-        """D's scores, the share that it judges rightly, and how far pictures differ from each
-        other.
+        """D's scores, its accuracy, and the spread of training and generated images.
 
-        The spread of generated pictures is taken in training mode: stored batch-norm statistics lag
-        behind at first and flatten every picture.
+        The spread of generated images is taken in training mode: stored batch-norm statistics lag
+        at first and flatten every image.
         """
-        fake, varied = _pictures(networks, inputs), _pictures(networks, inputs, training=True)
+        fake, varied = _images(networks, inputs), _images(networks, inputs, training=True)
         discriminator = networks[DISCRIMINATOR]
         logits = [
             discriminator(_with_labels(images, rows), training=False)
             for images in (rows[IMAGES], fake)
         ]
         scores = dict(zip(("real", "fake"), self.loss_of(options).scores(*logits), strict=True))
-        right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
+        correct = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
         return Judged(
             scores,
             {
                 f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32"))
-                for kind, hits in right.items()
+                for kind, hits in correct.items()
             }
             | {f"probe_score_{kind}": ops.mean(score) for kind, score in scores.items()}
             | {"spread_real": spread(rows[IMAGES]), "spread_fake": spread(varied)},
@@ -157,8 +149,8 @@ class Pair:
     # ---- the phases ------------------------------------------------------------------------------
 
     def _both(self, options: PairOptions) -> Phase:
-        """Both networks from one forward pass; from one way back too where the loss and D
-        allow it.
+        """Updates both networks from one forward pass, and one backward pass if loss and D
+        allow.
         """
         loss = self.loss_of(options)
         one_pass = loss.one_pass if self.judges_each_alone(options) else None
@@ -210,17 +202,17 @@ class Pair:
     def _generated(
         self, options: PairOptions, networks: Networks, batch: Batch, noise: Noise
     ) -> Tensor:
-        asked = self._asked(options, batch, noise)
-        return networks[GENERATOR](_with_labels(asked[LATENTS], asked), training=True)
+        inputs = self._latents(options, batch, noise)
+        return networks[GENERATOR](_with_labels(inputs[LATENTS], inputs), training=True)
 
-    def _asked(self, options: PairOptions, rows: Batch, noise: Noise) -> Batch:
-        asked = {LATENTS: noise.normal(rows[IMAGES].shape[0], self.latent_size_of(options))}
-        return {**asked, LABELS: rows[LABELS]} if LABELS in rows else asked
+    def _latents(self, options: PairOptions, rows: Batch, noise: Noise) -> Batch:
+        inputs = {LATENTS: noise.normal(rows[IMAGES].shape[0], self.latent_size_of(options))}
+        return {**inputs, LABELS: rows[LABELS]} if LABELS in rows else inputs
 
 
 @dataclass(frozen=True)
 class UnconditionalPair(Pair):
-    """Two networks of one size, whatever the options and the data set say."""
+    """Two unconditional networks of a fixed size."""
 
     latent_size: int
     make_networks: Callable[[], dict[str, Any]]
@@ -232,15 +224,15 @@ class UnconditionalPair(Pair):
         return self.make_networks()
 
     def loss_of(self, options: PairOptions) -> PairLoss:
-        """By name, of the workload's own table."""
+        """From the workload's own table."""
         return self.losses[options.loss]
 
     def latent_size_of(self, options: PairOptions) -> int:  # noqa: ARG002
-        """That of the workload."""
+        """Fixed by the workload."""
         return self.latent_size
 
     def judges_each_alone(self, options: PairOptions) -> bool:  # noqa: ARG002
-        """As the workload promises."""
+        """Fixed by the workload."""
         return self.each_image_alone
 
 
@@ -248,7 +240,7 @@ def _with_labels(values: Tensor, rows: Batch) -> Tensor:
     return [values, rows[LABELS]] if LABELS in rows else values
 
 
-def _pictures(networks: Networks, inputs: Batch, training: bool = False) -> Tensor:
+def _images(networks: Networks, inputs: Batch, training: bool = False) -> Tensor:
     return ops.cast(
         networks[GENERATOR](_with_labels(inputs[LATENTS], inputs), training=training), "float32"
     )
@@ -259,11 +251,10 @@ def _logits(networks: Networks, images: Tensor, batch: Batch) -> Tensor:
 
 
 def spread(images: Tensor) -> Tensor:
-    """Mean over the pixels of their variance over the pictures of all replicas: float32 scalar.
+    """Mean over the pixels of their variance over the images (B, …) of all replicas: float32
+    scalar.
 
-    (B, …), float.
-
-    Var x = E[x²] - E[x]², with both means taken over all replicas first.
+    Var x = E[x²] - E[x]², with both means over all replicas.
     """
     mean_over_replicas = step_context.current().mean_over_replicas
     mean = mean_over_replicas(ops.mean(images, axis=0))  # (height, width, channels)
@@ -279,19 +270,18 @@ def _mean_scores(loss: PairLoss, real: Tensor, fake: Tensor) -> dict[str, Tensor
 def _critic(
     networks: Networks, batch: Batch, generated: Tensor, options: PairOptions, loss: Tensor
 ) -> Forward:
-    """D's loss with the penalties on its slope that the options ask for, and these as
-    numbers, before their weights.
+    """D's loss with the penalties of the options; the scalars are the penalties before their
+    weights.
     """
     penalties: dict[str, Tensor] = {}
-    asked = (
+    weighted = (
         ("r1", options.r1_weight, batch[IMAGES]),
         ("r2", options.r2_weight, ops.stop_gradient(generated)),
     )
-    for name, weight, images in asked:
+    for name, weight, images in weighted:
         if weight == 0.0:
             continue
-        # Without dropout: the penalty is about the slope of D itself, not of one random thinning of
-        # it.
+        # Without dropout: the penalty is on the slope of D itself, not of a random part of it.
         slope = step_context.current().input_gradient(
             lambda images: networks[DISCRIMINATOR](_with_labels(images, batch), training=False),
             images,
@@ -305,8 +295,8 @@ def _critic(
 
 
 def penalty_factor(options: PairOptions) -> Tensor:
-    """Of the weights of both penalties in this step, float32 scalar: along half a cosine from
-    1 to `penalty_end`.
+    """Factor on both penalties in this step, float32 scalar: along half a cosine from 1 to
+    `penalty_end`.
     """
     share = step_context.current().progress.share
     return options.penalty_end + (1.0 - options.penalty_end) * 0.5 * (

@@ -1,10 +1,9 @@
-"""What layers and losses may ask of the engine during a training step: random numbers, fast
-kernels, input gradients.
+"""What the engine offers to layers and losses within a step: random numbers, fast kernels, input
+gradients.
 
-Keras' own SeedGenerator gives the same numbers on every replica (measured), so every replica would
-drop the same units; and its plain operations are not the fastest on every device. The engine opens
-a context of (seed, step, replica) around each forward pass, and layers read it from there. Outside
-a step they fall back to plain Keras.
+Keras' SeedGenerator gives the same numbers on every replica (measured), so every replica would drop
+the same units. The engine opens a context of (seed, step, replica) around each forward pass;
+outside a step layers are plain Keras.
 """
 
 from __future__ import annotations
@@ -23,50 +22,48 @@ Padding = str | tuple[tuple[int, int], ...]
 
 
 class Kernels(Protocol):
-    """The same mathematics as the Keras layers, written for the device at hand.
+    """The mathematics of the Keras layers, implemented for the device.
 
-    Values: (B, …, channels) with one to three axes between; `strides`: a number for each of them;
-    `padding`: "same" or "valid".
+    Values: (B, …, channels) with one to three axes between; `strides`: one per axis; `padding`:
+    "same" or "valid".
     """
 
     def convolution(
         self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: Padding
     ) -> Tensor:
-        """`kernel`: (…, channels in, channels out). `padding` may also be zeros (before,
-        after) along each axis.
+        """`kernel`: (…, channels in, channels out). `padding`: also zeros (before, after) per
+        axis.
         """
         ...
 
     def transposed_convolution(
         self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: str
     ) -> Tensor:
-        """Along each axis size · stride, "valid" with kernel - stride more if that is positive.
+        """Sizes: size · stride, plus kernel - stride if "valid" and positive.
 
-        `kernel`: (…, channels out, in).
+        `kernel`: (…, channels out, channels in).
         """
         ...
 
     def elementwise(
         self, function: Callable[..., Tensor], values: Tensor, *of_channels: Tensor
     ) -> Tensor:
-        """`function(values, *of_channels)`, where each outcome follows from the same place of the
-        values and of each of `of_channels`, (channels,), alone. An engine may lay both out
-        otherwise: the function sees (B, …, n), all of one n.
+        """`function(values, *of_channels)`, elementwise; `of_channels`: each (channels,).
+
+        An engine may use another layout: the function gets (B, …, n), all with the same n.
         """
         ...
 
     def enlarged_convolution(
         self, values: Tensor, kernel: Tensor, factors: tuple[int, ...]
     ) -> Tensor:
-        """Of values enlarged by repeating each cell `factors` times along each axis: "valid",
-        stride 1. `kernel`: as above.
-        """
+        """A "valid" convolution, stride 1, of values whose cells are repeated `factors` times."""
         ...
 
     def batch_norm(
         self, values: Tensor, gamma: Tensor, beta: Tensor, epsilon: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Of (B, …, channels), 2 to 5 axes, normalised over all but the last: (values, batch
+        """Values (B, …, channels), 2 to 5 axes, normalized over all but the last: (values, batch
         mean, biased batch variance).
         """
         ...
@@ -74,19 +71,14 @@ class Kernels(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the training is.
-
-    `step`: int32 scalar, steps done before this one; `steps`: of the whole training.
-    """
+    """Progress of the training. `step`: int32 scalar, from 0; `steps`: of the whole training."""
 
     step: Tensor
     steps: int
 
     @property
     def share(self) -> Tensor:
-        """Share of the training that is done: float32 scalar, 0 in the first step, 1 after
-        the last one.
-        """
+        """Share of the training done: float32 scalar, 0 in the first step, 1 after the last."""
         return ops.minimum(ops.cast(self.step, "float32") / self.steps, 1.0)
 
 
@@ -98,14 +90,12 @@ class StepContext:
     """`kernels`: None for plain Keras. `input_gradient(function, inputs)`: d sum(function(inputs))
     / d inputs, differentiable.
 
-    `weighted_gradient(function, inputs, weight_of)`: outputs = function(inputs), (B, 1). On the way
-    back, the gradient that reaches `inputs` is multiplied row by row with weight_of(outputs), (B,
-    1); that of the function's own weights is not.
+    `weighted_gradient(function, inputs, weight_of)`: outputs = function(inputs), (B, 1); the
+    backward pass multiplies the gradient of `inputs`, but not that of the function's weights, row
+    by row by weight_of(outputs), (B, 1).
 
-    `mean_over_replicas(tensor)`: of all workers, same shape, the same on each; not for the way
-    back. `loss_scaling`: the engine multiplies each loss by a factor of its own, as float16 needs.
-    `progress`: for penalties on a schedule and layers that fade in; nothing is computed of it
-    unless it is read.
+    `mean_over_replicas(tensor)`: over all workers, same shape; not differentiable. `loss_scaling`:
+    the engine scales each loss separately, as float16 needs. `progress`: computed only if read.
     """
 
     noise: Noise
@@ -119,9 +109,7 @@ class StepContext:
     progress: Progress = TRAINED
 
 
-_current: ContextVar[StepContext] = ContextVar(
-    "what the engine offers to the present step on the present replica"
-)
+_current: ContextVar[StepContext] = ContextVar("context of the current step on the current replica")
 _outside: ContextVar[Kernels | None] = ContextVar(
     "the engine's kernels outside a step", default=None
 )
@@ -129,7 +117,7 @@ _outside: ContextVar[Kernels | None] = ContextVar(
 
 @contextmanager
 def step_scope(context: StepContext) -> Iterator[None]:
-    """Layers called inside use `context`."""
+    """Layers called within use `context`."""
     token = _current.set(context)
     try:
         yield
@@ -138,21 +126,19 @@ def step_scope(context: StepContext) -> Iterator[None]:
 
 
 def current() -> StepContext:
-    """The context of the present step. Raises LookupError outside a step."""
+    """The context of the current step. Raises LookupError outside a step."""
     return _current.get()
 
 
 def progress() -> Progress:
-    """How far the training is; at its end outside of a step. For layers, which also work there."""
+    """Progress of the training, for layers; outside a step that of a finished training."""
     context = _current.get(None)
     return context.progress if context else TRAINED
 
 
 @contextmanager
 def kernel_scope(kernels: Kernels | None) -> Iterator[None]:
-    """Layers called inside use these kernels where no step is made: networks that are only
-    asked need nothing else of an engine.
-    """
+    """Layers called within use these kernels outside a step, for networks in inference."""
     token = _outside.set(kernels)
     try:
         yield
@@ -161,6 +147,6 @@ def kernel_scope(kernels: Kernels | None) -> Iterator[None]:
 
 
 def kernels() -> Kernels | None:
-    """The engine's kernels; None outside of both scopes."""
+    """The engine's kernels; None outside both scopes."""
     context = _current.get(None)
     return context.kernels if context else _outside.get()

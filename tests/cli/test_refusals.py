@@ -102,7 +102,7 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
         ),
         (
             ["--set", "epochs"],
-            "--set 'epochs' has no '=': write it as key=value, such as epochs=3.",
+            "--set 'epochs' has no '=': write key=value, such as epochs=3.",
         ),
         (
             ["--spec", "/no/such.json"],

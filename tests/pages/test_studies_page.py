@@ -16,7 +16,7 @@ from dashboard.frame import session
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
-from gan_runtime.catalog.published import PublishedSpeeds, Speed
+from gan_runtime.catalog.entries import PublishedSpeeds, Speed
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

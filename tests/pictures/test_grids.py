@@ -92,7 +92,7 @@ def test_a_picture_on_request_holds_all_images_however_large_they_are(
 ) -> None:
     images = np.zeros((count, 128, 128, 3), np.float32)
     images[-1] = 1.0
-    picture = pictures.render("rgb_grid", (images,), room=pictures.whole(count))
+    picture = pictures.render("rgb_grid", (images,), limits=pictures.whole(count))
     assert picture.size == (columns * 130 - 2, rows * 130 - 2)
     assert picture.getpixel((picture.width - 1, picture.height - 1)) == (255, 255, 255)
 
@@ -104,24 +104,24 @@ def test_a_picture_on_request_holds_all_images_however_large_they_are(
         (
             "grey_grid",
             [(1, 2, 2, 3)],
-            r"an array of \(1, 2, 2, 3\) cannot be drawn here: give \(rows, height, width, 1\)\.",
+            r"an array of \(1, 2, 2, 3\) cannot be drawn: use \(rows, height, width, 1\)\.",
         ),
         (
             "rgb_grid",
             [(1, 2, 2, 2)],
-            r"give \(rows, height, width, 1\) or \(rows, height, width, 3\)\.",
+            r"use \(rows, height, width, 1\) or \(rows, height, width, 3\)\.",
         ),
         ("rgb_grid", [(0, 2, 2, 1)], r"an array of \(0, 2, 2, 1\) cannot be drawn"),
-        ("filmstrip", [(1, 2, 2, 1)], r"give \(rows, frames, height, width, 1\) or"),
+        ("filmstrip", [(1, 2, 2, 1)], r"use \(rows, frames, height, width, 1\) or"),
         (
             "labelled_grid",
             [(4, 2, 2, 1)],
-            r"labelled_grid draws 2 arrays \(images, labels\), but was given 1\.",
+            r"labelled_grid draws 2 arrays \(images, labels\), but got 1\.",
         ),
         (
             "labelled_grid",
             [(4, 2, 2, 1), (3,)],
-            r"was given 4 images but 3 labels: give one for each",
+            r"got 4 images but 3 labels: use one for each",
         ),
         (
             "triplets",

@@ -17,7 +17,7 @@ from gan_runtime.catalog.entries import Renderer
 
 DOTS = Renderer(("dots",), "dots_pictures:draw")
 
-def draw(arrays, classes, room):
+def draw(arrays, classes, limits):
     return Image.fromarray(arrays[0])
 """
 POINTS = "[gan_runtime.renderers]\ndots = dots_pictures:DOTS\n"

@@ -11,7 +11,7 @@ from PIL import Image
 
 from gan_runtime import pictures
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.grids import shown_frames
+from gan_runtime.pictures.sheet import spaced_frames
 
 SIDE = 16
 
@@ -144,9 +144,9 @@ def test_a_film_strip_has_a_row_for_each_sequence_and_time_goes_to_the_right() -
 
 
 def test_of_a_long_film_evenly_spread_frames_are_shown_and_a_line_says_so() -> None:
-    assert shown_frames(3, 3) == [0, 1, 2]
-    assert shown_frames(50, 8) == [0, 7, 14, 21, 28, 35, 42, 49]
-    assert shown_frames(50, 1) == [49]
+    assert spaced_frames(3, 3) == [0, 1, 2]
+    assert spaced_frames(50, 8) == [0, 7, 14, 21, 28, 35, 42, 49]
+    assert spaced_frames(50, 1) == [49]
     values = np.linspace(-1, 1, 256, dtype=np.float32).reshape(1, 256, 1, 1, 1)
     picture = pictures.render("filmstrip", (np.broadcast_to(values, (1, 256, 64, 64, 1)),))
     assert picture.size == (8 * 66 - 2, 64 + sheet.LINE)

@@ -58,7 +58,7 @@ def test_packages_are_loaded_at_the_first_look_and_not_before(packages: Path) ->
     ("line", "reason"),
     [
         ("raise ValueError('no luck')", "ValueError: no luck"),
-        ("ENTRY = 3", "is a int, but has to be a WorkloadEntry"),
+        ("ENTRY = 3", "is a int: declare a WorkloadEntry"),
         ("import no_such_module", "no_such_module"),
     ],
 )
@@ -68,7 +68,7 @@ def test_what_cannot_be_used_is_left_out_and_the_log_says_why(
     (packages / "spots_gan" / "entry.py").write_text(line, encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         assert list(table()) == ["mlp_gan"]
-    assert "spots_gan of gan_runtime.workloads is left out" in caplog.text
+    assert "spots_gan of gan_runtime.workloads is skipped" in caplog.text
     assert reason in caplog.text
 
 
@@ -97,9 +97,9 @@ def test_what_is_registered_is_found_by_the_next_process_too(packages: Path) -> 
 @pytest.mark.parametrize(
     ("name", "place", "sentence"),
     [
-        ("mlp_gan", "spots_gan.entry:ENTRY", "the name of another row"),
-        ("My GAN", "spots_gan.entry:ENTRY", "is no name: use up to 40 small letters"),
-        ("spots_gan", "spots_gan.entry:SPOTS", "is a DatasetEntry, but has to be a WorkloadEntry"),
+        ("mlp_gan", "spots_gan.entry:ENTRY", "already has a row"),
+        ("My GAN", "spots_gan.entry:ENTRY", "is not a valid name: use up to 40 small letters"),
+        ("spots_gan", "spots_gan.entry:SPOTS", "is a DatasetEntry: declare a WorkloadEntry"),
         ("spots_gan", "spots_gan.nothing:ENTRY", "cannot be loaded (ModuleNotFoundError"),
         ("spots_gan", "spots_gan.entry", "is a module"),
         ("spots_gan", "", "cannot be loaded"),

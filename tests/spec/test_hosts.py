@@ -110,7 +110,7 @@ def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_hos
 def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_queued(
     home: Home, tpu_host: Host
 ) -> None:
-    with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax cannot tell"):
+    with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax has no step profile"):
         ask(home, tpu_host).submit(RunSpec.parse({"profile_steps": 5}))
     assert home.run_dirs() == []
 
@@ -143,7 +143,7 @@ def test_workers_of_jax_may_have_several_simulated_cores_each_and_share_no_tpu(
 ) -> None:
     both = {"workers": 2, "replicas": 2}
     assert tpu_host.resolve(RunSpec.parse({**both, "engine": "jax", "accelerator": "cpu"})) == "cpu"
-    with pytest.raises(AcceleratorError, match="on the CPU TensorFlow gives a worker one replica"):
+    with pytest.raises(AcceleratorError, match="TensorFlow runs one replica per CPU worker"):
         tpu_host.resolve(RunSpec.parse({**both, "engine": "tensorflow"}))
     with pytest.raises(AcceleratorError, match="the cores of a TPU are the replicas of one worker"):
         tpu_host.resolve(RunSpec.parse({**both, "engine": "jax", "accelerator": "tpu"}))

@@ -191,8 +191,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
             {"dcgan_mnist": 3},
             "dcgan_mnist",
             (
-                "dcgan_mnist is 3, but it holds the workload's own options by name: set one of"
-                " them, such as dcgan_mnist.learning_rate_generator."
+                "dcgan_mnist is 3, but it is an object of the workload's options: set one of them,"
+                " such as dcgan_mnist.learning_rate_generator."
             ),
         ),
         (

@@ -75,8 +75,8 @@ def test_float16_on_a_tpu_is_refused() -> None:
             {"workers": 2, "replicas": 2, "accelerator": "cpu"},
             "replicas",
             (
-                "replicas is 2 in each of 2 workers, but on the CPU TensorFlow gives a worker one"
-                " replica: use replicas=1 and workers=4, or workers=1."
+                "replicas is 2, but TensorFlow runs one replica per CPU worker: use replicas=1 and"
+                " workers=4, or workers=1."
             ),
         ),
         (
@@ -124,7 +124,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"xla": "jit", "batch_norm": "synchronised", "replicas": 2},
             "xla",
             (
-                "xla is jit with synchronised batch norm on 2 replicas, which TensorFlow cannot"
+                "xla is jit with batch_norm=synchronised on 2 replicas, which TensorFlow cannot"
                 " combine: use batch_norm=per_replica, or xla=off."
             ),
         ),
@@ -132,8 +132,8 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"xla": "autocluster", "accelerator": "tpu"},
             "xla",
             (
-                "xla is autocluster, but a TPU compiles every step as a whole: use xla=off or jit,"
-                " which are the same there."
+                "xla is autocluster, but a TPU compiles whole steps: use xla=off or xla=jit, which"
+                " are the same there."
             ),
         ),
         (
@@ -180,16 +180,16 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"loss": "relativistic", "label_smoothing": 0.1},
             "label_smoothing",
             (
-                "Label smoothing, real side (label_smoothing) is 0.1, but loss=relativistic has"
-                " none: use label_smoothing=0, or loss=cross_entropy."
+                "label_smoothing is 0.1, but loss=relativistic has none: use label_smoothing=0, or"
+                " loss=cross_entropy."
             ),
         ),
         (
             {"penalty_end": 0.1},
             "penalty_end",
             (
-                "Penalties at the end (penalty_end) is 0.1, but r1_weight and r2_weight are 0: set"
-                " one of them, or penalty_end=1."
+                "Final penalties (penalty_end) is 0.1, but r1_weight and r2_weight are 0: set one"
+                " of them, or penalty_end=1."
             ),
         ),
         (
@@ -220,7 +220,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"sync_every_steps": 4},
             "sync_every_steps",
             (
-                "Synchronise every (sync_every_steps) is 4, but there is 1 replica: use"
+                "Synchronize every (sync_every_steps) is 4, but there is 1 replica: use"
                 " sync_every_steps=1, or more replicas or workers."
             ),
         ),
@@ -228,7 +228,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"sync_every_steps": 4, "replicas": 2, "precision": "mixed_float16"},
             "sync_every_steps",
             (
-                "Synchronise every (sync_every_steps) is 4 with mixed_float16, whose loss scale all"
+                "Synchronize every (sync_every_steps) is 4 with mixed_float16, whose loss scale all"
                 " replicas must share: use mixed_bfloat16, or sync_every_steps=1."
             ),
         ),
@@ -236,32 +236,32 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"sync_every_steps": 4, "replicas": 2, "batch_norm": "synchronised"},
             "sync_every_steps",
             (
-                "Synchronise every (sync_every_steps) is 4 with synchronised batch norm, which"
-                " exchanges in each step: use batch_norm=per_replica, or sync_every_steps=1."
+                "Synchronize every (sync_every_steps) is 4, but batch_norm=synchronised exchanges"
+                " in each step: use batch_norm=per_replica, or sync_every_steps=1."
             ),
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "all_reduce_type": "bfloat16"},
             "all_reduce_type",
             (
-                "Exchange gradients in (all_reduce_type) is bfloat16, but with sync_every_steps=4"
-                " no gradients travel, and weights do so in float32: use all_reduce_type=float32,"
-                " or sync_every_steps=1."
+                "Gradient exchange (all_reduce_type) is bfloat16, but sync_every_steps=4 exchanges"
+                " float32 weights and no gradients: use all_reduce_type=float32, or"
+                " sync_every_steps=1."
             ),
         ),
         (
             {"engine": "jax", "xla": "autocluster"},
             "xla",
             (
-                "xla is autocluster, but engine=jax compiles every step as a whole: use xla=off or"
-                " jit, which are the same there."
+                "xla is autocluster, but engine=jax compiles whole steps: use xla=off or xla=jit,"
+                " which are the same there."
             ),
         ),
         (
             {"engine": "jax", "replicas": 2, "sync_every_steps": 4},
             "sync_every_steps",
             (
-                "Synchronise every (sync_every_steps) is 4, but with engine=jax all replicas share"
+                "Synchronize every (sync_every_steps) is 4, but with engine=jax all replicas share"
                 " one state: use sync_every_steps=1, or engine=tensorflow."
             ),
         ),
@@ -269,8 +269,8 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"engine": "jax", "profile_steps": 5},
             "profile_steps",
             (
-                "profile_steps is 5, but engine=jax cannot tell where a step's time goes: use"
-                " profile_steps=0, or engine=tensorflow."
+                "profile_steps is 5, but engine=jax has no step profile: use profile_steps=0, or"
+                " engine=tensorflow."
             ),
         ),
         (
@@ -285,24 +285,24 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"engine": "jax", "accelerator": "tpu", "tpu_address": "grpc://10.0.0.2:8470"},
             "tpu_address",
             (
-                "tpu_address is 'grpc://10.0.0.2:8470', but engine=jax uses the TPU of its own"
-                " host: use tpu_address=local."
+                "tpu_address is 'grpc://10.0.0.2:8470', but engine=jax uses the TPU of this host:"
+                " use tpu_address=local."
             ),
         ),
         (
             {"loop": "keras", "engine": "jax"},
             "loop",
             (
-                "Training loop (loop) is keras, but engine=jax runs its steps as one program of its"
-                " own: use loop=custom, or engine=tensorflow."
+                "Training loop (loop) is keras, but engine=jax has a loop of its own: use"
+                " loop=custom, or engine=tensorflow."
             ),
         ),
         (
             {"loop": "keras", "workers": 2},
             "loop",
             (
-                "Training loop (loop) is keras with 2 workers, which could not agree there when to"
-                " stop: use loop=custom, or workers=1 and more replicas."
+                "Training loop (loop) is keras, but 2 workers cannot agree there when to stop: use"
+                " loop=custom, or workers=1 and more replicas."
             ),
         ),
         (

@@ -33,7 +33,7 @@ def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
     ("content", "sentence"),
     [
         ("{", r"spec file .*spec\.json is not JSON \(.+\): correct it, or start from .+\."),
-        ("[1]", r"spec file .*spec\.json holds a list: it must hold one JSON object of options\."),
+        ("[1]", r"spec file .*spec\.json contains a list: write one JSON object of options\."),
         (
             '{"epochs": 0}',
             (
@@ -55,7 +55,7 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"[" * 50_000, r"spec\.json holds brackets within brackets without end: correct it"),
+        (b"[" * 50_000, r"spec\.json is nested too deeply: correct it"),
         (
             b'{"epochs": ' + b"[" * 900 + b"]" * 900 + b"}",
             r"^epochs is \[\[.{70,80}…, but allowed is a whole number",
@@ -77,7 +77,7 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(
         (b'{"seed": 1}' + b" " * 100_000, r"spec\.json has more than 100,000 bytes: correct it"),
         (
             json.dumps({f"k{number}": 1 for number in range(5_000)}).encode(),
-            r"spec\.json holds 5,000 keys, more than there are",
+            r"spec\.json has 5,000 keys, more than there are",
         ),
     ],
     ids=lambda item: None if isinstance(item, str) else item[:20].decode(errors="replace"),
@@ -207,6 +207,6 @@ def test_long_words_are_cut_in_every_sentence(home: Home) -> None:
 
 def test_an_assignment_without_equals_is_refused() -> None:
     with pytest.raises(
-        SpecError, match="--set 'epochs' has no '=': write it as key=value, such as epochs=3"
+        SpecError, match="--set 'epochs' has no '=': write key=value, such as epochs=3"
     ):
         presets.parse_assignments(["epochs"])

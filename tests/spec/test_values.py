@@ -253,8 +253,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "rmsprop_epsilon",
         "within",
         (
-            "RMSprop's epsilon (rmsprop_epsilon) is 'within', but allowed is inside, outside: use"
-            " inside, or outside as TensorFlow 2 does."
+            "rmsprop_epsilon is 'within', but allowed is inside, outside: use inside, or outside as"
+            " TensorFlow 2 does."
         ),
     ),
     (
@@ -293,8 +293,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "restart_epochs",
         0,
         (
-            "Cycle of the schedule (restart_epochs) is 0, but allowed is a whole number from 1 to"
-            " 10000: use a whole number of epochs."
+            "Restart cycle (restart_epochs) is 0, but allowed is a whole number from 1 to 10000:"
+            " use a whole number of epochs."
         ),
     ),
     (
@@ -309,7 +309,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "learning_rate_scaling",
         "quadratic",
         (
-            "Rate by batch (learning_rate_scaling) is 'quadratic', but allowed is none, linear,"
+            "Rate scaling (learning_rate_scaling) is 'quadratic', but allowed is none, linear,"
             " sqrt: pick one of the listed scalings."
         ),
     ),
@@ -356,10 +356,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "label_smoothing",
         0.6,
-        (
-            "Label smoothing, real side (label_smoothing) is 0.6, but allowed is at least 0 and at"
-            " most 0.5: use 0, or about 0.1."
-        ),
+        "label_smoothing is 0.6, but allowed is at least 0 and at most 0.5: use 0, or about 0.1.",
     ),
     (
         "r1_weight",
@@ -381,8 +378,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "penalty_end",
         2,
         (
-            "Penalties at the end (penalty_end) is 2, but allowed is at least 0 and at most 1: use"
-            " 1, or about 0.1."
+            "Final penalties (penalty_end) is 2, but allowed is at least 0 and at most 1: use 1, or"
+            " about 0.1."
         ),
     ),
     (
@@ -398,8 +395,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "quick-0003:0",
         (
             "start_from is 'quick-0003:0', but allowed is a run, such as quick-0003, or one of its"
-            " epochs, such as quick-0003:5: use a run's id, with a colon and an epoch behind it if"
-            " need be, or nothing."
+            " epochs, such as quick-0003:5: use a run's id, optionally with a colon and an epoch,"
+            " or leave it empty."
         ),
     ),
     (
@@ -430,8 +427,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "all_reduce_type",
         "float16",
         (
-            "Exchange gradients in (all_reduce_type) is 'float16', but allowed is float32,"
-            " bfloat16: did you mean bfloat16?"
+            "Gradient exchange (all_reduce_type) is 'float16', but allowed is float32, bfloat16:"
+            " did you mean bfloat16?"
         ),
     ),
     (
@@ -446,7 +443,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "sync_every_steps",
         0,
         (
-            "Synchronise every (sync_every_steps) is 0, but allowed is a whole number from 1 to"
+            "Synchronize every (sync_every_steps) is 0, but allowed is a whole number from 1 to"
             " 1000: use 1, or a whole number of steps."
         ),
     ),
@@ -494,8 +491,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "still_action",
         "roll_back",
         (
-            "When it stands still (still_action) is 'roll_back', but allowed is note, stop,"
-            " restart: pick one of the listed actions."
+            "When stalled (still_action) is 'roll_back', but allowed is note, stop, restart: pick"
+            " one of the listed actions."
         ),
     ),
     (
@@ -507,7 +504,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "keep_checkpoints",
         0,
         (
-            "Checkpoints kept (keep_checkpoints) is 0, but allowed is a whole number from 1 to"
+            "Checkpoints retained (keep_checkpoints) is 0, but allowed is a whole number from 1 to"
             " 1000: use a whole number from 1."
         ),
     ),
@@ -515,8 +512,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "pictures_every",
         0,
         (
-            "pictures_every is 0, but allowed is a whole number from 1 to 1000: use a whole number"
-            " from 1."
+            "Sample images every (pictures_every) is 0, but allowed is a whole number from 1 to"
+            " 1000: use a whole number from 1."
         ),
     ),
 ]

@@ -1,4 +1,4 @@
-"""DCGAN for any pictures: its networks by size, what it reads, and what labels change."""
+"""DCGAN for any images: its networks by size, what it reads, and what labels change."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.workloads import enlarged, layers
+from gan_runtime.workloads import layers
 from gan_runtime.workloads.step_context import step_scope
 
 pytestmark = pytest.mark.usefixtures("cores")
 OWN_LOSS = "no step adds a layer's own losses; add the term to the loss of its phase."
-LAST = "values are (B, …, channels); give data_format='channels_last'."
+LAST = "values are (B, …, channels); use data_format='channels_last'."
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ LAST = "values are (B, …, channels); give data_format='channels_last'."
             {"zeros": ((1, 1), (0, 2)), "padding": "same"},
             (
                 "zeros are ((1, 1), (0, 2)) and padding is 'same', but allowed are pairs of whole"
-                " numbers from 0, one for each of 2 axes, and 'valid': give either zeros or another"
+                " numbers from 0, one for each of 2 axes, and 'valid': use either zeros or another"
                 " padding."
             ),
         ),
@@ -36,7 +36,7 @@ LAST = "values are (B, …, channels); give data_format='channels_last'."
             {"zeros": ((1, 1),)},
             (
                 "zeros are ((1, 1),) and padding is 'valid', but allowed are pairs of whole numbers"
-                " from 0, one for each of 3 axes, and 'valid': give either zeros or another"
+                " from 0, one for each of 3 axes, and 'valid': use either zeros or another"
                 " padding."
             ),
         ),
@@ -84,7 +84,7 @@ LAST = "values are (B, …, channels); give data_format='channels_last'."
         (
             "ConditionalBatchNorm",
             {"classes": 0},
-            "classes is 0, but allowed is 1 or more: take BatchNorm without labels.",
+            "classes is 0, but allowed is 1 or more: use BatchNorm without labels.",
         ),
         (
             "ReplicaDropout",
@@ -131,14 +131,14 @@ def test_a_layer_refuses_what_a_step_would_leave_out(
             {"factors": (2, 2, 2), "strides": 2},
             (
                 "strides are (2, 2, 2), padding is 'valid' and zeros are (), but allowed are 1,"
-                " 'valid' and none: take UpSampling and a convolution."
+                " 'valid' and (): use UpSampling and a convolution."
             ),
         ),
         (
             {"factors": (2, 2, 2), "padding": "same"},
             (
                 "strides are (1, 1, 1), padding is 'same' and zeros are (), but allowed are 1,"
-                " 'valid' and none: take UpSampling and a convolution."
+                " 'valid' and (): use UpSampling and a convolution."
             ),
         ),
     ],
@@ -147,7 +147,7 @@ def test_an_enlarged_convolution_refuses_what_it_cannot_compute(
     given: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(f'own: {sentence}')}$"):
-        enlarged.EnlargedConvolution3D(3, 3, name="own", **given)
+        layers.EnlargedConvolution3D(3, 3, name="own", **given)
 
 
 def test_labels_are_one_number_a_row() -> None:
@@ -163,7 +163,7 @@ def test_no_mask_is_left_out_of_a_step() -> None:
     layer.build(rows.shape)
     with (
         step_scope(SimpleNamespace(kernels=object())),  # type: ignore[arg-type]
-        pytest.raises(ValueError, match="own: a mask is given, but engines norm all values"),
+        pytest.raises(ValueError, match="own: engines normalize all values and take no mask"),
     ):
         layer(rows, training=True, mask=rows[..., 0] > 0)
 
@@ -190,8 +190,7 @@ def test_a_convolution_is_made_again_from_what_is_written_down(
 ) -> None:
     import keras
 
-    where = enlarged if layer.startswith("Enlarged") else layers
-    network = keras.Sequential([keras.Input(shape), getattr(where, layer)(filters=3, **given)])
+    network = keras.Sequential([keras.Input(shape), getattr(layers, layer)(filters=3, **given)])
     again = keras.models.model_from_json(network.to_json())
     assert again.output_shape == network.output_shape
     again.set_weights(network.get_weights())

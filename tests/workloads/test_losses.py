@@ -11,6 +11,8 @@ from keras import ops
 from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.engines.inputs import HostNoise
 from gan_runtime.workloads.losses import (
+    LOSSES,
+    PairLoss,
     bce_fake,
     bce_real,
     generator_over_discriminator,
@@ -19,7 +21,6 @@ from gan_runtime.workloads.losses import (
     r1_penalty,
 )
 from gan_runtime.workloads.pair import UnconditionalPair
-from gan_runtime.workloads.pair_losses import LOSSES, PairLoss
 from gan_runtime.workloads.step_context import step_scope
 from tests.support.engines.step_contexts import alone
 

@@ -32,22 +32,22 @@ def test_a_step_of_five_critic_phases_and_one_painter_takes_five_batches() -> No
 @pytest.mark.parametrize(
     ("phases", "sentence"),
     [
-        ((), "a program without phases trains nothing: give it one."),
+        ((), "a program without phases trains nothing: add a phase."),
         (
             (phase("judge", CRITIC), phase("judge", CRITIC)),
-            "several phases are called judge: give each a name of its own.",
+            "several phases have the name judge: use unique names.",
         ),
         (
             (phase("judge", CRITIC), phase("paint", PAINTER, batch=2)),
-            "no phase sees batch 1, but one sees batch 2: number them 0, 1, 2, … without gaps.",
+            "no phase uses batch 1, but one uses batch 2: number them 0, 1, 2, … without gaps.",
         ),
         (
             (phase("judge", CRITIC, batch=1),),
-            "no phase sees batch 0, but one sees batch 1: number them 0, 1, 2, … without gaps.",
+            "no phase uses batch 0, but one uses batch 1: number them 0, 1, 2, … without gaps.",
         ),
         (
             (phase("both", CRITIC, PAINTER, CRITIC),),
-            "phase both changes a network twice: make two phases of it.",
+            "phase both updates a network twice: split it into two phases.",
         ),
     ],
 )

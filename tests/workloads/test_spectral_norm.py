@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from gan_runtime.workloads.layers import Convolution
-from gan_runtime.workloads.spectral_norm import SpectralNorm
+from gan_runtime.workloads.layers import Convolution, SpectralNorm
 
 pytestmark = pytest.mark.usefixtures("cores")
 RANDOM = np.random.default_rng(1)
@@ -64,7 +63,7 @@ def test_one_pass_is_one_iteration_and_none_outside_training() -> None:
 
 @pytest.mark.parametrize("named", [{"use_bias": True}, {"use_bias": False, "activation": "relu"}])
 def test_a_layer_with_bias_or_activation_is_refused(named: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="give use_bias=False and no activation"):
+    with pytest.raises(ValueError, match="use a layer with use_bias=False and no activation"):
         SpectralNorm(layers.Dense(3, **named))
 
 

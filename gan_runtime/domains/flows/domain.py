@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gan_runtime.catalog.domain import Domain, Preparation
-from gan_runtime.catalog.entries import Preset, Renderer
-from gan_runtime.catalog.published import PublishedTimes, TrainingTime
+from gan_runtime.catalog.entries import Preset, PublishedTimes, Renderer, TrainingTime
 from gan_runtime.domains.flows import entry, fields
 from gan_runtime.domains.flows.preparation_options import (
     FlowOptions,

@@ -19,8 +19,8 @@ from PIL import Image
 
 from gan_runtime.base.fields import SOURCE
 from gan_runtime.domains.flows.fields import OBSTACLE, REYNOLDS, VORTICITY
-from gan_runtime.pictures import grids, sheet
-from gan_runtime.pictures.sheet import GAP, LINE, Room
+from gan_runtime.pictures import sheet
+from gan_runtime.pictures.sheet import GAP, LINE, SheetLimits
 
 CHANNELS = (OBSTACLE, OBSTACLE + 1)  # of a frame: without the obstacle and with it
 # From -1 to 1, evenly spread.
@@ -89,10 +89,10 @@ def _levels(color: str) -> NDArray[np.uint8]:
 
 
 def triplets(
-    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room
+    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], limits: SheetLimits
 ) -> Image.Image:
     """Three arrays (N, height, width, 1 or 3) of as many rows; two triplets stand beside each other
-    where there is room.
+    where there is space.
 
     Where an input has four channels, all three are frames of a flow, and the fourth is the obstacle
     of its row.
@@ -108,8 +108,8 @@ def triplets(
         raise ValueError(f"triplets was given {given}: give as many of each.")
     height = max(array.shape[1] for array in arrays)
     lefts, width = _columns([array.shape[2] for array in arrays])
-    across = min(ACROSS, counts[0], sheet.fitting(width, room.widest, BETWEEN))
-    rows = min(-(-counts[0] // across), sheet.fitting(height, room.tallest))
+    across = min(ACROSS, counts[0], sheet.fitting(width, limits.widest, BETWEEN))
+    rows = min(-(-counts[0] // across), sheet.fitting(height, limits.tallest))
     parts = _parts(tuple(array[: rows * across] for array in arrays))
     channels = max(part.shape[-1] for part in parts)
     picture = sheet.canvas(
@@ -156,4 +156,4 @@ def first_rows(rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
         return None
     source = rows[SOURCE]
     frames = drawn(source[:: -(-len(source) // FRAMES_SHOWN)])
-    return sheet.image(grids.tiled(frames, Room(columns=FRAMES_SHOWN // 2)))
+    return sheet.image(sheet.tiled(frames, SheetLimits(columns=FRAMES_SHOWN // 2)))

@@ -245,7 +245,7 @@ METRICS = tuple(metric(score) for score in SCORES if score.name != "probe")
 G, D = "generator", "discriminator"
 NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))
 
-_SCORE, _SHARE = "D's score (1 = real)", "Share of patches judged correctly"
+_SCORE, _SHARE = "D's score (1 = real)", "Share of patches classified correctly"
 _REAL, _GENERATED = "Real images", "Generated images"
 _LOSS, _NATS, _DIFFERENCE = "Weighted loss", "Cross-entropy (nats)", "Mean difference"
 

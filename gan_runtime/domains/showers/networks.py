@@ -21,8 +21,13 @@ from gan_runtime.domains.showers.fields import POWER, SHOWERS
 from gan_runtime.domains.showers.layer_tables import POOL, Around, Convolved, LayerPlan
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Tensor
-from gan_runtime.workloads.enlarged import EnlargedConvolution3D
-from gan_runtime.workloads.layers import BatchNorm, Convolution3D, ReplicaDropout, Shape
+from gan_runtime.workloads.layers import (
+    BatchNorm,
+    Convolution3D,
+    EnlargedConvolution3D,
+    ReplicaDropout,
+    Shape,
+)
 
 LEAK = 0.3  # Keras' slope of LeakyReLU when none is given
 EPSILON = 1e-6  # of batch norm, the authors'

@@ -19,8 +19,7 @@ from PIL import Image
 from gan_runtime.domains.showers.cells import cells_of
 from gan_runtime.domains.showers.fields import SHOWERS
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.grids import shown_frames
-from gan_runtime.pictures.sheet import GAP, LINE, OF_AN_EPOCH, Room
+from gan_runtime.pictures.sheet import GAP, LINE, OF_AN_EPOCH, SheetLimits, spaced_frames
 
 _STOPS = (
     (0, 0, 4),
@@ -72,25 +71,25 @@ CELLS = Scale(1e-5, 1.0, ("0.01 MeV", "1 GeV"))
 
 
 def shower_projections(
-    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room
+    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], limits: SheetLimits
 ) -> Image.Image:
     """One array (N, X, Y, Z, 1) of values: of each shower the sums along z, x and y, in GeV.
 
-    Two showers stand beside each other where there is room; of more than fit the first ones, and a
+    Two showers are next to each other where there is space; of more than fit the first ones, and a
     line below says so.
     """
     cells = cells_in_gev(arrays[0])
     views = [seen(cells, view) for view in VIEWS]
-    across = max(1, room.columns // 4)
+    across = max(1, limits.columns // 4)
     cell = max(
-        1, (min(room.widest, 528) - BETWEEN) // 2 // sum(view.shape[2] + GAP for view in views)
+        1, (min(limits.widest, 528) - BETWEEN) // 2 // sum(view.shape[2] + GAP for view in views)
     )
     drawn = [_enlarged(SUMS.colors(view), cell) for view in views]  # (N, height, width, 3) each
     titles = [view.name for view in VIEWS]
     width = sum(part.shape[2] + GAP for part in drawn) - GAP
     height = max(part.shape[1] for part in drawn)
-    across = min(across, sheet.fitting(width, room.widest, BETWEEN), len(cells))
-    rows = min(-(-len(cells) // across), sheet.fitting(height, room.tallest))
+    across = min(across, sheet.fitting(width, limits.widest, BETWEEN), len(cells))
+    rows = min(-(-len(cells) // across), sheet.fitting(height, limits.tallest))
     picture = sheet.canvas(
         across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, 3
     )
@@ -108,7 +107,7 @@ def shower_projections(
 
 
 def shower_slices(
-    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room
+    arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], limits: SheetLimits
 ) -> Image.Image:
     """One array (N, X, Y, Z, 1) of values: a row for each shower, with evenly spread layers of its
     cells in GeV, the first and the last among them, x to the right and y upwards.
@@ -117,9 +116,9 @@ def shower_slices(
     cell = max(1, -(-LAYER_PIXELS // cells.shape[1]))
     layers = cells.transpose(0, 3, 2, 1)  # (N, Z, Y, X)
     width, height = cells.shape[1] * cell, cells.shape[2] * cell
-    columns = min(layers.shape[1], sheet.columns(width, room))
-    shown = shown_frames(layers.shape[1], columns)
-    rows = min(len(cells), sheet.fitting(height, room.tallest))
+    columns = min(layers.shape[1], sheet.columns(width, limits))
+    shown = spaced_frames(layers.shape[1], columns)
+    rows = min(len(cells), sheet.fitting(height, limits.tallest))
     picture = sheet.canvas(columns * (width + GAP) - GAP, LINE + rows * (height + GAP) - GAP, 3)
     _titled(picture, 0, [width] * columns, [f"layer {layer + 1}" for layer in shown])
     for column, layer in enumerate(shown):
@@ -154,7 +153,7 @@ def _inferno(shares: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _titled(picture: Image.Image, left: int, widths: list[int], titles: list[str]) -> None:
-    """A title above each part, as much of it as there is room for."""
+    """A title above each part, as much of it as there is space for."""
     for width, title in zip(widths, titles, strict=True):
         sheet.write(
             picture, left + sheet.INSET, LINE // 2 - 1, sheet.fitted(title, width - sheet.INSET)

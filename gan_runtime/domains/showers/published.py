@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gan_runtime.catalog.evaluation import PublishedScore
-from gan_runtime.catalog.published import (
+from gan_runtime.catalog.entries import (
     CompiledEpoch,
     CompiledMachine,
     PublishedScaling,
     PublishedSpeeds,
     Speed,
 )
+from gan_runtime.catalog.evaluation import PublishedScore
 
 CHALLENGE = (
     "CaloChallenge, data set 2: 45 × 16 × 9 cells, electrons of 1 GeV to 1 TeV, 100,000 showers"

@@ -365,7 +365,7 @@ CURVES = (
 G, D = "generator", "discriminator"
 NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))
 
-_SCORE, _SHARE = "D's score (1 = real)", "Share judged correctly"
+_SCORE, _SHARE = "D's score (1 = real)", "Share classified correctly"
 _REAL, _GENERATED = "Real showers", "Generated showers"
 _LOSS, _NATS, _PERCENT = "Weighted loss", "Cross-entropy (nats)", "Error (%)"
 _PROFILE = "Error of the profile"

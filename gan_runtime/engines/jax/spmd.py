@@ -110,7 +110,7 @@ class JaxEngine:
         return StepNumbers(values, time.perf_counter() - begin, news)
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
-        """Refused at the door (spec/engine_rules.py)."""
+        """Refused at the door (spec/rules.py)."""
         raise NotImplementedError
 
     def device_memory(self) -> DeviceMemory | None:

@@ -126,7 +126,7 @@ def held(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
 def watched(page: Page, run_id: str) -> None:
     """A row of pictures for each class, and each class's scores by its name."""
     expect(page.get_by_text(re.compile(rf"After epoch [{WATCHED}-{EPOCHS}],"))).to_be_visible()
-    shown = f"Generated pictures, a row for each class of {run_id} after epoch"
+    shown = f"Generated images, a row for each class of {run_id} after epoch"
     expect(page.get_by_role("img", name=re.compile(shown))).to_be_visible()
     for side in ("real", "generated"):
         scores = chart(page, BY_CLASS.format(side))

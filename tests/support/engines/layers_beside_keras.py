@@ -17,7 +17,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from gan_runtime.workloads import enlarged
 from gan_runtime.workloads import layers as ours
 from gan_runtime.workloads.step_context import Kernels, step_scope
 
@@ -112,9 +111,9 @@ def enlarged_convolutions(
 ) -> Differences:
     """Of convolutions of enlarged values, beside Keras' UpSampling and convolution."""
     mine = (
-        enlarged.EnlargedConvolution1D,
-        enlarged.EnlargedConvolution,
-        enlarged.EnlargedConvolution3D,
+        ours.EnlargedConvolution1D,
+        ours.EnlargedConvolution,
+        ours.EnlargedConvolution3D,
     )
     told = {"filters": FILTERS, "activation": "tanh", "kernel_initializer": "zeros"}
     return _all(

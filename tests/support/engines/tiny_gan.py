@@ -19,10 +19,10 @@ from gan_runtime.workloads.layers import (
     BatchNorm,
     Convolution,
     ReplicaDropout,
+    SpectralNorm,
     TransposedConvolution,
 )
 from gan_runtime.workloads.pair import UnconditionalPair
-from gan_runtime.workloads.spectral_norm import SpectralNorm
 
 IMAGE_SHAPE = (8, 8, 1)
 LATENT_SIZE = 6

@@ -1,0 +1,228 @@
+"""Keras convolutions that use the engine's kernels within a step and are plain Keras otherwise.
+
+Values are (B, …, channels): series (B, length, channels), images (B, height, width, channels),
+volumes (B, depth, height, width, channels). What the kernels do not cover (dilation, groups, causal
+or output padding) is always computed as Keras does. Settings that engines would silently ignore are
+refused: channels first, and regularizers, since a step follows only the losses of its phase.
+"""
+
+from __future__ import annotations
+
+from operator import add
+
+import keras
+from keras import ops
+
+from gan_runtime.workloads import step_context
+from gan_runtime.workloads.contract import Tensor
+
+Shape = tuple[int | None, ...]
+Zeros = tuple[tuple[int, int], ...]
+
+_TERM = "no step adds a layer's own losses; add the term to the loss of its phase"
+# Settings that engines ignore: the only value allowed, and what to do.
+_ONLY: dict[str, tuple[object, str]] = {
+    "data_format": (
+        "channels_last",
+        "values are (B, …, channels); use data_format='channels_last'",
+    ),
+    "axis": (
+        -1,
+        "values are (B, …, channels), and each channel has its own statistics; leave axis out",
+    ),
+    "synchronized": (
+        False,
+        "the run's option batch_norm says whether replicas share their statistics; leave it out",
+    ),
+    "renorm": (False, "no engine has it; leave it out"),
+    **dict.fromkeys(
+        ("kernel_regularizer", "bias_regularizer", "activity_regularizer"), (None, _TERM)
+    ),
+    **dict.fromkeys(("gamma_regularizer", "beta_regularizer"), (None, _TERM)),
+}
+
+
+def refuse_ignored_settings(layer: keras.layers.Layer) -> None:
+    """Raises ValueError for a setting that engines would ignore."""
+    for name, (allowed, advice) in _ONLY.items():
+        value = getattr(layer, name, allowed)
+        if value != allowed:
+            text = repr(value) if isinstance(value, str | int) else type(value).__name__
+            raise ValueError(
+                f"{layer.name}: {name} is {text}, but allowed is {allowed!r}: {advice}."
+            )
+
+
+class _EngineConvolution(keras.layers.Layer):
+    """Base class, before one of Keras' convolutions."""
+
+    def __init__(self, *args: object, **settings: object) -> None:
+        super().__init__(*args, **settings)
+        refuse_ignored_settings(self)
+
+    @property
+    def _kernels(self) -> step_context.Kernels | None:
+        """The engine's, if they cover this layer."""
+        is_uncovered = (
+            max(self.dilation_rate) > 1
+            or getattr(self, "groups", 1) > 1
+            or getattr(self, "output_padding", None) is not None
+            or self.padding not in {"same", "valid"}
+        )
+        return None if is_uncovered else step_context.kernels()
+
+    def _finished(self, values: Tensor, kernels: step_context.Kernels) -> Tensor:
+        """With bias and activation."""
+        if self.use_bias:
+            values = kernels.elementwise(add, values, ops.convert_to_tensor(self.bias))
+        if self.activation is None:
+            return values
+        # Other activations, such as a softmax, may read all channels of a cell.
+        if self.activation is keras.activations.relu:
+            return kernels.elementwise(self.activation, values)
+        return self.activation(values)
+
+
+class _Convolution(_EngineConvolution):
+    """`zeros`: numbers of zeros (before, after) the values along each axis, for padding "valid".
+
+    Raises:
+        ValueError: zeros that are not one pair of whole numbers from 0 for each axis; zeros with
+            another padding.
+    """
+
+    def __init__(self, *args: object, zeros: Zeros = (), **settings: object) -> None:
+        super().__init__(*args, **settings)
+        self.zeros = tuple((before, after) for before, after in zeros)
+        if zeros and (
+            len(zeros) != self.rank or min(map(min, zeros)) < 0 or self.padding != "valid"
+        ):
+            raise ValueError(
+                f"{self.name}: zeros are {self.zeros} and padding is {self.padding!r}, but allowed"
+                f" are pairs of whole numbers from 0, one for each of {self.rank} axes, and"
+                " 'valid': use either zeros or another padding."
+            )
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """(B, …, filters); along each axis size / stride, rounded up, with padding "same"."""
+        kernels = self._kernels
+        if kernels is None:
+            padded = ops.pad(inputs, [(0, 0), *self.zeros, (0, 0)]) if self.zeros else inputs
+            return super().call(padded)
+        kernel, padding = ops.convert_to_tensor(self.kernel), self.zeros or self.padding
+        return self._finished(kernels.convolution(inputs, kernel, self.strides, padding), kernels)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """Of the padded values."""
+        batch, *sizes, channels = input_shape
+        along = zip(sizes, self.zeros or ((0, 0),) * self.rank, strict=True)
+        padded = (None if size is None else size + sum(ends) for size, ends in along)
+        return super().compute_output_shape((batch, *padded, channels))
+
+    def get_config(self) -> dict[str, object]:
+        return {**super().get_config(), "zeros": self.zeros}
+
+
+class _TransposedConvolution(_EngineConvolution):
+    def call(self, inputs: Tensor) -> Tensor:
+        """(B, …, filters); along each axis size · stride with padding "same"."""
+        kernels = self._kernels
+        if kernels is None:
+            return super().call(inputs)
+        kernel = ops.convert_to_tensor(self.kernel)
+        return self._finished(
+            kernels.transposed_convolution(inputs, kernel, self.strides, self.padding), kernels
+        )
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class Convolution(_Convolution, keras.layers.Conv2D):
+    """Conv2D: images."""
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class Convolution1D(_Convolution, keras.layers.Conv1D):
+    """Conv1D: series."""
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class Convolution3D(_Convolution, keras.layers.Conv3D):
+    """Conv3D: volumes."""
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class TransposedConvolution(_TransposedConvolution, keras.layers.Conv2DTranspose):
+    """Conv2DTranspose: images."""
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class TransposedConvolution1D(_TransposedConvolution, keras.layers.Conv1DTranspose):
+    """Conv1DTranspose: series."""
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class TransposedConvolution3D(_TransposedConvolution, keras.layers.Conv3DTranspose):
+    """Conv3DTranspose: volumes."""
+
+
+class _Enlarged(keras.layers.Layer):
+    """Keras' UpSampling (nearest) by `factors` and a "valid" convolution with stride 1, as one
+    layer.
+
+    An engine computes it where the values are still small (engines/taps.py). Weights are those of
+    the convolution. Base class, before a convolution.
+
+    Raises:
+        ValueError: factors that are not one whole number from 1 for each axis; strides, zeros, or
+            a padding other than "valid".
+    """
+
+    def __init__(self, *args: object, factors: tuple[int, ...], **settings: object) -> None:
+        super().__init__(*args, **settings)
+        self.factors = tuple(factors)
+        if len(self.factors) != self.rank or min(self.factors) < 1:
+            raise ValueError(
+                f"{self.name}: factors are {self.factors}, but allowed are whole numbers from 1,"
+                f" one for each of {self.rank} axes."
+            )
+        if max(self.strides) > 1 or self.padding != "valid" or self.zeros:
+            raise ValueError(
+                f"{self.name}: strides are {self.strides}, padding is {self.padding!r} and zeros"
+                f" are {self.zeros}, but allowed are 1, 'valid' and (): use UpSampling and a"
+                " convolution."
+            )
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """(B, …, filters); along each axis size · factor - kernel + 1."""
+        kernels = self._kernels
+        if kernels is None:
+            for axis, factor in enumerate(self.factors, start=1):
+                inputs = ops.repeat(inputs, factor, axis)
+            return super().call(inputs)
+        kernel = ops.convert_to_tensor(self.kernel)
+        return self._finished(kernels.enlarged_convolution(inputs, kernel, self.factors), kernels)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """Of the convolution of the enlarged values."""
+        batch, *sizes, channels = input_shape
+        along = zip(sizes, self.factors, strict=True)
+        enlarged = (None if size is None else size * factor for size, factor in along)
+        return super().compute_output_shape((batch, *enlarged, channels))
+
+    def get_config(self) -> dict[str, object]:
+        return {**super().get_config(), "factors": self.factors}
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class EnlargedConvolution(_Enlarged, Convolution):
+    """UpSampling2D and Conv2D: images."""
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class EnlargedConvolution1D(_Enlarged, Convolution1D):
+    """UpSampling1D and Conv1D: series."""
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class EnlargedConvolution3D(_Enlarged, Convolution3D):
+    """UpSampling3D and Conv3D: volumes."""
