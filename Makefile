@@ -25,7 +25,7 @@ else
 REQUIREMENTS := requirements.txt
 endif
 
-.PHONY: run setup setup-dev test test-all check format bench faults load mutants screenshots clean
+.PHONY: run setup setup-dev test test-all check format bench docs faults load mutants screenshots clean
 
 run: setup
 	@$(PYTHON) -m gan_runtime serve --port $(PORT)
@@ -84,6 +84,11 @@ load: setup-dev
 mutants: setup-dev
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/requirements-mutants.txt
 	@$(PYTHON) -m benchmarks.mutants $(or $(SEED),1) $(or $(MUTANTS),60)
+
+docs: setup-dev
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/requirements-docs.txt
+	@$(PYTHON) -m scripts.reference
+	@$(VENV)/bin/mkdocs build --quiet
 
 screenshots: setup-dev
 	@scripts/browser.sh $(PYTHON)

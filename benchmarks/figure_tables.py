@@ -14,7 +14,6 @@ HEADER = [
     "Figure",
     "Median",
     "Quartiles",
-    "Lowest to highest",
     "Turns",
     "Of totals",
     "Target",
@@ -38,7 +37,6 @@ def _line(target: Target, records: Sequence[Record]) -> list[str]:
         return [
             target.title,
             f"{NOT_MEASURED}: {_reason(target, records)}",
-            "",
             "",
             "",
             "",
@@ -81,5 +79,5 @@ def referee(records: Sequence[Record]) -> str:
         [figure["name"], *spread_of(figure), _machine(records, "referee")]
         for figure in of(records, "referee", "figure")
     ]
-    header = ["Ours, times as fast", "Median", "Quartiles", "Lowest to highest", "Turns", "Machine"]
+    header = ["Ours, times as fast", "Median", "Quartiles", "Turns", "Machine"]
     return f"The script's SHA-256 is `{facts[0]['sha256']}`.\n\n" + table(header, lines)

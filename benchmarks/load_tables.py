@@ -10,9 +10,8 @@ from benchmarks.markdown import NOT_MEASURED, table
 from benchmarks.results import FOLDER, Record
 
 KEPT = FOLDER / "load.jsonl"
-WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 pictures, and with thirty windows on Live of
-one more run that trains there; benchmarks/load/ says how each figure comes about. A first view is a new window of one browser until its first screen
-is drawn: every chart, table and picture that reaches into 1280 × 720. Beside it stands the median of the time until all of the page is drawn.
+WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images, and with thirty windows on one more run that trains. A first view
+is a new window until everything in 1280 × 720 is drawn; next to it the median time until the whole page is drawn.
 
 """  # noqa: E501
 
@@ -59,5 +58,5 @@ def _line(record: Record, machine: Record) -> list[str]:
 
 def _number(value: float, unit: str) -> str:
     if unit == "%":
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:.1f}%"
     return f"{value:,.{0 if abs(value) >= 100 else 2}f} {unit}".rstrip()

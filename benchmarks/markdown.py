@@ -18,14 +18,14 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def number(value: float, unit: str = "") -> str:
-    """A ratio, a share ("%"), seconds ("s") or 10⁶ bytes ("MB"); the unit stands behind it."""
+    """A ratio, a share ("%"), seconds ("s") or 10⁶ bytes ("MB"); the unit follows it."""
     if unit == "%":
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:.1f}%"
     return f"{value:.0f} MB" if unit == "MB" else f"{value:.2f} {unit}".rstrip()
 
 
 def spread_of(figure: Record, unit: str = "") -> list[str]:
-    """Median, quartiles, extremes and turns of a figure or rate, each as text; empty where
+    """Median, quartiles and turns of a figure or rate, each as text; empty where
     there was one turn only.
     """
 
@@ -35,7 +35,6 @@ def spread_of(figure: Record, unit: str = "") -> list[str]:
     return [
         f"**{shown('value')}**",
         shown("quartile_1", "quartile_3"),
-        shown("lowest", "highest"),
         str(figure["count"]),
     ]
 

@@ -19,54 +19,36 @@ from gan_runtime.records.home import REPOSITORY
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
 INTRODUCTION = """# Benchmarks
 
-Made by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`; change nothing here by hand.
+Written by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`; do not edit.
 
-`make bench` measures everything, `make bench ONLY=training` a part. It prints JSON lines, keeps them in `benchmarks/results/`
-(older files stay) and writes this page. Each row waits up to 10 minutes until the load of the machine (processes that want to
-run, on average over a minute) is at most 0.5. The column "Machine" says "idle", or what the load was when it never fell so far,
-and whether files differed from the commit. PyTorch comes with `.venv/bin/python -m pip install -r requirements-bench.txt`;
-without it its rows are not measured.
+`make bench` measures everything, `make bench ONLY=training` a part, and writes this page. Each row waits up to 10 minutes for an idle machine (load at most
+0.5); "Machine" shows the load if that never came, and whether files differed from the commit. PyTorch rows need
+`.venv/bin/python -m pip install -r requirements-bench.txt`.
 
-The sides of a comparison are processes that live through it and take turns, one peer, ours, the next peer, and so on: the
-speed of a machine drifts, so only neighbouring turns are compared. A figure is the median of the ratios of the turns, with
-the quartiles and the extremes beside it. "Of totals" is the ratio of all steps and all seconds, slow turns included; where it
-is there, it decides whether a target is met. Ours is a whole run: journal, fsync, ingest, supervisor, probes and checkpoints at
-work (benchmarks/trainer_side.py says what is timed). What comes once before the first step is not timed on any side: loading,
-building, tracing (in ours step, probe and pictures, of which the last two run once then) and compiling. The first point of a run, under
-"Dashboard", has all of it.
+The sides of a comparison take turns, since the speed of a machine drifts. A figure is the median of the ratios of neighboring turns. "Of totals" is the ratio of all steps
+and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, ingest, supervisor, probes and checkpoints. Loading,
+building, tracing and compiling are timed on no side.
 """  # noqa: E501
 WHAT_IS_COMPARED = """
-Ours, the plain Keras loop (benchmarks/keras_loop.py) and the PyTorch loop (benchmarks/torch_loop.py) train the networks of Table 1
-with Adam(1e-4) on the same global batch. The PyTorch loop passes the generated images through D a second time for G's step, as is
-usual there. The peers' images stay in memory, ours go through the input pipeline.
+Ours, plain Keras (benchmarks/keras_loop.py) and PyTorch (benchmarks/torch_loop.py) train the networks of Table 1 with Adam(1e-4) on the same global batch. The other rows
+compare with the same networks and step in plain Keras; tests compare their losses.
 
-"Conditional" is `dcgan` at its default width on labelled RGB pictures of 64 × 64 pixels, batch 64, with projection
-discriminator and conditional batch norm, against the same networks and step in plain Keras (benchmarks/keras_conditional.py;
-a test compares weights and outputs). "Streaming" is a run of these networks whose rows are read from memory-mapped files,
-which at first lie on the disk alone, against one whose rows are in memory.
-
-"Preprocessing" reads showers of 51 × 51 × 25 cells, batch 64: a file that is converted anew in each epoch against rows that were
-converted once, both out of the system's cache; then it trains the small networks on either (benchmarks/rows/preprocessing.py).
-
-"3DGAN, small" is `shower_3dgan` with size=tiny on 17 × 17 × 25 cells, batch 32, streamed, against the same networks and step in plain
-Keras (benchmarks/keras_showers.py; a test compares their losses).
-
-"Pix2Pix, small" is `pix2pix` with size=small on tiles of 64 pixels out of frames of 80 × 192, batch 16, streamed, against the same networks and
-step in plain Keras (benchmarks/keras_pix2pix.py; a test compares their losses). Three epochs are compared. The first one, in which ours
-reads its frames from the disk, has a line of its own too.
-
-"Map-reduce" feeds that generator with its own frames: tiles on two simulated cores against the whole frame at once, which may use every
-thread (benchmarks/rows/iterate.py).
+| Row | What runs |
+|---|---|
+| conditional | `dcgan` on labeled 64 × 64 RGB images, batch 64 |
+| streaming | the same, rows from memory-mapped files instead of memory |
+| preprocessing | showers of 51 × 51 × 25 cells, batch 64, converted each epoch or once |
+| 3DGAN, small | `size=tiny` on 17 × 17 × 25 cells, batch 32 |
+| Pix2Pix, small | `size=small`, tiles of 64 pixels of frames of 80 × 192, batch 16, three epochs |
+| map-reduce | a rollout with that generator: tiles on two simulated cores, or the whole frame |
 """  # noqa: E501
 WHAT_IS_A_REFEREE = """
-`--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as
-`SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`. It answers with the images per second of its median step,
-so there is no ratio of totals.
+`--referee SCRIPT` measures an external script, run as `SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`, which reports images per second of its median step.
 """  # noqa: E501
 
 
 def write(page: Path = PAGE) -> None:
-    """Writes the page anew."""
+    """Writes the whole page."""
     page.write_text(text(results.latest()), encoding="utf-8")
 
 
@@ -101,8 +83,9 @@ def text(records: Sequence[Record]) -> str:
         pages(records),
         "## Under load\n",
         load_tables.under_load(),
-        "## Machine\n",
+        "## Machine\n\n`python -m benchmarks.bench --only ROW` repeats a row.\n",
         machines(records),
+        "Next: [mutation tests](mutants.md) · [testing](testing.md) · [training](training.md).\n",
     ]
     return "\n".join(sections)
 
@@ -117,13 +100,12 @@ def rates(records: Sequence[Record]) -> str:
             record["row"],
             record["name"],
             f"{record['value']:,.0f}",
-            f"{record['quartile_1']:,.0f} to {record['quartile_3']:,.0f}",
             record["unit"],
         ]
         for record in records
         if record["kind"] == "rate"
     ]
-    return table(["Row", "Side", "Median", "Quartiles", "Unit"], lines)
+    return table(["Row", "Side", "Median", "Unit"], lines)
 
 
 def overhead(records: Sequence[Record]) -> str:
@@ -185,10 +167,8 @@ def operations(records: Sequence[Record]) -> str:
         if only(records, "matrix", "figure", f"share_of_{name}")
     ]
     return (
-        f"A step of `{facts[0]['workload']}` makes {counted} operations per image, computed from"
-        " the layers' shapes (benchmarks/flops.py says what counts). The yardsticks are two large"
-        " operations of the same library, in bfloat16; the figure with the target compares, in"
-        " each turn, with the faster of both.\n\n"
+        f"A step of `{facts[0]['workload']}` makes {counted} operations per image"
+        " (benchmarks/flops.py). The yardsticks are two large operations in bfloat16.\n\n"
         + table(["Yardstick", "Its rate, median", "The step's share, median", "Of totals"], lines)
     )
 
@@ -247,51 +227,40 @@ def pages(records: Sequence[Record]) -> str:
         for page, seconds in found["pages"].items()
     ]
     return (
-        f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; taken"
-        f" in from their journals in {found['take_in_s']:.0f} s. The time of the page's script in"
-        " the dashboard's process; the first visit of a process also loads libraries (Home) and"
-        " looks at the host (Launch).\n\n" + table(["Page", "Second visit", "First visit"], lines)
+        f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; read"
+        f" from their journals in {found['take_in_s']:.0f} s. Time of the page's script; the first"
+        " visit also loads libraries (Home) and probes the host (Launch).\n\n"
+        + table(["Page", "Second visit", "First visit"], lines)
     )
 
 
 def machines(records: Sequence[Record]) -> str:
-    """The circumstances of each row."""
-    lines = [_machine_line(record) for record in records if record["kind"] == "machine"]
-    return table(
-        [
-            "Row",
-            "Date",
-            "Commit",
-            "Conditions",
-            "Took",
-            "Processor",
-            "Memory",
-            "Versions",
-            "Load before",
-            "Command",
-        ],
-        lines,
+    """The circumstances of each row, and the versions that rows share."""
+    measured = [record for record in records if record["kind"] == "machine"]
+    rows_of: dict[str, list[str]] = {}
+    for record in measured:
+        rows_of.setdefault(_versions(record), []).append(record["row"])
+    header = ["Row", "Date", "Commit", "Conditions", "Took", "Processor"]
+    return table(header, [_machine_line(record) for record in measured]) + "".join(
+        f"\nVersions of {', '.join(rows)}: {versions}.\n" for versions, rows in rows_of.items()
     )
+
+
+def _versions(record: Record) -> str:
+    versions = [f"{name} {version}" for name, version in record["versions"].items() if version]
+    memory = f"{record['memory_bytes'] / 1e9:.0f} GB of memory"
+    return ", ".join([f"Python {record['python']}", *versions, memory])
 
 
 def _machine_line(record: Record) -> list[str]:
     flags = ", ".join(flag for flag in record["cpu_flags"] if "bf16" in flag) or "no bfloat16"
-    versions = ", ".join(
-        f"{name} {version}" for name, version in record["versions"].items() if version
-    )
-    processor = f"{record['cpu_model']}, {record['cores']} cores, {flags}"
-    memory = f"{record['memory_bytes'] / 1e9:.0f} GB"
     return [
         record["row"],
         record["date"][:10],
         record["commit"],
         conditions.in_words(record),
         f"{record['seconds'] / 60:.0f} min",
-        processor,
-        memory,
-        f"Python {record['python']}, {versions}",
-        str(record["load_before"]),
-        f"`{record['command']}`",
+        f"{record['cpu_model']}, {record['cores']} cores, {flags}",
     ]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lock.sh: resolves every requirements file anew, with all that their packages need and the hashes of all their files, into locks/.
+# lock.sh: resolves every requirements file again, with all that their packages need and the hashes of all their files, into locks/.
 # Once after a change of a requirements file. Needs a network; uv resolves for all systems and Pythons at once, which pip cannot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,9 +14,9 @@ lock() { # lock REQUIREMENTS [OPTION…]; keeps what is locked already as far as
 }
 
 lock requirements.txt
-# The other lists are installed beside or instead of this one: what they share has the same versions.
+# The other lists are installed with or instead of this one: what they share has the same versions.
 grep -E '^[A-Za-z0-9]' locks/requirements.txt | sed 's/ \\$//' >"$tools/shared.txt"
-for list in requirements-dev.txt requirements-gpu.txt requirements-tpu.txt requirements-mutants.txt; do
+for list in requirements-dev.txt requirements-gpu.txt requirements-tpu.txt requirements-mutants.txt requirements-docs.txt; do
     lock "$list" --constraints "$tools/shared.txt"
 done
 lock requirements-tpu-tensorflow.txt

@@ -22,12 +22,11 @@ SURVIVED, HUNG = "survived", "no end"
 COUNTS = ("Tried", "Noticed by `make test-all`", "of these by `make test`")
 INTRODUCTION = """# Mutation tests
 
-Made by `make mutants` from `benchmarks/results/mutants.jsonl`; change nothing here by hand.
+Written by `make mutants` from `benchmarks/results/mutants.jsonl`; do not edit.
 
-A mutant is the training core with one small change: another operator, a number one larger or smaller, a condition negated. The
-changes are cosmic-ray's; the places are drawn at random, with a seed, from the files that `benchmarks/mutants/cosmic-ray.toml`
-lists. A mutant is noticed when a test about its file fails, or when the tests do not end (which counts for `make test-all` only).
-The tests about a file are those that the same table names, not the whole suite, so each share is a lower bound.
+A mutant is the training core with one small change by cosmic-ray: another operator, a number one larger or smaller, a condition negated. Places are drawn with a seed from the files
+of `benchmarks/mutants/cosmic-ray.toml`. A mutant is noticed when a test about its file fails, or when the tests do not end (`make test-all` only). Only the tests of that file run, so
+each share is a lower bound.
 """  # noqa: E501
 
 
@@ -113,7 +112,7 @@ def text(records: list[Record]) -> str:
             _table(("File", *COUNTS), files),
             "## What no test noticed\n",
             _table(("Where", "Change", "What it means"), survivors),
-            "Why it is done this way: [decision 19](decisions/0019-mutation-tests.md).\n",
+            "Next: [testing](testing.md) · [benchmarks](benchmarks.md).\n",
         )
     )
 

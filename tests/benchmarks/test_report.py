@@ -37,7 +37,7 @@ def test_a_figure_stands_beside_its_target() -> None:
     )
     assert (
         line_of(text, "times the plain Keras loop, bfloat16")
-        == "| times the plain Keras loop, bfloat16 | **1.37** | 1.20 to 1.30 | 1.10 to 1.40 | 24 |"
+        == "| times the plain Keras loop, bfloat16 | **1.37** | 1.20 to 1.30 | 24 |"
         " 1.36 | at least 1.35 | yes | idle |"
     )
 
@@ -80,13 +80,13 @@ def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
         ]
     )
     assert line_of(text, "share of input").endswith(
-        "| **0.4 %** |  |  | 1 |  | at most 1.0 % | yes | – |"
+        "| **0.4%** |  | 1 |  | at most 1.0% | yes | – |"
     )
     assert line_of(text, "resident memory").endswith(
-        "| **331 MB** |  |  | 1 |  | at most 300 MB | **no** | – |"
+        "| **331 MB** |  | 1 |  | at most 300 MB | **no** | – |"
     )
     assert line_of(text, "slowest page of a large store, first visit").endswith(
-        "| **0.98 s** |  |  | 1 |  | at most 1.00 s | yes | – |"
+        "| **0.98 s** |  | 1 |  | at most 1.00 s | yes | – |"
     )
 
 
@@ -112,7 +112,7 @@ def test_a_referee_is_told_by_its_digest() -> None:
     text = referee([facts, figure("referee", "over referee tf float32", 1.25), machine("referee")])
     assert "SHA-256 is `abc`" in text
     assert line_of(text, "over referee tf float32").endswith(
-        "| **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | idle |"
+        "| **1.25** | 1.20 to 1.30 | 24 | idle |"
     )
     assert referee([]) == "Not measured.\n"
 
@@ -137,7 +137,7 @@ def test_the_yardsticks_of_the_machine_are_named_with_size_and_type() -> None:
     assert "in bfloat16" in text
     assert (
         line_of(text, "matmul")
-        == "| matmul, 4096 × 4096 by 4096 × 4096 | 380 GFLOP/s | 75.0 % | 70.0 % |"
+        == "| matmul, 4096 × 4096 by 4096 × 4096 | 380 GFLOP/s | 75.0% | 70.0% |"
     )
 
 
@@ -187,9 +187,11 @@ def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
         **{"seconds": 300, "uncommitted_changes": False},
     }
     assert (
-        report.machines([record]).splitlines()[-1]
-        == "| input | 2026-01-02 | abc1234 | idle | 5 min | Some CPU, 2 cores, avx512_bf16 | 25 GB"
-        " | Python 3.11.7, tensorflow 2.21.0 | 0.1 | `bench` |"
+        report.machines([record]).splitlines()[-3]
+        == "| input | 2026-01-02 | abc1234 | idle | 5 min | Some CPU, 2 cores, avx512_bf16 |"
+    )
+    assert report.machines([record]).endswith(
+        "\nVersions of input: Python 3.11.7, tensorflow 2.21.0, 25 GB of memory.\n"
     )
 
 
@@ -251,22 +253,13 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
         "versions": {"libtpu": "0.0.42.1"},
         "label": "an estimate",
     }
-    dear: Record = {
-        "row": "cycles",
-        "kind": "operation",
-        "side": "keras",
-        "layer": "",
-        "name": "fusion.1",
-        "cycles": 91_987.0,
-    }
-    text = cycle_tables.cycles([facts, row, dear])
+    text = cycle_tables.cycles([facts, row])
     assert "Every number here is an estimate (v3:2x2, libtpu 0.0.42.1)" in text
     assert (
         line_of(text, "ours")
-        == "| ours | 512 | mixed_bfloat16 | 1,278,400 | 1.360 ms | 0.347 ms | 25.5 % | 10.1 MB in"
+        == "| ours | 512 | mixed_bfloat16 | 1,278,400 | 1.360 ms | 0.347 ms | 25.5% | 10.1 MB in"
         " 1.1 |"
     )
-    assert line_of(text, "plain Keras on JAX") == "| plain Keras on JAX | 91,987 | fusion.1 |"
     assert cycle_tables.cycles([]) == "Not measured.\n"
 
 
@@ -285,8 +278,8 @@ def test_epochs_stand_beside_what_the_authors_measured_of_their_own_program() ->
     text = cycle_tables.epochs([plain, ours])
     assert (
         line_of(text, "3DGAN in plain Keras on JAX")
-        == "| 3DGAN in plain Keras on JAX | TPU v3-8 | **420.5 s** | 416.3 s | +1.0 % | 3,400 ms |"
-        " 5.0 % | 40.0 % | 11.6 MB in 4.0 |"
+        == "| 3DGAN in plain Keras on JAX | TPU v3-8 | **420.5 s** | 416.3 s | +1.0% | 3,400 ms |"
+        " 5.0% | 40.0% | 11.6 MB in 4.0 |"
     )
     assert line_of(text, "3DGAN of this project").startswith(
         "| 3DGAN of this project | TPU v3-8 | **90.0 s** |  |  |"

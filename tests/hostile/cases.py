@@ -261,7 +261,7 @@ def kinds() -> Iterator[tuple[str, Named]]:
 
 # Cuts and turned bytes of whole files: bundles, pictures, HDF5.
 CUTS, TURNS = 40, 60
-OF_FILES = {"bundles": CUTS + TURNS, "pictures": 2 * (CUTS + TURNS), "HDF5 files": CUTS + TURNS}
+OF_FILES = {"bundles": CUTS + TURNS, "images": 2 * (CUTS + TURNS), "HDF5 files": CUTS + TURNS}
 
 
 def counts() -> dict[str, int]:

@@ -1,0 +1,231 @@
+"""The four pages of docs/reference/, by file name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+
+from gan_runtime import catalog
+from gan_runtime.base import options as option_records
+from gan_runtime.base.metrics import Metric
+from gan_runtime.base.options import GROUPS, Option
+from gan_runtime.cli.app import app
+from gan_runtime.evaluation.catalog import evaluations
+from gan_runtime.records.earlier_kinds import EARLIER
+from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records.kinds import RECORDS
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.store import Store
+from scripts.reference.columns import VIEWS, View
+
+FOLDER = REPOSITORY / "docs" / "reference"
+WRITTEN = "Written by `make docs` from the program; do not edit.\n"
+SHARED = {"home", "as_json", "help"}  # options of every command
+
+
+def pages() -> dict[str, str]:
+    """The text of each page."""
+    return {
+        "options.md": options(),
+        "metrics.md": metrics(),
+        "sql.md": sql(),
+        "commands.md": commands(),
+    }
+
+
+# ---- options -------------------------------------------------------------------------------------
+
+
+def options() -> str:
+    """Options of all runs by group, then those of each workload and evaluation."""
+    shared = RunSpec.options()
+    parts = [
+        "# Options of a run",
+        WRITTEN,
+        "`--set NAME=VALUE` on the command line, the form on the page Launch, or `spec.json`."
+        " Sources and effects: [training.md](../training.md).\n",
+    ]
+    for group in GROUPS:
+        members = [option for option in shared.values() if option.group == group]
+        if members:
+            parts += [f"## {group}\n", _options_list(members)]
+    for record in dict.fromkeys(entry.options for entry in catalog.WORKLOADS.values()):
+        names = [f"`{name}`" for name, e in catalog.WORKLOADS.items() if e.options is record]
+        own = option_records.of(record).values()
+        parts += [f"## {', '.join(names)}\n", _options_list(own)]
+    parts.append("Options of an evaluation: `evaluate NAME --help`.\n")
+    parts.append("Next: [metrics](metrics.md) · [commands](commands.md).\n")
+    return "\n".join(parts)
+
+
+def _options_list(members: Iterable[Option]) -> str:
+    return "".join(
+        f"- `{option.name}` ({_values(option)}): {first_sentence(option.help)}\n"
+        for option in members
+    )
+
+
+def _values(option: Option) -> str:
+    """The allowed values, the default in bold: "off, **jit**", "1 to 64, **8**"."""
+    if option.choices:
+        words = [f"**{one}**" if one == option.default else one for one in option.choices]
+        return ", ".join(words)
+    allowed = option.allowed.removeprefix("a whole number from ") if option.kind is not str else ""
+    return ", ".join(
+        filter(None, (allowed, f"**{option.default}**" if option.default != "" else ""))
+    )
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a help text."""
+    plain = " ".join(text.split())
+    return re.split(r"(?<=[a-z0-9)'`][.]) (?=[A-Z'])", plain)[0]
+
+
+# ---- metrics -------------------------------------------------------------------------------------
+
+
+def metrics() -> str:
+    """The declared numbers of workloads that share them, and of evaluations."""
+    parts = [
+        "# Metrics",
+        WRITTEN,
+        "Definitions: [metrics.md](../metrics.md). Name, title, unit, and what uses it.\n",
+    ]
+    declared: dict[tuple[Metric, ...], list[str]] = {}
+    for name, entry in catalog.WORKLOADS.items():
+        declared.setdefault(tuple(entry.metrics), []).append(f"`{name}`")
+    for numbers, names in declared.items():
+        parts += [f"## {', '.join(names)}\n", _metrics_list(numbers)]
+    for evaluation in evaluations().values():
+        if evaluation.scores:
+            parts += [
+                f"## Evaluation `{evaluation.name}`\n",
+                _metrics_list(evaluation.scores),
+            ]
+    parts.append("Next: [definitions](../metrics.md) · [SQL](sql.md).\n")
+    return "\n".join(parts)
+
+
+def _metrics_list(numbers: Iterable[Metric]) -> str:
+    lines = []
+    for metric in numbers:
+        role = metric.role.replace("_", " ")
+        better = f"{metric.better} is better" if metric.better else ""
+        facts = ", ".join(filter(None, (metric.title, metric.unit, role, better)))
+        lines.append(f"- `{metric.name}`: {facts}\n")
+    return "".join(lines)
+
+
+# ---- SQL -----------------------------------------------------------------------------------------
+
+
+def sql() -> str:
+    """Every public view with its columns, and the kinds of journal records."""
+    parts = ["# SQL views", WRITTEN, "How to query them: [schema.md](../schema.md).\n"]
+    columns = view_columns()
+    for name, view in VIEWS.items():
+        parts += [f"## {name}\n", _view(view, columns[name])]
+    records = [
+        f"- `{kind}`: {', '.join(f'`{field}`' for field in fields)}\n"
+        for kind, fields in record_fields().items()
+    ]
+    parts += [
+        "## Journal records\n",
+        "Every record has `kind`, `attempt` and `at` (UTC).\n",
+        "".join(records),
+        "Next: [how to query](../schema.md) · [metrics](metrics.md).\n",
+    ]
+    return "\n".join(parts)
+
+
+def view_columns() -> dict[str, dict[str, str]]:
+    """Columns of each view of the schema `main` with their types."""
+    found: dict[str, dict[str, str]] = {}
+    store = Store()
+    rows = store.rows(
+        "SELECT table_name, column_name, data_type FROM information_schema.columns"
+        " WHERE table_schema = 'main' ORDER BY table_name, ordinal_position"
+    )
+    store.close()
+    for view, column, kind in rows:
+        found.setdefault(view, {})[column] = kind.replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
+    return found
+
+
+def record_fields() -> dict[str, list[str]]:
+    """The fields of each kind of record that this version writes."""
+    return {
+        kind.model_fields["kind"].default: [
+            name for name in kind.model_fields if name not in ("kind", "attempt", "at")
+        ]
+        for kind in RECORDS
+        if kind not in EARLIER
+    }
+
+
+def _view(view: View, columns: dict[str, str]) -> str:
+    explained = {column for names in view.meanings for column in names.split()}
+    plain: dict[str, list[str]] = {}
+    for name, kind in columns.items():
+        if name not in explained:
+            plain.setdefault(kind, []).append(f"`{name}`")
+    lines = [f"- {', '.join(names)} ({kind})\n" for kind, names in plain.items()]
+    for names, meaning in view.meanings.items():
+        kinds = ", ".join(dict.fromkeys(columns[name] for name in names.split()))
+        named = ", ".join(f"`{name}`" for name in names.split())
+        lines.append(f"- {named} ({kinds}): {meaning}\n")
+    return f"{view.rows}\n\n{''.join(lines)}"
+
+
+# ---- commands ------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """Every command with its arguments and options."""
+    parts = [
+        "# Commands",
+        WRITTEN,
+        "`python -m gan_runtime COMMAND`, or `gan-dashboard COMMAND` where it is installed. Every"
+        " command takes `--home DIR` and `--json`. Exit codes: 0 done, 1 a run failed or was lost,"
+        " 2 the request is wrong.\n",
+    ]
+    parts += _group(typer.main.get_command(app), "")
+    parts.append("Next: [options for --set](options.md) · [SQL views](sql.md).\n")
+    return "\n".join(parts)
+
+
+def _group(group: Any, path: str) -> list[str]:
+    parts = []
+    for name, command in sorted(getattr(group, "commands", {}).items()):
+        if hasattr(command, "commands"):
+            parts += _group(command, f"{path}{name} ")
+        else:
+            parts.append(_command(command, f"{path}{name}"))
+    return parts
+
+
+def _command(command: Any, name: str) -> str:
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    named = [p for p in command.params if p.param_type_name == "option" and p.name not in SHARED]
+    usage = " ".join([name, *(_argument(argument) for argument in arguments)])
+    lines = [
+        f"- `{_names(option)}`: {first_sentence(getattr(option, 'help', '') or '')}"
+        for option in named
+    ]
+    summary = (command.help or "").partition("\f")[0]
+    text = f"## {usage}\n\n{first_sentence(summary)}\n"
+    return text + ("\n" + "\n".join(lines) + "\n" if lines else "")
+
+
+def _argument(argument: Any) -> str:
+    word = argument.metavar or str(argument.name).upper()
+    return word if argument.required else f"[{word}]"
+
+
+def _names(option: Any) -> str:
+    word = "" if option.is_flag else f" {option.metavar or option.display_type}"
+    return f"{option.opts[-1]}{word}"

@@ -1,0 +1,142 @@
+"""README.md and docs/: links lead somewhere, commands and SQL are valid, code is that of a test.
+
+tests/full/project/test_documents.py runs the commands.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from gan_runtime.cli.app import app
+from gan_runtime.spec import RunSpec, presets
+from gan_runtime.store.store import Store
+from tests.support import documents, evaluation_page, guide, python_page
+from tests.support.sources import ROOT, python_files, text
+
+TREES = {  # blocks without a language that are no commands: page → how one begins
+    "docs/architecture.md": (" browser", " Field", " a loss", "            submit"),
+    "docs/data.md": ("photos/", "$GAN_DATA_DIR"),
+    "docs/cluster.md": ("FROM ", "TF_CONFIG="),
+    "docs/adding-a-workload.md": ("WORKLOAD = ",),
+    "docs/adding-an-evaluation.md": ("# gan_runtime/evaluation/catalog.py",),
+}
+PROGRAMS = re.compile(
+    r"(?:\.venv/bin/)?python -m (?P<module>[\w.]+)|gan-dashboard |make (?P<target>[\w-]+)"
+    r"|pip install|mkdir|echo|srun|GAN_DATA_DIR=\S+ examples/\w+\.sh"
+)
+
+
+def commands() -> list[tuple[Path, str]]:
+    return [
+        (page, line)
+        for page in documents.PAGES
+        for block in documents.blocks(page)
+        if block.language == "" and not block.code.startswith(TREES.get(page.as_posix(), ("\0",)))
+        for line in documents.lines(block)
+    ]
+
+
+COMMANDS = commands()
+
+
+@pytest.mark.parametrize("page", documents.PAGES, ids=str)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for link in documents.links(page):
+        if re.match(r"https?://|mailto:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (ROOT / page.parent / name).resolve() if name else ROOT / page
+        named = target.exists() and (
+            not anchor or anchor in documents.anchors(target.relative_to(ROOT))
+        )
+        if not named:
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_ends_where_its_reader_can_go_next() -> None:
+    pages = [page for page in documents.PAGES if page.parts[0] == "docs"]
+    assert [
+        str(page) for page in pages if "Next: [" not in text(page).strip().splitlines()[-1]
+    ] == []
+
+
+def test_every_command_begins_with_a_program_that_there_is() -> None:
+    targets = set(re.findall(r"^([\w-]+):", text(Path("Makefile")), re.MULTILINE))
+    wrong = []
+    for page, line in COMMANDS:
+        found = PROGRAMS.match(line)
+        module, target = (found["module"], found["target"]) if found else (None, None)
+        if (
+            not found
+            or (module and importlib.util.find_spec(module) is None)
+            or (target and target not in targets)
+        ):
+            wrong.append(f"{page}: {line}")
+    assert len(COMMANDS) > 60
+    assert wrong == []
+
+
+def test_every_command_of_the_program_has_arguments_and_options_that_it_takes() -> None:
+    program = typer.main.get_command(app)
+    for page, line in COMMANDS:
+        words = documents.program_words(line)
+        if words:
+            parsed(program, words, f"{page}: {line}")
+
+
+def parsed(command: Any, words: list[str], where: str) -> None:
+    """Reads the words as the command line does, down to the command, and runs nothing."""
+    while hasattr(command, "commands"):
+        name, *words = words
+        assert name in command.commands, where
+        command = command.commands[name]
+    try:
+        context = command.make_context(command.name, words, resilient_parsing=False)
+    except Exception as error:
+        pytest.fail(f"{where}: {error}")
+    if command.name == "train":
+        values = (
+            presets.PRESETS[context.params["preset"]].values if context.params["preset"] else {}
+        )
+        given = presets.parse_assignments(context.params["assignments"] or [])
+        if given.get("workload") not in (None, "wgan_gp", "spots_gan"):
+            RunSpec.parse({**values, **given})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        block.code
+        for page in documents.PAGES
+        for block in documents.blocks(page)
+        if block.language == "sql"
+    ],
+)
+def test_every_query_of_the_documents_runs(code: str) -> None:
+    store = Store()
+    store.rows(code)
+    store.close()
+
+
+def test_all_python_of_the_documents_is_run_by_tests() -> None:
+    """The guides' code by the tests of the guides; the examples of docs/testing.md are tests."""
+    of_guides = {
+        *guide.BLOCKS.values(),
+        *evaluation_page.BLOCKS.values(),
+        *python_page.FILES.values(),
+        python_page.PROGRAM,
+    }
+    tests = "\n".join(text(path) for path in python_files("tests"))
+    for page in documents.PAGES:
+        for block in documents.blocks(page):
+            if block.language in ("python", "toml") and page.name != "sharing.md":
+                body = re.sub(r"^# \S+(?:, in \w+)?\n", "", block.code)
+                assert body in of_guides or block.code.strip() in tests, f"{page}: {body[:60]}"

@@ -1,0 +1,320 @@
+"""The words of docs/glossary.md: page texts, errors, help and documents use none of the forbidden ones.
+
+Texts are the string literals with several words, and the documents without code, names and
+addresses. Docstrings count only where they are the help of a command.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.sources import ROOT, nodes, python_files, text
+
+GLOSSARY = Path("docs/glossary.md")
+HELP = Path("gan_runtime/cli")  # the docstrings of these functions are the help of a command
+# How many forbidden words a file still has: these numbers only fall, and a file without a line has
+# none.
+STILL: dict[str, int] = {
+    "CHANGELOG.md": 75,
+    "dashboard/actions.py": 1,
+    "dashboard/compare/results.py": 2,
+    "dashboard/compare/results_view.py": 1,
+    "dashboard/compare/view.py": 3,
+    "dashboard/data/form.py": 6,
+    "dashboard/domains/flows/curves.py": 1,
+    "dashboard/domains/flows/film.py": 1,
+    "dashboard/domains/flows/movie.py": 1,
+    "dashboard/domains/flows/rollouts.py": 8,
+    "dashboard/domains/showers/any_energy.py": 2,
+    "dashboard/domains/showers/words.py": 6,
+    "dashboard/evaluation/epochs.py": 1,
+    "dashboard/evaluation/form.py": 3,
+    "dashboard/frame/access.py": 1,
+    "dashboard/frame/notices.py": 3,
+    "dashboard/frame/sign_in.py": 1,
+    "dashboard/histogram_charts.py": 1,
+    "dashboard/home_view.py": 1,
+    "dashboard/option_words.py": 2,
+    "dashboard/paper/descent_view.py": 2,
+    "dashboard/paper/devices.py": 1,
+    "dashboard/paper/verdicts.py": 1,
+    "dashboard/paper/view.py": 2,
+    "dashboard/paper/words.py": 1,
+    "dashboard/queue_view.py": 1,
+    "dashboard/run/overview.py": 4,
+    "dashboard/runs/changes.py": 2,
+    "dashboard/runs/columns.py": 1,
+    "dashboard/runs/view.py": 8,
+    "dashboard/samples/generate_view.py": 2,
+    "dashboard/samples/players.py": 1,
+    "dashboard/samples/sample_images.py": 1,
+    "dashboard/step_charts.py": 1,
+    "dashboard/studies/figures.py": 3,
+    "dashboard/studies/form.py": 4,
+    "dashboard/studies/measures.py": 1,
+    "dashboard/studies/variants_view.py": 1,
+    "dashboard/studies/words.py": 5,
+    "dashboard/tpu/charts.py": 1,
+    "dashboard/tpu/view.py": 3,
+    "dashboard/tpu/words.py": 2,
+    "dashboard/widgets.py": 2,
+    "docs/benchmarks.md": 1,
+    "docs/decisions/0001-journal-and-single-owner.md": 2,
+    "docs/decisions/0002-libraries.md": 7,
+    "docs/decisions/0003-noise.md": 1,
+    "docs/decisions/0004-loss-scaling-and-replicas.md": 1,
+    "docs/decisions/0006-app-with-lifespan.md": 6,
+    "docs/decisions/0007-safetensors-checkpoints.md": 2,
+    "docs/decisions/0008-logged-at.md": 2,
+    "docs/decisions/0009-workers.md": 2,
+    "docs/decisions/0011-studies.md": 5,
+    "docs/decisions/0012-jax-engine.md": 2,
+    "docs/decisions/0014-loss-surface.md": 1,
+    "docs/decisions/0015-tpu-check.md": 3,
+    "docs/decisions/0016-step-for-the-tpu.md": 1,
+    "docs/decisions/0017-jax-workers.md": 1,
+    "docs/decisions/0018-not-finite.md": 4,
+    "docs/decisions/0020-no-clock-orders-states.md": 5,
+    "docs/decisions/0021-bundles-and-targets.md": 4,
+    "docs/decisions/0022-interval-of-a-study.md": 17,
+    "docs/decisions/0023-zoom-asks-for-rows.md": 3,
+    "docs/decisions/0024-web-guard.md": 4,
+    "docs/decisions/0025-batches-and-programs.md": 6,
+    "docs/decisions/0026-options-of-a-workload.md": 7,
+    "docs/decisions/0027-metrics-by-role.md": 2,
+    "docs/decisions/0028-data-sets.md": 10,
+    "docs/decisions/0029-jobs.md": 8,
+    "docs/decisions/0031-pictures.md": 12,
+    "docs/decisions/0032-floors-and-one-door.md": 6,
+    "docs/decisions/0033-spectra.md": 3,
+    "docs/decisions/0034-showers.md": 8,
+    "docs/decisions/0035-3dgan.md": 1,
+    "docs/decisions/0036-volumes.md": 7,
+    "docs/decisions/0037-physics.md": 9,
+    "docs/decisions/0039-two-loops.md": 4,
+    "docs/decisions/0040-measured-scores-as-numbers.md": 4,
+    "docs/decisions/0042-showers-in-minutes.md": 4,
+    "docs/decisions/0043-flows.md": 16,
+    "docs/decisions/0044-pix2pix.md": 5,
+    "docs/decisions/0045-iterated-use.md": 11,
+    "docs/decisions/0046-films.md": 11,
+    "docs/decisions/0047-short-visits.md": 1,
+    "docs/decisions/0048-speed-of-pix2pix.md": 14,
+    "docs/decisions/0049-tiles-in-rounds.md": 2,
+    "docs/decisions/0050-films-in-bundles.md": 3,
+    "docs/decisions/0051-faults.md": 8,
+    "docs/decisions/0052-true-states.md": 6,
+    "docs/decisions/0053-viewers-and-operators.md": 5,
+    "docs/decisions/0054-sign-in.md": 5,
+    "docs/decisions/0055-streets-in-minutes.md": 33,
+    "docs/decisions/0056-a-lock-for-each-device.md": 13,
+    "docs/decisions/0057-bin.md": 11,
+    "docs/decisions/0058-the-store-heals.md": 27,
+    "docs/decisions/0059-room.md": 10,
+    "docs/decisions/0060-one-answer-for-many-browsers.md": 10,
+    "docs/decisions/0061-order-by-hand.md": 6,
+    "docs/decisions/0062-what-never-began.md": 4,
+    "docs/decisions/0063-first-views.md": 10,
+    "docs/decisions/0064-two-paces-on-live.md": 13,
+    "docs/decisions/0065-pictures-are-stored-as-they-are.md": 9,
+    "docs/decisions/0066-plotly-without-its-package.md": 2,
+    "docs/decisions/0067-what-the-dashboard-keeps.md": 9,
+    "docs/decisions/0068-presets-fit-the-processor.md": 5,
+    "docs/decisions/0069-checkpoints-merge-nothing.md": 13,
+    "docs/decisions/0070-home-without-charts.md": 7,
+    "docs/decisions/0071-fields-of-the-form-have-new-keys-when-it-writes.md": 5,
+    "docs/decisions/0072-compare-below-each-other.md": 10,
+    "docs/decisions/0073-splits-by-folder-names.md": 2,
+    "docs/decisions/0075-showers-are-checked-by-their-physics.md": 2,
+    "docs/decisions/0076-two-fpds.md": 1,
+    "docs/decisions/0077-replay.md": 1,
+    "docs/decisions/0078-two-suites.md": 1,
+    "docs/decisions/0079-jobs-are-declared-and-commands-are-bound.md": 2,
+    "docs/decisions/0080-reasons-are-codes.md": 2,
+    "docs/decisions/0081-a-core-and-domains.md": 1,
+    "docs/reference/commands.md": 15,
+    "docs/reference/metrics.md": 7,
+    "docs/reference/options.md": 4,
+    "gan_runtime/api.py": 3,
+    "gan_runtime/base/blocked_imports.py": 1,
+    "gan_runtime/base/errors.py": 1,
+    "gan_runtime/base/metrics.py": 1,
+    "gan_runtime/base/tpu_advice.py": 1,
+    "gan_runtime/bundles/unpacking.py": 6,
+    "gan_runtime/catalog/dcgan.py": 1,
+    "gan_runtime/cli/app.py": 3,
+    "gan_runtime/cli/evaluating.py": 1,
+    "gan_runtime/cli/following.py": 3,
+    "gan_runtime/cli/kept.py": 6,
+    "gan_runtime/cli/output.py": 1,
+    "gan_runtime/cli/runs.py": 2,
+    "gan_runtime/cli/serving.py": 2,
+    "gan_runtime/commands/bound.py": 2,
+    "gan_runtime/commands/kept.py": 6,
+    "gan_runtime/commands/queue.py": 2,
+    "gan_runtime/data/bit_depth.py": 1,
+    "gan_runtime/data/conversion.py": 1,
+    "gan_runtime/data/decoding.py": 2,
+    "gan_runtime/data/hdf5_files.py": 1,
+    "gan_runtime/data/mnist.py": 3,
+    "gan_runtime/data/picture_files.py": 2,
+    "gan_runtime/data/picture_options.py": 13,
+    "gan_runtime/data/picture_pairs.py": 5,
+    "gan_runtime/data/picture_places.py": 3,
+    "gan_runtime/data/picture_rows.py": 3,
+    "gan_runtime/data/picture_sources.py": 5,
+    "gan_runtime/data/pictures.py": 4,
+    "gan_runtime/data/preparations.py": 4,
+    "gan_runtime/data/prepared.py": 1,
+    "gan_runtime/data/sharded.py": 1,
+    "gan_runtime/data/uploads.py": 1,
+    "gan_runtime/data/zip_source.py": 2,
+    "gan_runtime/device_locks/locks.py": 1,
+    "gan_runtime/domains/flows/entry.py": 3,
+    "gan_runtime/domains/flows/evaluation.py": 7,
+    "gan_runtime/domains/flows/fields.py": 1,
+    "gan_runtime/domains/flows/preparation_options.py": 1,
+    "gan_runtime/domains/flows/rollout.py": 3,
+    "gan_runtime/domains/flows/score_metrics.py": 6,
+    "gan_runtime/domains/showers/entry.py": 2,
+    "gan_runtime/domains/showers/evaluation.py": 1,
+    "gan_runtime/domains/showers/file_checks.py": 1,
+    "gan_runtime/domains/showers/measurement.py": 1,
+    "gan_runtime/domains/showers/preparation_options.py": 2,
+    "gan_runtime/domains/showers/score_metrics.py": 16,
+    "gan_runtime/domains/showers/single_energy.py": 1,
+    "gan_runtime/engines/tf/devices.py": 1,
+    "gan_runtime/evaluation/surface_options.py": 3,
+    "gan_runtime/jobs/data_jobs.py": 1,
+    "gan_runtime/jobs/job.py": 1,
+    "gan_runtime/jobs/job_queue.py": 1,
+    "gan_runtime/records/actors.py": 1,
+    "gan_runtime/records/earlier_kinds.py": 1,
+    "gan_runtime/records/film_files.py": 1,
+    "gan_runtime/records/home.py": 2,
+    "gan_runtime/records/reasons.py": 5,
+    "gan_runtime/records/record.py": 3,
+    "gan_runtime/records/sample_files.py": 2,
+    "gan_runtime/spec/rules.py": 1,
+    "gan_runtime/spec/run_options.py": 3,
+    "gan_runtime/store/database_file.py": 2,
+    "gan_runtime/store/folder_watcher.py": 1,
+    "gan_runtime/store/ingest.py": 1,
+    "gan_runtime/store/ingest_batch.py": 1,
+    "gan_runtime/store/reopen_barrier.py": 1,
+    "gan_runtime/store/store.py": 1,
+    "gan_runtime/studies/paper.py": 1,
+    "gan_runtime/studies/questions.py": 1,
+    "gan_runtime/supervision/bin.py": 1,
+    "gan_runtime/supervision/dependencies.py": 1,
+    "gan_runtime/supervision/maintenance.py": 2,
+    "gan_runtime/supervision/recovery.py": 3,
+    "gan_runtime/supervision/store_recovery.py": 4,
+    "gan_runtime/tpu/check.py": 1,
+    "gan_runtime/tpu/compiling.py": 2,
+    "gan_runtime/tpu/plan.py": 1,
+    "gan_runtime/training/album.py": 1,
+    "gan_runtime/training/room.py": 1,
+    "gan_runtime/training/trained.py": 3,
+    "gan_runtime/training/watch.py": 1,
+}
+
+CODE = re.compile(
+    r"```.*?```|`[^`\n]*(?:\n[^`\n]+)?`|\]\([^)\n]*\)|<[^>\n]*>|https?://\S+", re.DOTALL
+)
+SQL = re.compile(r"\b(?:SELECT|FROM|WHERE|CREATE|INSERT|UPDATE|DELETE|VALUES|ORDER BY)\b")
+PERCENT = r"(?<=\d) %"
+PROSE = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z0]{2,}")
+
+
+@functools.cache
+def forbidden() -> re.Pattern[str]:
+    """The words of the second table of the glossary, and a space before a percent sign."""
+    table = text(GLOSSARY).partition("## Words not used")[2]
+    rows = re.findall(r"^\| (`.+?) \| ", table, re.MULTILINE)
+    words = [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
+    words.sort(key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(words)})\b|{PERCENT}", re.IGNORECASE)
+
+
+def documents() -> list[Path]:
+    """Every document that git has, but the glossary."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [Path(name) for name in listed.stdout.split("\n") if name]
+    return [path for path in paths if path != GLOSSARY and (ROOT / path).exists()]
+
+
+def of_document(document: str) -> Iterator[str]:
+    """A document without code, names and addresses."""
+    yield CODE.sub(" ", document)
+
+
+def of_module(path: Path) -> Iterator[str]:
+    """The string literals of a module that are prose; of an f-string the texts around a 0 for
+    each value.
+    """
+    of_file = nodes(path)
+    skipped = {id(node) for node in of_file for node in docstrings(node, path)}
+    for node in of_file:
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(part) for part in ast.walk(node) if part is not node}
+            parts = [p.value if isinstance(p, ast.Constant) else "0" for p in node.values]
+            texts = "".join(str(part) for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts = node.value
+        else:
+            continue
+        if id(node) not in skipped and PROSE.search(texts) and not SQL.search(texts):
+            yield re.sub(r"`[^`\n]*`", " ", texts)
+
+
+def docstrings(node: ast.AST, path: Path) -> Iterator[ast.AST]:
+    """The docstring of a node, unless it is the help of a command."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        is_help = path.is_relative_to(HELP) and getattr(node, "decorator_list", [])
+        for statement in node.body:
+            if isinstance(statement, ast.Expr) and not is_help:
+                yield statement.value
+
+
+def counts() -> dict[str, list[str]]:
+    """The forbidden words of every file that has some."""
+    files = {path: of_document(text(path)) for path in documents()}
+    places = python_files("app.py", "pages", "dashboard", "gan_runtime")
+    files |= {path: of_module(path) for path in places}
+    assert len(files) > 300, "this rule looks in the wrong place"
+    words = {
+        path.as_posix(): [word for part in parts for word in forbidden().findall(part)]
+        for path, parts in files.items()
+    }
+    return {path: several for path, several in words.items() if several}
+
+
+def test_no_text_has_a_forbidden_word() -> None:
+    more = {path: words for path, words in counts().items() if len(words) > STILL.get(path, 0)}
+    assert more == {}, "docs/glossary.md says what to write"
+
+
+@pytest.mark.parametrize(
+    "sentence", ["It stands beside the list.", "95 % of a person", "The store is gone"]
+)
+def test_a_forbidden_word_is_found(sentence: str) -> None:
+    assert len(forbidden().findall(sentence)) == 2
+
+
+@pytest.mark.parametrize("sentence", ["Open the image: 95% is next to it.", "bestsides outstands"])
+def test_a_plain_sentence_has_none(sentence: str) -> None:
+    assert forbidden().findall(sentence) == []
+
+
+def test_code_and_addresses_in_a_document_are_no_text() -> None:
+    page = "`beside` [image](picture.png)\n```\ntold\n```\nhttps://x.org/aside"
+    assert forbidden().findall("".join(of_document(page))) == []

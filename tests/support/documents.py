@@ -1,0 +1,61 @@
+"""README.md and docs/: their blocks of code, their commands and their links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.sources import ROOT, text
+
+PAGES = [
+    Path("README.md"),
+    Path("examples/README.md"),
+    *sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("*.md")),
+    *sorted(path.relative_to(ROOT) for path in (ROOT / "docs" / "reference").glob("*.md")),
+]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_PROGRAM = re.compile(r"(?:\.venv/bin/)?python -m gan_runtime |gan-dashboard ")
+
+
+class Block(NamedTuple):
+    """A block of code of a page; `language`: "" for commands and drawings."""
+
+    page: Path
+    language: str
+    code: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The fenced blocks of a page."""
+    for language, code in _BLOCK.findall(text(page)):
+        yield Block(page, language, code)
+
+
+def lines(block: Block) -> Iterator[str]:
+    """The commands of a block, without their comments; continued lines are joined."""
+    for line in block.code.replace("\\\n", " ").splitlines():
+        if line.strip():
+            yield re.sub(r"\s+#\s.*$", "", line).strip()
+
+
+def program_words(line: str) -> list[str] | None:
+    """What follows `python -m gan_runtime` in a command; None in other lines."""
+    found = _PROGRAM.match(line)
+    return shlex.split(line[found.end() :]) if found else None
+
+
+def links(page: Path) -> list[str]:
+    """Targets of the links and images of a page, without its code."""
+    return _LINK.findall(re.sub(r"`[^`\n]*`", "", _BLOCK.sub("", text(page))))
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that a link into a page can have, as GitHub makes them, and those given by hand."""
+    plain = _BLOCK.sub("", text(page))
+    titles = re.findall(r"^#+ (.+)$", plain, re.MULTILINE)
+    made = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return made | set(re.findall(r'<a id="([^"]+)">', plain))
