@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import tables, words
+from gan_runtime.base import formats
 from gan_runtime.base.fields import IMAGES, LABELS, SOURCE, TARGET, Field, Fields
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.data.summary import Curve, Summary
@@ -63,7 +64,9 @@ def classes(fields: Fields) -> str:
     names = fields[LABELS].classes if LABELS in fields else ()
     if not names:
         return "no labels"
-    return f"{words.count(len(names))} {'class' if len(names) == 1 else 'classes'}: {listed(names)}"
+    return (
+        f"{formats.count(len(names))} {'class' if len(names) == 1 else 'classes'}: {listed(names)}"
+    )
 
 
 def listed(names: Sequence[str]) -> str:
@@ -104,8 +107,8 @@ def short(rows: int, summary: Summary) -> str:
     rows = sum(train for train, _ in summary.by_split().values()) or rows
     left_out = sum(summary.skipped.counts.values())
     parts = (
-        f"{words.count(rows)} to train on, {words.count(summary.held_out)} held out",
-        f"{words.things(left_out, 'file')} left out" if left_out else "",
+        f"{formats.count(rows)} to train on, {formats.count(summary.held_out)} held out",
+        f"{formats.quantity(left_out, 'file')} left out" if left_out else "",
         f"converted: {', '.join(summary.converted)}" if summary.converted else "",
         "".join(quantity.in_words() for quantity in summary.quantities[:1]),
     )

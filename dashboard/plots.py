@@ -21,9 +21,10 @@ import pandas as pd
 import streamlit as st
 from altair.utils import schemapi
 
-from dashboard import charts, tables, words
+from dashboard import charts, tables
 from dashboard.chart_panels import Group
 from dashboard.tables import Table
+from gan_runtime.base import formats
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
 
@@ -155,7 +156,7 @@ def zoom_line(key: str, unit: str = "Steps") -> None:
         if (first, last) == queries.EVERYTHING:
             st.caption("Drag across a chart to zoom in.", width="content")
             return
-        st.caption(f"{unit} {words.count(first)} to {words.count(last)}", width="content")
+        st.caption(f"{unit} {formats.count(first)} to {formats.count(last)}", width="content")
         st.button(
             "Show everything",
             key=f"{key}.whole",

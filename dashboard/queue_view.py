@@ -16,6 +16,7 @@ import streamlit as st
 from dashboard import actions, run_selection, widgets, words
 from dashboard.frame import places
 from gan_runtime import device_locks
+from gan_runtime.base import formats
 from gan_runtime.base.errors import DeviceLockError, GanRuntimeError, UnknownRunError
 from gan_runtime.commands.queue import Way
 from gan_runtime.commands.runtime import Runtime
@@ -211,9 +212,8 @@ def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None)
 def _since(since: datetime | None, moment: datetime | None) -> str:
     if since is None:
         return ""
-    return (
-        f" for {words.duration(max(0.0, ((moment or datetime.now(UTC)) - since).total_seconds()))}"
-    )
+    seconds = ((moment or datetime.now(UTC)) - since).total_seconds()
+    return f" for {formats.duration(max(0.0, seconds))}"
 
 
 def _left(runtime: Runtime, look: Occupancy) -> str:
@@ -226,7 +226,7 @@ def _left(runtime: Runtime, look: Occupancy) -> str:
         UnknownRunError
     ):  # deleted while its last process ends, or its journals are still to be read
         return ""
-    return "" if seconds is None else f", {words.duration(seconds)} left"
+    return "" if seconds is None else f", {formats.duration(seconds)} left"
 
 
 def _looks() -> list[Occupancy]:

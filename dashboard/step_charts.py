@@ -48,7 +48,7 @@ def by_variant(frame: pd.DataFrame) -> alt.Chart:
 
 
 def totals(frame: pd.DataFrame) -> str:
-    """All networks and phases together, such as "Forward 36.7 %, Backward 61.3 %, Idle 1.9 %";
+    """All networks and phases together, such as "Forward 36.7%, Backward 61.3%, Idle 1.9%";
     `frame` as `queries.profile` gives it.
 
     What waits is told even where it is nothing: that a step waits for no input is what one looks
@@ -60,9 +60,7 @@ def totals(frame: pd.DataFrame) -> str:
         for name in WORK_NAMES
         if shares.get(name, 0.0) >= LEAST_SHARE or name in ("input", "idle")
     )
-    return ", ".join(f"{WORK_NAMES[name]} {shares.get(name, 0.0):.1%}" for name in told).replace(
-        "%", "\u2009%"
-    )
+    return ", ".join(f"{WORK_NAMES[name]} {shares.get(name, 0.0):.1%}" for name in told)
 
 
 def _known_work(frame: pd.DataFrame) -> pd.Series:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard import actions, run_selection, words
+from gan_runtime.base import formats
 from gan_runtime.base.errors import JobError
 from gan_runtime.base.metrics import LOSSES, Metric
 from gan_runtime.catalog import declared
@@ -96,15 +97,15 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
 
 def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -> None:
     """The row of figures on top of a live run; memory only where it is given."""
-    left = words.duration(progress.seconds_left) if row.is_live else "–"
+    left = formats.duration(progress.seconds_left) if row.is_live else "–"
     shown = [
         ("Epoch", f"{progress.epoch} / {row.epochs}", ""),
         (
             "Images/s",
-            words.count(progress.images_per_s),
+            formats.count(progress.images_per_s),
             "Steady training speed over the last 50 steps, all replicas together.",
         ),
-        ("Time per step", words.duration(progress.seconds_per_step), ""),
+        ("Time per step", formats.duration(progress.seconds_per_step), ""),
         (
             "Time left",
             left,
@@ -117,12 +118,12 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
     ]
     if memory is not None:
         device = (
-            f" On its fullest device: {words.size(memory.device_bytes)}."
+            f" On its fullest device: {formats.size(memory.device_bytes)}."
             if memory.device_bytes is not None
             else ""
         )
         text = f"Highest resident memory of the trainer's process in this attempt.{device}"
-        shown.append(("Memory, peak", words.size(memory.process_bytes), text))
+        shown.append(("Memory, peak", formats.size(memory.process_bytes), text))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
             st.metric(label, value, help=text or None, width=FIGURE_WIDTH)
@@ -146,7 +147,7 @@ def _loss_figure(known: Declared, losses: list[Metric], progress: Progress) -> t
         known.network(one.network).short if one.network else one.title for one in losses
     )
     which = f"{' / '.join(one.legend for one in losses)}. " if len(names) < len(losses) else ""
-    values = " / ".join(words.loss(progress.newest.get(one.name)) for one in losses)
+    values = " / ".join(formats.loss(progress.newest.get(one.name)) for one in losses)
     return f"Loss {' / '.join(names)}", values, f"{which}{known.panel(LOSSES).help}"
 
 
@@ -155,7 +156,7 @@ def progress_bar(progress: Progress) -> None:
     share = progress.step / progress.last_step if progress.last_step else 0.0
     st.progress(
         min(1.0, share),
-        text=f"step {words.count(progress.step)} of {words.count(progress.last_step)}",
+        text=f"step {formats.count(progress.step)} of {formats.count(progress.last_step)}",
     )
 
 

@@ -1,6 +1,4 @@
-"""Numbers and states as people read them: significant digits that mean something, units,
-plain words.
-"""
+"""States, ages and names as pages write them, safe in Markdown and in tables."""
 
 from __future__ import annotations
 
@@ -8,13 +6,13 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from gan_runtime.base import formats
 from gan_runtime.base.output_files import FORMULA_BEGINNINGS
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.studies.statistics import Cost, break_even_steps
 from gan_runtime.training import stragglers
 
-THIN = "\u2009"
 SILENT_AFTER_S = 30.0
 # What no text of a person may bring into a page: controls, and marks that turn the writing
 # direction of their neighbors.
@@ -25,7 +23,7 @@ MARKUP = re.compile(
 )  # an underscore within a word means nothing
 FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
 JOINER = "\u2060"  # has no width
-NUMBER = re.compile(r"[+-]?(\d[\d,\u2009]*\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
+NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?%?", re.IGNORECASE)
 # Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is
 # gone: a joiner parts them.
 LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
@@ -57,64 +55,6 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def duration(seconds: float | None) -> str:
-    """41 ms · 3.4 s · 1 m 42 s · 2 h 05 m; a dash when unknown."""
-    if seconds is None:
-        return "–"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} m {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} m"
-
-
-def seconds(value: float | None) -> str:
-    """As `duration`, with three digits where things are compared: 41.3 ms · 3.41 s · 128 s; a
-    dash when unknown.
-    """
-    if value is None:
-        return "–"
-    return (
-        f"{value * 1000:.3g} ms"
-        if value < 1
-        else f"{value:.3g} s"
-        if value < 999.5
-        else duration(value)
-    )
-
-
-def count(number: float | None) -> str:
-    """12 345, with thin spaces and no decimals; a dash when unknown."""
-    return "–" if number is None else f"{number:,.0f}".replace(",", THIN)
-
-
-def things(number: int, noun: str) -> str:
-    """1 epoch · 2 epochs · 1 797 images."""
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def share(value: float | None, digits: int = 0) -> str:
-    """38 %; a dash when unknown."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
-
-
-def loss(number: float | None) -> str:
-    """0.693 · 12.35; a dash when unknown."""
-    if number is None:
-        return "–"
-    return f"{number:.3f}" if abs(number) < 10 else f"{number:.4g}"
-
-
-def size(number: float) -> str:
-    """1.2 GB · 340 MB · 20 kB."""
-    if number >= 1e9:
-        return f"{number / 1e9:.1f} GB"
-    return f"{number / 1e6:.0f} MB" if number >= 1e6 else f"{number / 1e3:.0f} kB"
-
-
 def age(then: datetime | None, moment: datetime | None = None) -> str:
     """How long ago the newest number was written; empty before the first."""
     if then is None:
@@ -123,7 +63,7 @@ def age(then: datetime | None, moment: datetime | None = None) -> str:
     if seconds < 60:
         return f"updated {seconds} s ago" if seconds else "updated just now"
     if seconds < 24 * 3600:
-        return f"updated {duration(seconds)} ago"
+        return f"updated {formats.duration(seconds)} ago"
     return f"updated on {then:%Y-%m-%d}"
 
 
@@ -204,15 +144,15 @@ def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
         other[1].compile_s - usual[1].compile_s,
         usual[1].step_s - other[1].step_s,
     )
-    begins = f"it compiles {seconds(abs(start))} {'longer' if start > 0 else 'shorter'}"
-    goes_on = f"each step takes {seconds(abs(step))} {'less' if step > 0 else 'more'}"
+    begins = f"it compiles {formats.timing(abs(start))} {'longer' if start > 0 else 'shorter'}"
+    goes_on = f"each step takes {formats.timing(abs(step))} {'less' if step > 0 else 'more'}"
     if start > 0 and step <= 0:
         return f"**{name}** never pays back against {usual[0]}: {begins}, and {goes_on}."
     if start <= 0 and step >= 0:
         return f"**{name}** is ahead of {usual[0]} from the first step: {begins}, and {goes_on}."
     steps = break_even_steps(usual[1], other[1]) or 0.0
     after = (
-        f"after {count(steps)} steps ({duration(usual[1].after(steps))})"
+        f"after {formats.count(steps)} steps ({formats.duration(usual[1].after(steps))})"
         if steps >= 1
         else "within its first step"
     )

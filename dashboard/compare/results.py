@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from dashboard import words
+from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric, Role
 from gan_runtime.catalog.declared import Declared
 
@@ -104,11 +104,11 @@ def text(name: str, value: float) -> str:
     if pd.isna(value):
         return "–"
     if name in TIMES:
-        return words.duration(value)
+        return formats.duration(value)
     if name in ("images_per_s", "images"):
-        return words.count(value)
+        return formats.count(value)
     is_share = name in RESULTS and RESULTS[name].format.endswith("%")
-    return f"{100 * value:.1f} %" if is_share else f"{value:.3f}"
+    return formats.percent(value, 1) if is_share else f"{value:.3f}"
 
 
 def front(frame: pd.DataFrame, name: str, result: Result | None = None) -> pd.DataFrame:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import histogram_view, option_words, plots, rendering, run_selection, tables, words
+from dashboard import histogram_view, option_words, plots, rendering, run_selection, tables
 from dashboard.compare import grouping, results_view
 from dashboard.compare import view as compare_view
 from dashboard.samples import players
+from gan_runtime.base import formats
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -33,14 +34,14 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
                 for done, epochs in zip(table["epochs_done"], table["epochs"], strict=True)
             ],
             **{
-                known.loss_title(loss): [words.loss(_known(value)) for value in table[loss.name]]
+                known.loss_title(loss): [formats.loss(_known(value)) for value in table[loss.name]]
                 for loss in known.losses
             },
-            "Images/s": [words.count(_known(value)) for value in table["images_per_s"]],
-            "Training time": [words.duration(_known(value)) for value in table["seconds"]],
+            "Images/s": [formats.count(_known(value)) for value in table["images_per_s"]],
+            "Training time": [formats.duration(_known(value)) for value in table["seconds"]],
             **{
                 label: [
-                    words.duration(queries.phases(store, row.run_id).get(phase)) for row in rows
+                    formats.duration(queries.phases(store, row.run_id).get(phase)) for row in rows
                 ]
                 for phase, label in PHASES.items()
             },

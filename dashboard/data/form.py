@@ -19,6 +19,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from dashboard import actions, data_summary, option_words, words
 from dashboard.data import sets_view
 from dashboard.frame import access
+from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.domain import Preparation
@@ -233,7 +234,7 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
             previews.of_pairs(rows) if noun == data_summary.PAIR else previews.png(rows),
             width=GRID_WIDTH,
             alt=(
-                f"{words.things(len(rows), noun)} as they would be"
+                f"{formats.quantity(len(rows), noun)} as they would be"
                 f" stored{', ordered by class' if summary.counts else ''}."
             ),
         )
@@ -249,12 +250,12 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
         with st.container(horizontal=True):
             st.metric(
                 f"{noun.capitalize()}s",
-                words.count(found["rows"]),
+                formats.count(found["rows"]),
                 help="Those that a run trains on.",
                 width=120,
             )
-            st.metric("Held out", words.count(summary.held_out), width=120)
-            st.metric("On disk", words.size(found["bytes_on_disk"]), width=120)
+            st.metric("Held out", formats.count(summary.held_out), width=120)
+            st.metric("On disk", formats.size(found["bytes_on_disk"]), width=120)
         if noun != data_summary.PAIR and not summary.counts:
             st.caption("No labels: the pictures lie in one folder.")
         if not summary.skipped.in_words():

@@ -17,6 +17,7 @@ from dashboard import actions, data_summary, tables, widgets, words
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
 from gan_runtime import catalog
+from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 from gan_runtime.commands.runtime import Runtime
@@ -58,7 +59,7 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
     at_hand = _availability(runtime.home.path, known_set.name, known_set.is_prepared)
     rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
     st.markdown(
-        f"{words.things(rows, data_summary.noun(known_set.fields))} ·"
+        f"{formats.quantity(rows, data_summary.noun(known_set.fields))} ·"
         f" {data_summary.row(known_set.fields)}"
     )
     st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
@@ -258,7 +259,7 @@ def _told(runtime: Runtime, look: JobLook) -> None:
         return
     if look.state == "finished":
         made = look.end.result
-        rows = words.things(int(made.get("rows", 0)), data_summary.noun(made.get("fields", ())))
+        rows = formats.quantity(int(made.get("rows", 0)), data_summary.noun(made.get("fields", ())))
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
         made_set = loading.known(runtime.home).get(data_jobs.name_of(look.asked))
         if made_set is not None and made_set.preparation is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard import palette, run_selection, words
+from dashboard import palette, run_selection
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.commands.runtime import Runtime
@@ -162,14 +162,14 @@ def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
 
 
 def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
-    """A value as it is read and, where one is known, its error: "2.1 % ± 0.3 %"; a dash where
+    """A value as it is read and, where one is known, its error: "2.1% ± 0.3%"; a dash where
     there is none.
     """
     if value is None or math.isnan(value):
         return "–"
     form = metric.format.replace("~", "")
     known = "" if math.isnan(error) else f" ± {error:,{form}}"
-    return f"{value:,{form}}{known}".replace(",", words.THIN).replace("%", f"{words.THIN}%")
+    return f"{value:,{form}}{known}"
 
 
 def identity(row: EvaluationRow) -> Identity:

@@ -16,6 +16,7 @@ import streamlit as st
 from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation.answers import Scores, Shown, number
+from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score
@@ -81,7 +82,7 @@ def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
             else "level with"
         )
         graded.setdefault(grade, []).append(
-            f"the {name} (better in {sum(wins)} of {words.things(len(wins), 'score')})"
+            f"the {name} (better in {sum(wins)} of {formats.quantity(len(wins), 'score')})"
         )
     parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if graded.get(grade)]
     metric, score = shown.metric(main), scores[main]
@@ -135,12 +136,12 @@ def _against_floors(shown: Shown, scores: Scores) -> str:
     grade = "Close to" if middle <= CLOSE else "Off" if middle <= FAR else "Far from"
     return (
         f"**{grade} {real}**: the median score is {_times(middle)} its floor; {reached} of"
-        f" {words.things(len(ratios), 'score')} {'reaches' if reached == 1 else 'reach'} it."
+        f" {formats.quantity(len(ratios), 'score')} {'reaches' if reached == 1 else 'reach'} it."
     )
 
 
 def _times(ratio: float) -> str:
-    return f"{words.count(ratio)} times" if ratio >= FAR else f"{ratio:.1f} times"
+    return f"{formats.count(ratio)} times" if ratio >= FAR else f"{ratio:.1f} times"
 
 
 def _reaches(score: Score) -> bool:

@@ -14,6 +14,7 @@ import streamlit as st
 
 from dashboard import words
 from dashboard.frame import access, session, sign_in
+from gan_runtime.base import formats
 from gan_runtime.base.errors import GanRuntimeError, HomeInUseError
 from gan_runtime.base.operator_password import MOST_LENGTH
 from gan_runtime.commands.runtime import Runtime
@@ -171,7 +172,7 @@ def _only_looking(runtime: Runtime) -> None:
         st.markdown(words.plain(str(refusal)))
         _reading(runtime)
         if is_held and post.silent_seconds() > owner.SILENCE_SECONDS:
-            st.markdown(SILENT.format(words.duration(post.silent_seconds())))
+            st.markdown(SILENT.format(formats.duration(post.silent_seconds())))
         if is_held:
             _way_there(owner.holder(runtime.home))
         else:
@@ -234,9 +235,10 @@ def show_disk() -> None:
             return
         for folder, free in _low(space, runtime.home):
             st.warning(
-                f"The disk of {words.plain(str(folder))} has {words.size(free)} left. A run that"
-                f" trains saves and stops before it is full. The bin holds {words.size(space.bin)}:"
-                " empty it on the Runs page, or delete runs there.",
+                f"The disk of {words.plain(str(folder))} has {formats.size(free)} left. A run that"
+                " trains saves and stops before it is full."
+                f" The bin holds {formats.size(space.bin)}: empty it on the Runs page, or delete"
+                " runs there.",
                 icon=":material/hard_drive:",
             )
 

@@ -11,6 +11,7 @@ from dashboard.launch import fields
 from dashboard.launch import form as launch_form
 from dashboard.launch.form import Filled
 from gan_runtime import device_locks
+from gan_runtime.base import formats
 from gan_runtime.base.errors import SpecError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data.contract import Availability
@@ -132,26 +133,26 @@ def _admitted(spec: RunSpec, host: Host, home: Home) -> Admission | None:
 def _figures(runtime: Runtime, admission: Admission, data: Availability, host: Host) -> None:
     spec, memory_bytes = admission.spec, admission.memory_bytes or 0.0
     columns = st.columns(2)
-    columns[0].metric("Steps per epoch", words.count(spec.steps_per_epoch(data.images)))
+    columns[0].metric("Steps per epoch", formats.count(spec.steps_per_epoch(data.images)))
     columns[1].metric(
         "Per replica",
-        words.count(spec.batch_size_per_replica),
+        formats.count(spec.batch_size_per_replica),
         help="Images that one replica sees in each step.",
     )
     columns[0].metric(
         "Memory, est.",
-        words.size(memory_bytes),
+        formats.size(memory_bytes),
         help=(
             "Framework, weights, gradients, optimizer and activations of all replicas of all"
             " processes; fitted to measured CPU trainers. This host has"
-            f" {words.size(host.memory_bytes)}."
+            f" {formats.size(host.memory_bytes)}."
         ),
     )
     rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
     columns[1].metric(
         "Time, est.",
         (
-            f"≈ {words.duration(memory_estimate.training_seconds(spec, data.images, rate))}"
+            f"≈ {formats.duration(memory_estimate.training_seconds(spec, data.images, rate))}"
             if rate
             else "unknown"
         ),
@@ -161,6 +162,6 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
         ),
     )
     where = data.note or data.origin
-    st.caption(f"{spec.dataset}: {words.count(data.images)} images, {words.plain(where)}")
+    st.caption(f"{spec.dataset}: {formats.count(data.images)} images, {words.plain(where)}")
     if memory_bytes > host.memory_bytes:
         st.warning(TOO_LITTLE_MEMORY, icon=":material/memory:")

@@ -204,7 +204,7 @@ def _line_name(row: pd.Series, taken: set[str]) -> str:
 
 
 def _line_detail(row: pd.Series) -> str:
-    """Such as: Digits (embedded), 1 797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC
+    """Such as: Digits (embedded), 1,797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC
     (imported).
     """
     parts = (

@@ -13,6 +13,7 @@ from dashboard import actions, queue_view, words
 from dashboard.frame import places
 from dashboard.studies import estimates
 from gan_runtime import catalog
+from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
@@ -107,12 +108,12 @@ def _image_text(name: str, one: Availability) -> str:
             " network nothing is."
         )
     of = catalog.DATASETS[name].rows
-    text = f"{words.count(one.images)} images, {words.plain(one.note or one.origin)}"
+    text = f"{formats.count(one.images)} images, {words.plain(one.note or one.origin)}"
     return (
         text
         if one.images == of
         else (
-            f"Only {words.count(one.images)} of its {words.count(of)} images."
+            f"Only {formats.count(one.images)} of its {formats.count(of)} images."
             f" {words.plain(one.note)}"
         )
     )
@@ -124,7 +125,7 @@ def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
     )
     seconds = estimates.seconds(runtime, host, plan.studies)
     time = (
-        f"about {words.duration(seconds)} of training, by runs like these"
+        f"about {formats.duration(seconds)} of training, by runs like these"
         if seconds
         else "for how long is unknown"
     )

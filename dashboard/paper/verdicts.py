@@ -16,6 +16,7 @@ import pandas as pd
 from dashboard import words
 from dashboard.studies import words as studies_words
 from dashboard.studies.words import factor
+from gan_runtime.base import formats
 from gan_runtime.catalog import DATASETS
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Conditions, StudyRow
@@ -197,12 +198,12 @@ def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -
             theirs = DATASETS[references.PAPER_DATASET].title
             found.append(
                 f"{studies_words.images_of(run.dataset, run.images)}, where the paper has all"
-                f" {words.count(references.PAPER_IMAGES)} of {theirs}"
+                f" {formats.count(references.PAPER_IMAGES)} of {theirs}"
             )
         if run.epochs < least.epochs:
-            found.append(f"{words.things(run.epochs, 'epoch')} of at least {least.epochs}")
+            found.append(f"{formats.quantity(run.epochs, 'epoch')} of at least {least.epochs}")
     if repeats < least.repeats:
-        found.append(f"{words.things(repeats, 'repeat')} of at least {least.repeats}")
+        found.append(f"{formats.quantity(repeats, 'repeat')} of at least {least.repeats}")
     return list(dict.fromkeys(found))
 
 

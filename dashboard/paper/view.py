@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, histogram_charts, palette, plots, run_selection, words
+from dashboard import actions, histogram_charts, palette, plots, run_selection
 from dashboard.frame import places
 from dashboard.paper import charts as paper_charts
 from dashboard.paper import descent_view, verdicts
@@ -18,6 +18,7 @@ from dashboard.paper import figure as paper_figure
 from dashboard.paper import words as paper_words
 from dashboard.paper.verdicts import Batches, Candidate
 from dashboard.studies import words as study_words
+from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
@@ -48,7 +49,7 @@ WHAT = (
     f" {references.PAPER_BATCHES[-1]}. Below, each sentence of its text about a figure is quoted"
     " and put to the runs that are stored here; nothing is read from its pictures. Only runs with"
     " the paper's data, and at least as many epochs and repeats, are judged; others are shown."
-    f" Intervals in brackets are of ratios, those of a study together at {words.share(LEVEL)}."
+    f" Intervals in brackets are of ratios, those of a study together at {formats.percent(LEVEL)}."
     f" {study_words.UNCORRECTED} {study_words.CUT_OFF}"
 )
 NO_STUDY = (

@@ -11,7 +11,8 @@ import pandas as pd
 
 from dashboard.paper.verdicts import NO_EPOCHS, Verdict, by_repeat, of_ratio
 from dashboard.studies.words import against_first, amount, effects, evidence
-from dashboard.words import plain, share
+from dashboard.words import plain
+from gan_runtime.base import formats
 from gan_runtime.store.queries import Conditions, SurfaceRow
 from gan_runtime.studies import references
 from gan_runtime.studies.statistics import difference
@@ -164,8 +165,8 @@ def _last_losses(results: pd.DataFrame) -> pd.DataFrame:
 def descent(surfaces: list[SurfaceRow]) -> str:
     """Fig. 11: how much of the movement the picture shows."""
     parts = [
-        f"{surface.network.capitalize()}: the map holds {share(surface.share_x + surface.share_y)}"
-        " of its movement"
+        f"{surface.network.capitalize()}: the map holds"
+        f" {formats.percent(surface.share_x + surface.share_y)} of its movement"
         for surface in surfaces
     ]
     return (

@@ -18,6 +18,7 @@ from dashboard.chart_panels import Group
 from dashboard.frame import places
 from dashboard.run import health_view, record_view
 from dashboard.samples import sample_images
+from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
 from gan_runtime.store import queries
@@ -69,9 +70,9 @@ def waiting(store: Store, row: RunRow) -> None:
     )
     known = {
         "Place in the queue": "–" if place is None else f"{place + 1} of {len(items)}",
-        "Epochs": words.count(row.epochs),
-        "Global batch": words.count(row.batch_size_global),
-        "Devices": words.count(row.replicas * row.workers),
+        "Epochs": formats.count(row.epochs),
+        "Global batch": formats.count(row.batch_size_global),
+        "Devices": formats.count(row.replicas * row.workers),
     }
     with st.container(horizontal=True, horizontal_alignment="left", gap="large"):
         for label, value in known.items():
@@ -261,11 +262,15 @@ def _phases_line(store: Store, row: RunRow) -> None:
         "probe": "probes",
     }
     parts = [
-        f"{label} {words.duration(phases[name])}" for name, label in names.items() if name in phases
+        f"{label} {formats.duration(phases[name])}"
+        for name, label in names.items()
+        if name in phases
     ]
     if "step_p95" in phases:
-        between = f"{words.duration(phases['step_p05'])} to {words.duration(phases['step_p95'])}"
-        parts.append(f"nine of ten steps {between}, slowest {words.duration(phases['step_max'])}")
+        between = (
+            f"{formats.duration(phases['step_p05'])} to {formats.duration(phases['step_p95'])}"
+        )
+        parts.append(f"nine of ten steps {between}, slowest {formats.duration(phases['step_max'])}")
     if parts:
         st.caption(
             " · ".join(parts).capitalize(),

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, tables, words
+from dashboard import option_words, tables
+from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
@@ -124,7 +125,7 @@ def host_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _text(name: str, fact: Any) -> str:
     if name == "memory_bytes" and isinstance(fact, int | float):
-        return words.size(fact)
+        return formats.size(fact)
     if isinstance(fact, bool):
         return "yes" if fact else "no"
     if isinstance(fact, Mapping):
@@ -134,7 +135,7 @@ def _text(name: str, fact: Any) -> str:
     if isinstance(fact, list | tuple):
         return ", ".join(_text("", part) for part in fact) or "–"
     if isinstance(fact, int):
-        return words.count(fact)
+        return formats.count(fact)
     return "–" if fact is None or fact == "" else str(fact)
 
 

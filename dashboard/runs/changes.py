@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import actions, words
+from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.record import MAX_REMARK, MAX_TAGS
 from gan_runtime.store import queries
@@ -77,7 +78,7 @@ def show_bin(runtime: Runtime) -> None:
         return
     total = sum(run.size_bytes or 0 for run in binned)
     with st.expander(
-        f"Bin: {words.things(len(binned), 'run')}, {words.size(total)}",
+        f"Bin: {formats.quantity(len(binned), 'run')}, {formats.size(total)}",
         icon=":material/delete:",
         key=OPEN,
     ):
@@ -117,7 +118,7 @@ def told(run: BinnedRun) -> str:
         else f"deleted on {run.deleted_at:%Y-%m-%d at %H:%M} UTC"
     )
     by = f" from the {run.asker}" if run.asker else ""
-    size = "" if run.size_bytes is None else f" · {words.size(run.size_bytes)}"
+    size = "" if run.size_bytes is None else f" · {formats.size(run.size_bytes)}"
     return f"{when}{by}{size} · {left(run)}"
 
 
@@ -127,20 +128,20 @@ def left(run: BinnedRun) -> str:
         return "stays until it is removed by hand"
     if run.days_left < 1:
         return "removed within a day"
-    return f"{words.things(round(run.days_left), 'day')} left"
+    return f"{formats.quantity(round(run.days_left), 'day')} left"
 
 
 @st.dialog("Empty the bin?")
 def _empty(runtime: Runtime, binned: list[BinnedRun]) -> None:
     named = words.plain(", ".join(run.name for run in binned))
-    total = words.size(sum(run.size_bytes or 0 for run in binned))
+    total = formats.size(sum(run.size_bytes or 0 for run in binned))
     st.write(
         f"{named}: curves, samples, checkpoints and logs, {total}, are removed from the disk. This"
         " cannot be undone."
     )
     keys = [run.key for run in binned]
     if actions.button(
-        f"Remove {words.things(len(keys), 'run')} for good",
+        f"Remove {formats.quantity(len(keys), 'run')} for good",
         type="primary",
         icon=":material/delete_forever:",
     ) and actions.succeeded(partial(runtime.commands.remove_for_good, keys)):

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import words
+from gan_runtime.base import formats
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
@@ -44,7 +44,7 @@ def losses_in_words(row: Mapping[Hashable, Any]) -> str:
     known = declared.of(row["workload"])
     values = [(known.loss_name(loss), row[loss.name]) for loss in known.losses]
     return (
-        " · ".join(f"{name} {words.loss(value)}" for name, value in values if not pd.isna(value))
+        " · ".join(f"{name} {formats.loss(value)}" for name, value in values if not pd.isna(value))
         or "–"
     )
 
@@ -78,8 +78,8 @@ def space_in_words(space: Space) -> str:
         "bin": space.bin,
     }
     largest = sorted(parts.items(), key=lambda part: -part[1])
-    taken = " · ".join(f"{name} {words.size(size)}" for name, size in largest if size >= 1_000)
-    left = f"{words.size(space.free)} free on the disk"
+    taken = " · ".join(f"{name} {formats.size(size)}" for name, size in largest if size >= 1_000)
+    left = f"{formats.size(space.free)} free on the disk"
     if space.runs_disk is not None:
-        left += f" · {words.size(space.runs_disk.free)} free on the disk of runs"
+        left += f" · {formats.size(space.runs_disk.free)} free on the disk of runs"
     return f"Space: {f'{taken} · ' if taken else ''}{left}"

@@ -16,6 +16,7 @@ from dashboard import actions, option_words, run_selection, tables, words
 from dashboard.frame import places
 from dashboard.runs import changes
 from dashboard.runs import columns as runs_columns
+from gan_runtime.base import formats
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
@@ -46,7 +47,7 @@ COLUMNS = {
     "tags": st.column_config.ListColumn("Tags", width="medium"),
     "remark": st.column_config.TextColumn("Note", width="medium"),
     "done": st.column_config.ProgressColumn(
-        "Epochs done", format=f"%.0f{words.THIN}%%", min_value=0, max_value=100
+        "Epochs done", format="%.0f%%", min_value=0, max_value=100
     ),
     "algorithm": st.column_config.TextColumn(
         "Algorithm", help="Local SGD: replicas train alone and average their weights now and then."
@@ -120,7 +121,7 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
             option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
             for spec, preset in zip(table["spec"], table["preset"], strict=True)
         ],
-        time=[words.duration(None if pd.isna(value) else value) for value in table["seconds"]],
+        time=[formats.duration(None if pd.isna(value) else value) for value in table["seconds"]],
         link=[
             f"run?run={quote(one)}#{quote(name)}"
             for one, name in zip(table["run_id"], table["name"], strict=True)
@@ -185,7 +186,7 @@ def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     if not hidden:
         return rows
     st.session_state[run_selection.SHOW_HIDDEN] = st.toggle(
-        f"Show {words.things(hidden, 'hidden run')}, here and in the lists of other pages",
+        f"Show {formats.quantity(hidden, 'hidden run')}, here and in the lists of other pages",
         value=bool(st.session_state.get(run_selection.SHOW_HIDDEN)),
     )
     return rows if st.session_state[run_selection.SHOW_HIDDEN] else rows[~rows["hidden"]]
@@ -206,9 +207,9 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     if tables.is_long(rows):
         shown["space"] = _space("bytes")
     numbers = {
-        "images_per_s": words.count,
-        "space": words.size,
-        **{loss.name: words.loss for loss in known.losses if loss.name in shown},
+        "images_per_s": formats.count,
+        "space": formats.size,
+        **{loss.name: formats.loss for loss in known.losses if loss.name in shown},
     }
     with st.container(
         key="runs_table", height=ROW_PIXELS * (len(ids) + 1) + FRAME_PIXELS, border=False
@@ -234,7 +235,7 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     st.session_state[TICKED] = ticked + hidden
     if hidden:
         st.caption(
-            f"{words.things(len(hidden), 'ticked run')} not in this search: left alone by the"
+            f"{formats.quantity(len(hidden), 'ticked run')} not in this search: left alone by the"
             " buttons below."
         )
     return rows[rows["run_id"].isin(ticked)]
@@ -315,6 +316,6 @@ def _delete(runtime: Runtime, ids: list[str]) -> None:
         f" {bin.DAYS} days, where everything can be restored."
     )
     if actions.button(
-        f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:"
+        f"Delete {formats.quantity(len(ids), 'run')}", type="primary", icon=":material/delete:"
     ) and all(actions.succeeded(partial(runtime.commands.delete, run_id)) for run_id in ids):
         st.rerun()

@@ -10,6 +10,7 @@ import streamlit as st
 from PIL import Image
 
 from dashboard import actions, widgets, words
+from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import picture_job
 from gan_runtime.jobs.folder import JobLook
@@ -84,7 +85,7 @@ def _checkpoint(there: dict[Which, int], run_id: str) -> Which:
     picked: Which = st.selectbox(
         "Checkpoint",
         list(there),
-        format_func=lambda which: f"{which.capitalize()}, step {words.count(there[which])}",
+        format_func=lambda which: f"{which.capitalize()}, step {formats.count(there[which])}",
         key=f"generate.checkpoint.{run_id}",
         width=200,
         help=CHECKPOINT_HELP,
@@ -109,9 +110,8 @@ def _class(runtime: Runtime, run_id: str) -> str:
 
 
 def _how_far(look: JobLook) -> str:
-    return (
-        f"{words.things(int(look.asked.options['count']), 'image')}: {widgets.job_sentence(look)}"
-    )
+    images = formats.quantity(int(look.asked.options["count"]), "image")
+    return f"{images}: {widgets.job_sentence(look)}"
 
 
 def _ended(look: JobLook, name: str) -> None:
@@ -154,8 +154,8 @@ def _in_words(wanted: Wanted, step: int, name: str) -> str:
     """64 images of quick-0007, class 3, seed 1, by its newest checkpoint (after step 1 050)."""
     of_class = f", class {wanted.label}" if wanted.label else ""
     return (
-        f"{words.things(wanted.count, 'image')} of {name}{of_class}, seed {wanted.seed}, "
-        f"by its {wanted.checkpoint} checkpoint (after step {words.count(step)})."
+        f"{formats.quantity(wanted.count, 'image')} of {name}{of_class}, seed {wanted.seed}, "
+        f"by its {wanted.checkpoint} checkpoint (after step {formats.count(step)})."
     )
 
 

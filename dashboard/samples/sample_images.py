@@ -12,6 +12,7 @@ from PIL import Image
 
 from dashboard import words
 from gan_runtime import catalog
+from gan_runtime.base import formats
 from gan_runtime.base.errors import PictureError
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.store import queries
@@ -72,7 +73,7 @@ def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = 
     st.image(grid.png, width=WIDTH, alt=_in_words(row, grid))
     if caption:
         late = "" if grid.epoch == epoch else " (its newest)" if row.is_live else " (its last)"
-        st.caption(f"After epoch {grid.epoch}, step {words.count(grid.step)}{late}")
+        st.caption(f"After epoch {grid.epoch}, step {formats.count(grid.step)}{late}")
 
 
 def _absent(store: Store, row: RunRow, kind: str) -> None:

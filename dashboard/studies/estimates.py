@@ -12,6 +12,7 @@ from functools import partial
 
 from dashboard import actions, words
 from dashboard.studies import words as study_words
+from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.spec import RunSpec
@@ -39,19 +40,19 @@ def known_spread(store: Store, question: str) -> tuple[str, float] | None:
 
 
 def repeats_suggestion(store: Store, question: str, size: float, comparisons: int) -> str:
-    """The repeats that make a true difference of `size` (0.05: 5 %) in time per epoch clear."""
+    """The repeats that make a true difference of `size` (0.05: 5%) in time per epoch clear."""
     known = known_spread(store, question)
     if known is None:
         return (
-            f"How many repeats make a difference of {words.share(size)} clear depends on how far"
-            " they scatter, and no stored study of this question has two repeats to show it. Three"
-            " show it, and large differences as well; ask again with more."
+            f"How many repeats make a difference of {formats.percent(size)} clear depends on how"
+            " far they scatter, and no stored study of this question has two repeats to show it."
+            " Three show it, and large differences as well; ask again with more."
         )
     study_id, spread = known
     return (
-        f"To make a true difference of {words.share(size)} in the time per epoch clear in 8 of 10"
-        f" such studies takes {study_words.repeats_in_words(spread, size, comparisons)} repeats, if"
-        f" they scatter as in {words.plain(study_id)} ({words.share(spread, 1)})."
+        f"To make a true difference of {formats.percent(size)} in the time per epoch clear in 8 of"
+        f" 10 such studies takes {study_words.repeats_in_words(spread, size, comparisons)} repeats,"
+        f" if they scatter as in {words.plain(study_id)} ({formats.percent(spread, 1)})."
     )
 
 

@@ -12,11 +12,12 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, plots, step_charts, tables, words
+from dashboard import palette, plots, step_charts, tables
 from dashboard.charts import layered
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
+from gan_runtime.base import formats
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.entries import PublishedSpeeds
 from gan_runtime.store.queries import RunRow
@@ -193,7 +194,7 @@ def _mean(rows: pd.DataFrame, name: str) -> str:
 
 
 def _place(devices: int, batch: int, rate: float, of_fewest: float) -> list[str]:
-    return [str(devices), words.count(batch), words.count(rate), f"{rate / of_fewest:.2f}"]
+    return [str(devices), formats.count(batch), formats.count(rate), f"{rate / of_fewest:.2f}"]
 
 
 def _rates(results: pd.DataFrame, runs: Sequence[RunRow]) -> pd.DataFrame:

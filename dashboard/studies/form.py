@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard import actions, queue_view, widgets, words
 from dashboard.frame import places
 from dashboard.studies import estimates
+from gan_runtime.base import formats
 from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import host_presets
@@ -30,7 +31,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 class Asked:
     """What stands in the form, as typed.
 
-    `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5 %.
+    `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5%.
     """
 
     question: str
@@ -161,7 +162,7 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
         "Difference to find",
         SHARES,
         index=SHARES.index(Asked.share),
-        format_func=words.share,
+        format_func=formats.percent,
         key=f"{PREFIX}difference",
         disabled=asks_for_seeds,
         help=(
@@ -191,10 +192,10 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     host = queue_view.known_host(runtime)
     seconds = estimates.seconds(runtime, host, [design]) if host else None
     columns = st.columns(2)
-    columns[0].metric("Runs", words.count(count))
+    columns[0].metric("Runs", formats.count(count))
     columns[1].metric(
         "Training time, est.",
-        f"≈ {words.duration(seconds)}" if seconds else "unknown",
+        f"≈ {formats.duration(seconds)}" if seconds else "unknown",
         help=estimates.TIME_HELP,
     )
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])

@@ -23,6 +23,7 @@ from dashboard import (
 )
 from dashboard.frame import places
 from dashboard.studies import variant_charts
+from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import command_line
@@ -163,10 +164,10 @@ def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
             "Variant": [value_name(chosen.option, value) for value in medians["variant"]],
             "Runs": [str(runs) for runs in medians["runs"]],
             **{
-                label: [words.seconds(_known(value)) for value in medians[name]]
+                label: [formats.timing(_known(value)) for value in medians[name]]
                 for name, label in TIMES.items()
             },
-            "Images/s": [words.count(value) for value in medians["images_per_s"]],
+            "Images/s": [formats.count(value) for value in medians["images_per_s"]],
             "Speed": [f"{usual / value:.2f} ×" for value in medians["steady_step"]],
             "Memory, peak": [_size(value) for value in medians["process_peak_bytes"]],
             **(
@@ -213,7 +214,7 @@ def kernels(store: Store, chosen: ComparableSet) -> None:
         {
             "Variant": [value_name(chosen.option, value) for value in counts["variant"]],
             **{
-                label: [words.count(_known(value)) for value in counts[name]]
+                label: [formats.count(_known(value)) for value in counts[name]]
                 for name, label in COUNTS.items()
             },
         }
@@ -291,9 +292,9 @@ def _parities(store: Store, names: dict[str, str], loss: Metric) -> list[str]:
     unit = f" {loss.unit}" if loss.unit else ""
     parities = [(names[other], queries.parity(store, first, other, loss.name)) for other in others]
     return [
-        f"{name} against {names[first]}, {words.count(apart.steps)} steps:"
+        f"{name} against {names[first]}, {formats.count(apart.steps)} steps:"
         f" {apart.mean_difference:.3g}{unit} apart on average, at most {apart.max_difference:.3g}"
-        f" at step {words.count(apart.at_step)}."
+        f" at step {formats.count(apart.at_step)}."
         for name, apart in parities
         if apart is not None
     ]
@@ -350,4 +351,4 @@ def _known(value: float) -> float | None:
 
 
 def _size(value: float) -> str:
-    return "–" if pd.isna(value) else words.size(value)
+    return "–" if pd.isna(value) else formats.size(value)

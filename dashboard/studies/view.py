@@ -15,6 +15,7 @@ from dashboard.samples import players
 from dashboard.studies import figures
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
+from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
@@ -111,7 +112,7 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
     question = QUESTIONS.get(study.question)
     widgets.state(study.status, question.asks if question else study.title)
     left = (
-        f" · about {words.duration(now.seconds_left)} left"
+        f" · about {formats.duration(now.seconds_left)} left"
         if study.is_live and now.seconds_left is not None
         else ""
     )

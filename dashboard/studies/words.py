@@ -12,8 +12,9 @@ import pandas as pd
 
 from dashboard import palette, words
 from dashboard.studies.measures import FASTER, THREE_DIGITS, TIME, Measure, measure_of, measures
-from dashboard.words import plain, share
+from dashboard.words import plain
 from gan_runtime import catalog
+from gan_runtime.base import formats
 from gan_runtime.records.journal import ENDED
 from gan_runtime.store.queries import Conditions
 from gan_runtime.studies.design import MAX_REPEATS
@@ -94,9 +95,8 @@ def amount(ratio: float, what: str) -> str:
         return f"the same time per {what} as"
     if ratio >= 2.0:
         return f"{ratio:.1f} × as long per {what} as"
-    return (
-        f"{abs(1.0 - ratio) * 100:.0f} % {'less' if ratio < 1.0 else 'more'} time per {what} than"
-    )
+    difference = formats.percent(abs(1.0 - ratio))
+    return f"{difference} {'less' if ratio < 1.0 else 'more'} time per {what} than"
 
 
 def evidence(effect: Difference) -> str:
@@ -119,13 +119,13 @@ def levels(results: pd.DataFrame) -> str:
     """What the intervals and "clear" mean, in plain words."""
     count = comparisons(results)
     together = (
-        f"the {count} comparisons with the first variant hold together at {share(LEVEL)}"
-        f" ({share(level_of_each(count), 1)} each)"
+        f"the {count} comparisons with the first variant hold together at {formats.percent(LEVEL)}"
+        f" ({formats.percent(level_of_each(count), 1)} each)"
         if count > 1
-        else f"the comparison with the first variant holds at {share(LEVEL)}"
+        else f"the comparison with the first variant holds at {formats.percent(LEVEL)}"
     )
     return (
-        f"In brackets: the {share(LEVEL)} interval of the mean, for each number by itself"
+        f"In brackets: the {formats.percent(LEVEL)} interval of the mean, for each number by itself"
         f" (Student's t). “Against” compares repeat by repeat; {together}. “Clear”: that interval"
         " leaves × 1 out. Times, rates and bytes are geometric means, since repeats of them differ"
         " by factors; the others are plain means. All this takes it that the repeats (of times:"
@@ -156,8 +156,8 @@ def repeats(results: pd.DataFrame) -> str:
         )
     compared = comparisons(results)
     return (
-        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to"
-        f" repeat here. {_needed(spread, compared, 'such studies')}"
+        f"Time per epoch against the first variant scatters by {formats.percent(spread, 1)} from"
+        f" repeat to repeat here. {_needed(spread, compared, 'such studies')}"
     )
 
 
@@ -171,14 +171,16 @@ def scatter(results: pd.DataFrame) -> str:
     spread = float(np.log(times).std(ddof=1))
     of_ratios = math.sqrt(2.0) * spread
     return (
-        f"Runs that differ in the seed alone scatter by {share(spread, 1)} in their time per epoch"
-        f" (standard deviation of {len(times)} runs), and ratios of two such runs by"
-        f" {share(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
+        f"Runs that differ in the seed alone scatter by {formats.percent(spread, 1)} in their time"
+        f" per epoch (standard deviation of {len(times)} runs), and ratios of two such runs by"
+        f" {formats.percent(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
     )
 
 
 def _needed(spread: float, compared: int, studies: str) -> str:
-    first, *others = [(share(size), repeats_in_words(spread, size, compared)) for size in SIZES]
+    first, *others = [
+        (formats.percent(size), repeats_in_words(spread, size, compared)) for size in SIZES
+    ]
     rest = ", ".join(f"of {size} {needed}" for size, needed in others)
     return (
         f"To make a true difference of {first[0]} clear in 8 of 10 {studies} takes {first[1]}"
@@ -298,14 +300,14 @@ def conditions(runs: list[Conditions]) -> str:
 
 
 def images_of(dataset: str, images: int | None) -> str:
-    """Such as: MNIST, 10 000 of its 60 000 images."""
+    """Such as: MNIST, 10,000 of its 60,000 images."""
     entry = catalog.DATASETS.get(dataset)
     name = entry.title if entry else dataset
     if images is None:
         return name
     whole = entry.rows if entry else images
-    of = f" of its {words.count(whole)}" if images < whole else ""
-    return f"{name}, {words.count(images)}{of} images"
+    of = f" of its {formats.count(whole)}" if images < whole else ""
+    return f"{name}, {formats.count(images)}{of} images"
 
 
 def processor(accelerator: str, cpu_model: str) -> str:

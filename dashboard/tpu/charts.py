@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from dashboard import charts, option_words, palette, words
+from dashboard import charts, option_words, palette
 from dashboard.charts import layered, legend
+from gan_runtime.base import formats
 from gan_runtime.studies import references
 from gan_runtime.studies.estimates import OnMachine
 from gan_runtime.tpu import plan as planning
@@ -32,7 +33,13 @@ def batch_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -
     if len(found) > 1:
         smallest = found[min(found)]
         rows = [
-            (batch, found[batch] / smallest, found[batch], PREDICTED, words.seconds(found[batch]))
+            (
+                batch,
+                found[batch] / smallest,
+                found[batch],
+                PREDICTED,
+                formats.timing(found[batch]),
+            )
             for batch in sorted(found)
         ]
     if rows and min(found) == planning.BATCHES[0]:
@@ -40,7 +47,7 @@ def batch_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -
             (planning.BATCHES[0], 1.0),
             (planning.BATCHES[-1], 1.0 - references.PAPER_TIME_SAVED),
         )
-        rows += [(batch, share, None, PUBLISHED, words.share(share)) for batch, share in ends]
+        rows += [(batch, share, None, PUBLISHED, formats.percent(share)) for batch, share in ends]
     return pd.DataFrame(rows, columns=["batch", "relative", "seconds", "who", "label"])
 
 
@@ -86,9 +93,9 @@ def how_good(found: Sequence[OnMachine]) -> pd.DataFrame:
     rows = [
         (
             one.machine,
-            words.count(one.measured_s),
+            formats.count(one.measured_s),
             _seconds(one.plain_s),
-            "–" if one.error is None else f"{100 * one.error:+.1f} %",
+            "–" if one.error is None else f"{one.error:+.1%}",
             _seconds(one.own_s),
             "–" if one.times_as_fast is None else f"{one.times_as_fast:.1f}",
         )
@@ -102,7 +109,7 @@ def how_good(found: Sequence[OnMachine]) -> pd.DataFrame:
 
 
 def _seconds(seconds: float | None) -> str:
-    return "–" if seconds is None else words.count(seconds)
+    return "–" if seconds is None else formats.count(seconds)
 
 
 def real_runs(rates: pd.DataFrame, images: int) -> pd.DataFrame:
@@ -159,7 +166,7 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
         ),
         y=alt.Y(
             "relative:Q",
-            title="Time of an epoch, first = 100 %",
+            title="Time of an epoch, first = 100%",
             axis=alt.Axis(format="%"),
             scale=alt.Scale(zero=True),
         ),

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard import actions, plots, tables, words
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import words as tpu_words
+from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -103,25 +104,28 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
         ),
         (
             "Step, est.",
-            words.seconds(one.step_s),
+            formats.timing(one.step_s),
             (
-                f"{words.count(one.cycles)} cycles at the chip's clock rate; without the exchange"
+                f"{formats.count(one.cycles)} cycles at the chip's clock rate; without the exchange"
                 " between cores."
             ),
         ),
         (
             "Epoch, est.",
-            words.seconds(epoch),
-            f"{words.count(plan.images)} images; exchange and the assumed host overhead included.",
+            formats.timing(epoch),
+            (
+                f"{formats.count(plan.images)} images; exchange and the assumed host overhead"
+                " included."
+            ),
         ),
         (
             "Of the peak rate",
-            words.share(one.share_of_peak),
+            formats.percent(one.share_of_peak),
             "Arithmetic of the step as a share of what the chip could do in the same time.",
         ),
         (
             "Memory",
-            words.share(one.share_of_memory, 1),
+            formats.percent(one.share_of_memory, 1),
             "Share of a core's memory; the bar below says what it is used for.",
         ),
     ]
@@ -189,8 +193,8 @@ def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
         return
     plots.chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
     st.caption(
-        f"The batch of {words.things(plan.point.batch_size_global, 'image')} is shared by the cores"
-        f" of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
+        f"The batch of {formats.quantity(plan.point.batch_size_global, 'image')} is shared by the"
+        f" cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
     )
 
 
@@ -206,7 +210,9 @@ def dearest(one: StepEstimate) -> None:
     """The ten operations with the most cycles."""
     st.header("The ten most expensive operations of a step")
     tables.show(
-        tables.with_words(tpu_charts.dearest(one), {"Cycles": words.count, "Share": words.share}),
+        tables.with_words(
+            tpu_charts.dearest(one), {"Cycles": formats.count, "Share": formats.percent}
+        ),
         hide_index=True,
         key="tpu.dearest",
         column_config={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboard import option_words, words
+from gan_runtime.base import formats
 from gan_runtime.studies import estimates
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
@@ -63,8 +64,8 @@ def exchange(one: StepEstimate) -> str:
     if one.point.devices == 1:
         return "One core: nothing is exchanged."
     return (
-        f"**Exchange of gradients**: {words.size(one.exchange_bytes)} a step and core, about"
-        f" {words.seconds(one.exchange_s)}. That is our estimate, from the bytes, the links'"
+        f"**Exchange of gradients**: {formats.size(one.exchange_bytes)} a step and core, about"
+        f" {formats.timing(one.exchange_s)}. That is our estimate, from the bytes, the links'"
         " documented rate and 10 µs latency each; the compiler gives none."
     )
 
@@ -76,11 +77,11 @@ def memory(one: StepEstimate) -> str:
         (one.memory.temporary + one.memory.outputs, "needed during a step"),
         (one.memory.program, "program"),
     )
-    listed = ", ".join(f"{words.size(size)} {what}" for size, what in parts)
-    there = words.size(one.topology.chip.device_memory_bytes)
+    listed = ", ".join(f"{formats.size(size)} {what}" for size, what in parts)
+    there = formats.size(one.topology.chip.device_memory_bytes)
     return (
-        f"**Memory of a core**: {words.size(one.memory.total)} of {there}"
-        f" ({words.share(one.share_of_memory, 1)}): {listed}."
+        f"**Memory of a core**: {formats.size(one.memory.total)} of {there}"
+        f" ({formats.percent(one.share_of_memory, 1)}): {listed}."
     )
 
 
@@ -93,9 +94,9 @@ def arithmetic(one: StepEstimate) -> str:
         )
     return (
         f"**Arithmetic**: {one.flops / 1e9:.3g} billion operations a step and core take at least"
-        f" {words.seconds(one.floor_s)} at the documented peak rate; the estimate is"
-        f" {words.seconds(one.step_s)}, so the matrix units work {words.share(one.share_of_peak)}"
-        " of the time."
+        f" {formats.timing(one.floor_s)} at the documented peak rate; the estimate is"
+        f" {formats.timing(one.step_s)}, so the matrix units work"
+        f" {formats.percent(one.share_of_peak)} of the time."
     )
 
 
@@ -118,17 +119,17 @@ def precision(first: StepEstimate, other: StepEstimate) -> str:
         return ""
     time, memory = half.step_s / full.step_s, half.memory.total / full.memory.total
     return (
-        f"A step takes {words.seconds(half.step_s)} in mixed bfloat16 and"
-        f" {words.seconds(full.step_s)} in float32 ({_change(time)}); a core holds"
-        f" {words.size(half.memory.total)} against {words.size(full.memory.total)}"
-        f" ({_change(memory)}), and moves {words.size(half.bytes_accessed)} against"
-        f" {words.size(full.bytes_accessed)} a step. A TPU's matrix units multiply in bfloat16 in"
+        f"A step takes {formats.timing(half.step_s)} in mixed bfloat16 and"
+        f" {formats.timing(full.step_s)} in float32 ({_change(time)}); a core holds"
+        f" {formats.size(half.memory.total)} against {formats.size(full.memory.total)}"
+        f" ({_change(memory)}), and moves {formats.size(half.bytes_accessed)} against"
+        f" {formats.size(full.bytes_accessed)} a step. A TPU's matrix units multiply in bfloat16 in"
         " both cases; what changes is the numbers between the layers."
     )
 
 
 def _change(ratio: float) -> str:
-    return f"{words.share(abs(1 - ratio))} {'less' if ratio < 1 else 'more'}"
+    return f"{formats.percent(abs(1 - ratio))} {'less' if ratio < 1 else 'more'}"
 
 
 def refused(one: StepEstimate) -> str:
@@ -151,5 +152,5 @@ def sources(plan: Plan) -> str:
     given = "; ".join(f"{' and '.join(fields)} from {source}" for source, fields in named.items())
     return (
         f"{chip.title}: {chip.clock_hz / 1e9:.2f} GHz, {chip.peak_flops / 1e12:.0f} Tflop/s and"
-        f" {words.size(chip.memory_bytes)} a chip, {plan.topology.chips} chips. Numbers: {given}."
+        f" {formats.size(chip.memory_bytes)} a chip, {plan.topology.chips} chips. Numbers: {given}."
     )

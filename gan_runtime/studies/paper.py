@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gan_runtime import catalog
+from gan_runtime.base import formats
 from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
@@ -193,11 +194,13 @@ def _differences(
     """What, here, in the paper."""
     varied = set(QUESTIONS[study.question].varied(spec.entry))
     if (spec.dataset, images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
-        theirs = (
-            f"{catalog.DATASETS[references.PAPER_DATASET].title}, {_count(references.PAPER_IMAGES)}"
-            " images"
+        title = catalog.DATASETS[references.PAPER_DATASET].title
+        theirs = f"{title}, {formats.quantity(references.PAPER_IMAGES, 'image')}"
+        yield (
+            "Data",
+            f"{catalog.DATASETS[spec.dataset].title}, {formats.count(images)} images",
+            theirs,
         )
-        yield "Data", f"{catalog.DATASETS[spec.dataset].title}, {_count(images)} images", theirs
     if "accelerator" not in varied:
         kind, device = spec.accelerator.upper(), host.devices[spec.accelerator].name
         yield (
@@ -233,15 +236,10 @@ def _differences(
     if steps != paper_steps and not varied & {"xla", "precision", "accelerator"}:
         yield (
             f"Training steps at batch {spec.batch_size_global}",
-            _count(steps),
-            _count(paper_steps),
+            formats.count(steps),
+            formats.count(paper_steps),
         )
 
 
 def _steps(spec: RunSpec, images: int, epochs: int) -> int:
     return spec.steps_per_epoch(images) * epochs
-
-
-def _count(number: int) -> str:
-    """60 000 with a thin space, as the pages write numbers."""
-    return f"{number:,}".replace(",", "\u2009")

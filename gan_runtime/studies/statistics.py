@@ -183,7 +183,7 @@ def difference(
 
 
 def level_of_each(comparisons: int) -> float:
-    """The level of one of several intervals that hold together at 95 %."""
+    """The level of one of several intervals that hold together at 95%."""
     return 1.0 - (1.0 - LEVEL) / max(1, comparisons)
 
 
@@ -199,7 +199,7 @@ def pooled_spread(differences: Sequence[Difference]) -> float | None:
 
 
 def repeats_needed(spread: float, share: float, comparisons: int = 1) -> int | None:
-    """Repeats with which a difference of `share` (0.05: 5 %) is clear in 8 of 10 studies; None
+    """Repeats with which a difference of `share` (0.05: 5%) is clear in 8 of 10 studies; None
     beyond 1,000.
 
     The smallest n ≥ 2 with n ≥ ((t(1 − α/2, n − 1) + t(0.8, n − 1)) · spread / ln(1 + share))², α =

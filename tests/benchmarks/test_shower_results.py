@@ -41,7 +41,7 @@ def test_the_newest_measurement_of_the_last_epoch_stands_beside_untrained_networ
         "| real showers among themselves",
     ]
     assert [line[1] for line in lines[2:4]] == ["1.0", "0"]
-    fraction = [line[2].replace("\u2009", "") for line in lines[2:]]
+    fraction = [line[2] for line in lines[2:]]
     last, untrained = shower_results.measurements(run)[-1], shower_results.measurements(run)[0]
     of_fraction = [record.scores[0] for record in (last, untrained)]
     assert [score.name for score in of_fraction] == ["sampling_fraction"] * 2

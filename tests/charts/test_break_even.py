@@ -82,13 +82,3 @@ def test_both_have_taken_the_same_time_after_so_many_steps(
 )
 def test_the_sentence_is_honest_about_it(other: Cost, sentence: str) -> None:
     assert words.break_even(("off", USUAL), ("jit", other)) == sentence
-
-
-def test_compared_seconds_have_three_digits() -> None:
-    assert [words.seconds(value) for value in (None, 0.0413, 3.414, 128.4, 2_000.0)] == [
-        "–",
-        "41.3 ms",
-        "3.41 s",
-        "128 s",
-        "33 m 20 s",
-    ]

@@ -61,7 +61,7 @@ def test_results_in_words() -> None:
             "score_gap_last": 0.1234,
         }.items()
     ]
-    assert found == ["56.2 %", "1 m 42 s", "12\u2009345", "0.123"]
+    assert found == ["56.2%", "1 m 42 s", "12,345", "0.123"]
     assert results.text("seconds", math.nan) == "–"
 
 

@@ -62,7 +62,7 @@ def test_the_summary_compares_with_replay_copied_frame_and_solver(
         "RMSE over a period": ("0.0500", "replay 0.1500"),
         "Replay horizon (steps)": ("7", ""),
         "SSIM over a period": ("0.9500", "copied frame 0.7000"),
-        "Error of the Strouhal number": ("5.9\u2009%", ""),
+        "Error of the Strouhal number": ("5.9%", ""),
         "Time of a frame (ms)": ("5.00", "solver 18.00"),
     }
     assert app.metric[0].label == "RMSE over a period", "what is read first"
@@ -182,7 +182,7 @@ def training_times(table: pd.DataFrame) -> None:
     )
     elsewhere = table[table["How known"] == rollouts.ELSEWHERE]
     assert len(elsewhere) == 12
-    assert elsewhere["Time"].tolist()[0] == "3\u2009451 s"
+    assert elsewhere["Time"].tolist()[0] == "3,451 s"
 
 
 def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_the_numbers(

@@ -233,7 +233,7 @@ def test_the_facts_of_a_host_are_words() -> None:
         ("Memory", "25.3 GB"),
         ("Packages", "numpy 2.4.6, ml dtypes 0.6.0"),
         ("Changes since the commit", "no"),
-        ("Weights", "generator 2\u2009330\u2009944"),
+        ("Weights", "generator 2,330,944"),
         ("Devices", "CPU:0, CPU:1"),
         ("Something new", "–"),
     ]

@@ -90,7 +90,7 @@ def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make
     assert not app.exception
     assert offered(app, "generate.class.quick-0002") == ["All classes", *"0123456789"]
     assert offered(app, "generate.checkpoint.quick-0002") == [
-        "Newest, step 1\u2009050",
+        "Newest, step 1,050",
         "Best, step 700",
     ]
 
@@ -132,8 +132,7 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     sentence = (
-        "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step"
-        " 1\u2009050)."
+        "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step 1,050)."
     )
     assert [picture.alt for item in app.get("image") for picture in item.proto.imgs][-1] == sentence
     assert sentence in texts(app).replace("\\", "")

@@ -92,7 +92,7 @@ def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(sho
     assert "The paper, section 5.1: “The different batch sizes" in text
     assert "The two sentences contradict each other" in text
     assert (
-        "**Not judged:** batch 512 takes 25 % less time per epoch than batch 64 (× 0.75, 0.75 to"
+        "**Not judged:** batch 512 takes 25% less time per epoch than batch 64 (× 0.75, 0.75 to"
         " 0.75: clear); the paper has × 0.21, outside 0.75 to 0.75. A likely reason: a CPU is busy"
         " with one small batch already" in text
     )
@@ -106,14 +106,13 @@ def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(sho
         " 1.00 to 1.00: may be noise" in text
     )
     assert (
-        "**Not judged:** with XLA a run takes 25 % more time per step than without (× 1.25, 1.25 to"
+        "**Not judged:** with XLA a run takes 25% more time per step than without (× 1.25, 1.25 to"
         " 1.25: clear)" in text
     )
     assert "3 epochs of at least 30; 2 repeats of at least 3" in text
     assert "Differs from the paper" not in text
     assert (
-        "From Batch size (study-0001): Digits (embedded), 640 of its 1\u2009797 images · CPU · "
-        in text
+        "From Batch size (study-0001): Digits (embedded), 640 of its 1,797 images · CPU · " in text
     )
     assert all(chart.get("layer") or chart.get("mark") for chart in charts(app))
 
@@ -136,7 +135,7 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
     assert app.selectbox(key="paper.study").options[0] == "Batch size (study-0001)"
     text = texts(app)
     assert (
-        "**Differs from the paper:** batch 512 takes 25 % less time per epoch than batch 64" in text
+        "**Differs from the paper:** batch 512 takes 25% less time per epoch than batch 64" in text
     )
     assert "Not drawn: A toy (study-0011): 2 epochs of at least 3, 1 repeat of at least 2." in text
 
@@ -152,12 +151,12 @@ def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
     table = app.table[0].value
     assert [
         "Data",
-        "Digits (embedded), 1\u2009797 images",
-        "MNIST, 60\u2009000 images",
+        "Digits (embedded), 1,797 images",
+        "MNIST, 60,000 images",
         "all",
     ] in table.to_numpy().tolist()
     app.radio(key="paper.images").set_value("mnist").run()
-    assert ["Data", "MNIST, 10\u2009000 images", "MNIST, 60\u2009000 images", "all"] in app.table[
+    assert ["Data", "MNIST, 10,000 images", "MNIST, 60,000 images", "all"] in app.table[
         0
     ].value.to_numpy().tolist()
     assert home.run_dirs() == []
@@ -205,7 +204,7 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
     assert not app.exception
     text = texts(app)
     assert (
-        "From before the first epoch to after epoch 3. Generator: the map holds 88 % of its"
+        "From before the first epoch to after epoch 3. Generator: the map holds 88% of its"
         " movement" in text
     )
     assert "**Not judged:** loss along each path: Generator from 2.50 to 0.50 nats" in text

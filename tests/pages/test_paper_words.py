@@ -67,10 +67,10 @@ BATCHES = ("batch 64", "batch 512")
         (
             [2.1, 2.12, 2.05],
             True,
-            "79 % less time per epoch than batch 64 (× 0.21, 0.20 to 0.22: clear)",
+            "79% less time per epoch than batch 64 (× 0.21, 0.20 to 0.22: clear)",
         ),
-        ([7.5, 7.6, 7.4], False, "25 % less time per epoch than batch 64"),
-        ([1.0, 1.01, 0.99], False, "90 % less"),
+        ([7.5, 7.6, 7.4], False, "25% less time per epoch than batch 64"),
+        ([1.0, 1.01, 0.99], False, "90% less"),
         ([2.1], None, "1 repeat, which says nothing about noise"),
         ([0.5, 30.0], None, "which the interval holds, but it holds no difference at all as well"),
     ],
@@ -186,7 +186,7 @@ def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Con
         ([under(epochs=40)], 5, []),
         ([under(epochs=29)], 3, ["29 epochs of at least 30"]),
         ([under()], 2, ["2 repeats of at least 3"]),
-        ([under(images=10_000)], 3, ["MNIST, 10\u2009000 of its 60\u2009000 images"]),
+        ([under(images=10_000)], 3, ["MNIST, 10,000 of its 60,000 images"]),
         (
             [under(), under("fashion_mnist", epochs=2)],
             1,
@@ -325,7 +325,7 @@ def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
     ours = paper_devices.speed_ups(rates).query("ours")
     name = "Here, CPU, batch 64"
     assert set(ours["detail"]) == {
-        "Digits (embedded), 1\u2009797 images, float32, XLA off, TensorFlow, A"
+        "Digits (embedded), 1,797 images, float32, XLA off, TensorFlow, A"
     }
     assert ours[["system", "devices", "speed_up"]].to_numpy().tolist() == [
         [name, 1, 1.0],

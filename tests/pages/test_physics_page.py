@@ -60,8 +60,8 @@ def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
     assert [metric.label for metric in app.metric] == [
         score.title for score in SCORES if score.name in first
     ]
-    assert app.metric[0].value == "150.00\u2009%"
-    assert app.metric[0].delta == "floor 15.00\u2009%"
+    assert app.metric[0].value == "150.00%"
+    assert app.metric[0].delta == "floor 15.00%"
     sentence = (
         "**Off simulated showers (held out)**: the median score is 10 times its floor; 0 of 17"
         " scores reach it."
@@ -119,7 +119,7 @@ def test_a_distribution_says_how_many_showers_its_axis_leaves_out() -> None:
     hits = next(curve for curve in CURVES if curve.name == "hits")
     colors = {shower_charts.REAL: "#000000", "seed 2": "#ffffff"}
     assert shower_charts.curve(rows, hits, colors).to_dict()["title"]["subtitle"] == [
-        "98 % of seed 2 are outside."
+        "98% of seed 2 are outside."
     ]
 
 
@@ -208,10 +208,7 @@ def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, train
     assert not app.exception
     drawn = ["Error of the sampling fraction", "Profile along z (KS)", "FPD × 10³, CaloChallenge"]
     assert charts(app) == drawn
-    best = (
-        "best of the measured epochs is epoch 2 of quick-0001 (150.00\u2009%), epoch 2 of"
-        " quick-0002"
-    )
+    best = "best of the measured epochs is epoch 2 of quick-0001 (150.00%), epoch 2 of quick-0002"
     assert best in texts(app)
     app = app.multiselect(key="evaluation.over_epochs.physics").set_value(["fpd"]).run()
     assert charts(app) == ["FPD × 10³, layer features"]
@@ -371,8 +368,8 @@ def test_the_speed_of_a_run_is_beside_its_own_epoch_and_score_whatever_it_is_cal
     assert table["Run"].tolist() == ["quick-0001 (quick-0001)", "quick-0001 (quick-0002)"]
     assert table["Epoch"].tolist() == [1, 2]
     assert table.iloc[:, -1].tolist() == [
-        "300.00\u2009% ± 30.00\u2009%",
-        "150.00\u2009% ± 15.00\u2009%",
+        "300.00% ± 30.00%",
+        "150.00% ± 15.00%",
     ]
     table = evaluation(show, "quick-0003", **view).dataframe[0].value
     assert table.iloc[:, -1].tolist() == ["–"]

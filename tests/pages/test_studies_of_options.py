@@ -128,7 +128,7 @@ def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(
     assert not app.exception
     assert app.dataframe[1].value.to_dict("list") == {
         "Variant": ["XLA off", "XLA jit"],
-        "Operations traced": ["1\u2009800", "1\u2009900"],
+        "Operations traced": ["1,800", "1,900"],
         "Kernels before XLA": ["–", "420"],
         "Kernels after XLA": ["–", "96"],
         "Of these, fusions": ["–", "71"],

@@ -95,7 +95,7 @@ def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_s
 
 
 @pytest.mark.parametrize(
-    "text", ["-1", "+0.5", "-1e-05", "-1,024.5", "+10.0 %", "-1\u2009024", "1 = 1", "", "a-b", "–"]
+    "text", ["-1", "+0.5", "-1e-05", "-1,024.5", "+10.0%", "-1,024", "1 = 1", "", "a-b", "–"]
 )
 def test_numbers_and_other_texts_stay_as_they_are(text: str) -> None:
     assert words.cell(text) == text

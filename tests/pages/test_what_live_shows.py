@@ -104,7 +104,7 @@ def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
     assert "Measured once, over 5 training steps" in texts(app)
     assert "'Profile steps' set on Launch" not in texts(app)
     assert {metric.label: metric.value for metric in app.metric}["Memory, peak"] == "1.1 GB"
-    assert "nine of ten steps 40 ms to 50 ms, slowest 200 ms" in texts(app)
+    assert "nine of ten steps 40 ms to 50 ms, slowest 0.20 s" in texts(app)
 
 
 def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:

@@ -18,6 +18,7 @@ from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import curves, film, rollouts
 from dashboard.domains.flows.rollouts import rollout
 from dashboard.evaluation.answers import DomainPage, DomainTab, OptionChoices, Scores, Shown, number
+from gan_runtime.base import formats
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.commands.runtime import Runtime
@@ -67,7 +68,7 @@ def published() -> list[list[str]]:
             "KIT, 45 epochs",
             one.device,
             str(one.batch_size),
-            f"{words.count(one.seconds)} s",
+            f"{formats.count(one.seconds)} s",
         ]
         for one in published_times.TIMES
     ]
@@ -83,7 +84,7 @@ def measured(store: Store, rows: list[RunRow]) -> list[list[str]]:
             f"{names[row.run_id]}, an epoch",
             _device(row),
             str(row.batch_size_global),
-            words.seconds(float(medians[row.run_id])),
+            formats.timing(float(medians[row.run_id])),
         ]
         for row in rows
         if row.run_id in medians.index
@@ -95,7 +96,7 @@ def _device(row: RunRow) -> str:
     return (
         row.accelerator.upper()
         if replicas == 1
-        else f"{row.accelerator.upper()}, {words.things(replicas, 'replica')}"
+        else f"{row.accelerator.upper()}, {formats.quantity(replicas, 'replica')}"
     )
 
 
@@ -117,7 +118,7 @@ def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
                     chip = TOPOLOGIES[name].chip.title
                     batch = str(answer.point.batch_size_global)
                     what = f"{names[row.run_id]}, an epoch"
-                    found.append([rollouts.ESTIMATED, what, chip, batch, words.seconds(seconds)])
+                    found.append([rollouts.ESTIMATED, what, chip, batch, formats.timing(seconds)])
     return found
 
 

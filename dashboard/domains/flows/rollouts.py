@@ -11,6 +11,7 @@ import pandas as pd
 
 from dashboard import words
 from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
+from gan_runtime.base import formats
 from gan_runtime.domains.flows import measures
 from gan_runtime.engines.tiling.stopwatch import ONCE, STAGES
 from gan_runtime.records.answer import KEPT
@@ -210,11 +211,11 @@ def parts(row: EvaluationRow) -> dict[str, str]:
     tiles = f"{asked.tile[0]} px tiles" if asked.way != "whole" else ""
     blend = " (Hann)" if asked.blend == "hann" else ""
     overlap = f", {asked.overlap} px overlap{blend}" if tiles and asked.overlap else ""
-    shared = f" on {words.things(asked.cores, 'core')}" if asked.cores > 1 else ""
+    shared = f" on {formats.quantity(asked.cores, 'core')}" if asked.cores > 1 else ""
     return {
         **({"weights": "kept weights"} if is_kept(row) else {}),
         "flow": flow(asked),
-        "steps": words.things(asked.steps, "step"),
+        "steps": formats.quantity(asked.steps, "step"),
         "way": f"{WAYS.get(asked.way, asked.way)}{shared}",
         "tiles": f"{tiles}{overlap}" or "uncut",
     }

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dashboard import palette, words
+from dashboard import palette
 from dashboard.charts import Rows, heading, layered, legend, scale_of
+from gan_runtime.base import formats
 from gan_runtime.domains.showers.pictures import View, seen
 from gan_runtime.domains.showers.score_metrics import CurveWords
 
@@ -112,7 +113,7 @@ def _outside(rows: pd.DataFrame) -> list[str]:
     """
     shares = 1.0 - rows.groupby("series", sort=False)["value"].sum()
     return [
-        f"{words.share(share)} of {name} are outside."
+        f"{formats.percent(share)} of {name} are outside."
         for name, share in shares.items()
         if share > LEAST_OUTSIDE
     ]

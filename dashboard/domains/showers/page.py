@@ -12,10 +12,11 @@ import math
 import pandas as pd
 import streamlit as st
 
-from dashboard import tables, words
+from dashboard import tables
 from dashboard.domains.showers import any_energy, distributions, side_by_side
 from dashboard.domains.showers import words as shower_words
 from dashboard.evaluation.answers import DomainPage, DomainTab, Shown, number
+from gan_runtime.base import formats
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.catalog import declared
 from gan_runtime.commands.runtime import Runtime
@@ -67,7 +68,7 @@ def speed(store: Store, shown: Shown) -> pd.DataFrame:
                 row.accelerator.upper(),
                 row.replicas,
                 row.batch_size_global,
-                "–" if pd.isna(per_s) else words.count(per_s),
+                "–" if pd.isna(per_s) else formats.count(per_s),
                 answer.epoch,
                 _losses(store, row, answer.epoch),
                 "–" if score is None else number(metric, score.value, score.error),
@@ -94,7 +95,7 @@ def _losses(store: Store, row: RunRow, epoch: int) -> str:
     means = queries.means_of_epoch(store, row.run_id, epoch, [loss.name for loss in known])
     named = [(loss.legend, means.get(loss.name)) for loss in known]
     return (
-        ", ".join(f"{name} {words.loss(value)}" for name, value in named if value is not None)
+        ", ".join(f"{name} {formats.loss(value)}" for name, value in named if value is not None)
         or "–"
     )
 
@@ -106,7 +107,7 @@ def published() -> pd.DataFrame:
             one.name,
             one.kind,
             "–" if one.parameters is None else f"{one.parameters / 1e6:.3g} M",
-            f"{one.fpd:,.1f} ± {one.fpd_error:.1f}".replace(",", "\u2009"),
+            f"{one.fpd:,.1f} ± {one.fpd_error:.1f}",
             f"{one.kpd:.2f}",
             _ms(one.cpu_single_ms),
             _ms(one.cpu_batch_ms),
@@ -127,7 +128,7 @@ def _ms(milliseconds: float | None) -> str:
     return (
         "–"
         if milliseconds is None
-        else words.count(milliseconds)
+        else formats.count(milliseconds)
         if milliseconds > 100
         else f"{milliseconds:.3g}"
     )
@@ -143,8 +144,8 @@ def published_scaling() -> pd.DataFrame:
             one.system,
             one.devices,
             one.batch_size_per_replica,
-            f"{one.seconds:,.1f}".replace(",", "\u2009"),
-            words.count(PUBLISHED.images_per_s(one)),
+            f"{one.seconds:,.1f}",
+            formats.count(PUBLISHED.images_per_s(one)),
             (
                 f"{fewest[one.system].seconds / one.seconds:.1f} of"
                 f" {one.devices / fewest[one.system].devices:.0f}"
@@ -162,11 +163,11 @@ def convergence() -> pd.DataFrame:
     rows = [
         (
             one.run,
-            words.count(one.batch_size_global),
+            formats.count(one.batch_size_global),
             one.epoch,
-            f"{one.energy_percent:.3g} %",
+            f"{one.energy_percent:.3g}%",
             f"{one.angle_rad:.3f}",
-            f"{one.deposit_percent:.3g} %",
+            f"{one.deposit_percent:.3g}%",
         )
         for one in CONVERGENCE
     ]
@@ -177,7 +178,7 @@ def convergence() -> pd.DataFrame:
 
 
 def _subject(row: EvaluationRow) -> str:
-    count = words.count(row.facts["showers"])
+    count = formats.count(row.facts["showers"])
     return (
         f"epoch {row.epoch}: {count} generated showers, compared with {count}"
         f" {shower_words.SIMULATED}"
@@ -188,7 +189,7 @@ def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
     """Of a score that needs more showers than were compared, how many."""
     fewest = fewest_showers(layer_features(row.facts["grid"][2]))
     if metric.name == "fpd" and math.isnan(score.value) and (score.samples or 0) < fewest:
-        return f"needs at least {words.count(fewest)} showers"
+        return f"needs at least {formats.count(fewest)} showers"
     return number(metric, score.value, score.error)
 
 

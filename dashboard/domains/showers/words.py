@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dashboard import words
+from gan_runtime.base import formats
 from gan_runtime.domains.showers.published import CHALLENGE
 from gan_runtime.domains.showers.single_energy import ChosenShowers
 
@@ -81,7 +82,7 @@ def shower(energy_gev: float, angle_rad: float | None) -> str:
 
 def kept(share: float) -> str:
     """How much of a shower is drawn, where it is not all."""
-    return "" if share > 0.995 else f"Its brightest cells, {words.share(share)} of its energy."
+    return "" if share > 0.995 else f"Its brightest cells, {formats.percent(share)} of its energy."
 
 
 def chosen(made: ChosenShowers, name: str, beside: str) -> str:
@@ -89,10 +90,10 @@ def chosen(made: ChosenShowers, name: str, beside: str) -> str:
     at = "" if made.angle is None else f", measured angle {math.degrees(made.angle):.4g}°"
     sentence = (
         f"**{made.energy_gev:.4g} GeV{at}**: {made.showers} showers by {words.plain(name)} (step"
-        f" {words.count(made.step)}) beside {made.showers} {beside} ones. Visible of the energy:"
+        f" {formats.count(made.step)}) beside {made.showers} {beside} ones. Visible of the energy:"
         f" {made.response['generated']:.2%}, beside {made.response['real']:.2%}."
     )
     if made.measured is not None:
         generated, real = (math.degrees(made.measured[side]) for side in ("generated", "real"))
         sentence += f" Mean measured angle: {generated:.1f}°, beside {real:.1f}°."
-    return sentence.replace("%", "\u2009%")
+    return sentence

@@ -20,8 +20,6 @@ Better = Literal["lower", "floor"]  # "floor": as near to that of real showers a
 MEASURED = "physics"  # what the names of these numbers begin with (view `numbers` of the store)
 FEWEST_A_FEATURE = 4  # showers for the score `fpd`
 
-_THIN = str.maketrans({",": "\u2009", "%": "\u2009%"})  # thin spaces
-
 
 @dataclass(frozen=True)
 class ShowerScore:
@@ -51,7 +49,7 @@ class ShowerScore:
         none.
         """
         known = "" if math.isnan(error) else f" ± {error:,{self.format}}"
-        return "–" if math.isnan(value) else f"{value:,{self.format}}{known}".translate(_THIN)
+        return "–" if math.isnan(value) else f"{value:,{self.format}}{known}"
 
 
 SCORES = (
@@ -201,7 +199,7 @@ def value_words(score: ShowerScore, value: float, error: float, showers: int, la
     """As `ShowerScore.words`; of a score that needs more showers than were compared, how many."""
     fewest = fewest_showers(layer_features(layers))
     if score.name == "fpd" and math.isnan(value) and showers < fewest:
-        return f"needs at least {fewest:,} showers".translate(_THIN)
+        return f"needs at least {fewest:,} showers"
     return score.words(value, error)
 
 

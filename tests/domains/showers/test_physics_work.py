@@ -282,6 +282,6 @@ def test_the_command_prints_scores_beside_their_floor(
         for line in lines
         if line[0] == SCORES[0].title
     )
-    assert first == [SCORES[0].title, "150.00\u2009% ± 15.00\u2009%", "15.00\u2009%"]
+    assert first == [SCORES[0].title, "150.00% ± 15.00%", "15.00%"]
     record = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
     assert record["scores"][0]["name"] == SCORES[0].name
