@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import markdown
 from gan_runtime.domains.showers.distances import Array, extrapolated
-from gan_runtime.domains.showers.features import high_level, measured
+from gan_runtime.domains.showers.features import features_of, high_level
 from gan_runtime.domains.showers.simulation import TINY, simulate
 
 POOL, AT_ONCE, REPEATS = 12_000, 50, 25
@@ -52,7 +52,7 @@ def _lines(name: str, repeats: int) -> list[list[str]]:
 def _features(random: np.random.Generator, low: float, high: float) -> Array:
     energies = np.exp(random.uniform(np.log(low), np.log(high), AT_ONCE))
     angles = np.radians(random.uniform(60.0, 120.0, AT_ONCE))
-    return high_level(measured(simulate(energies, angles, random, TINY), energies))
+    return high_level(features_of(simulate(energies, angles, random, TINY), energies))
 
 
 def _line(

@@ -9,10 +9,11 @@ from typing import get_args
 
 import numpy as np
 
-from gan_runtime.domains.flows import lattice, rollout_answer
+from gan_runtime.domains.flows import lattice, rollout
 from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.domains.flows.rollout_answer import RolloutState, Times, scored
+from gan_runtime.domains.flows.rollout import RolloutState
+from gan_runtime.domains.flows.scores import FrameTimes, scored
 from gan_runtime.engines.tiling.division import Division
 from gan_runtime.engines.tiling.stopwatch import STAGES, StageTime, Way
 from gan_runtime.evaluation import work
@@ -45,7 +46,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     answers = [_answer(kept, way, steps_per_epoch) for way in get_args(Way)]
     for run_id in run_ids:
         run = RunDir(home.runs / run_id)
-        written = rollout_answer.written(run, [(answer, kept) for answer in answers])
+        written = rollout.written(run, [(answer, kept) for answer in answers])
         work.keep(run, Evaluated(written))
 
 
@@ -56,7 +57,13 @@ def _answer(kept: Frames, way: Way, step: int) -> Answer:
     division = Division((height, width), (height, width) if way == "whole" else TILE)
     film = Film(0, 0, STEPS, REYNOLDS, SOLVER_STEPS)
     outcome = scored(
-        truth, predicted, kept.mask.astype(np.float32), division, film, Times(0.01, 0.004), math.nan
+        truth,
+        predicted,
+        kept.mask.astype(np.float32),
+        division,
+        film,
+        FrameTimes(0.01, 0.004),
+        math.nan,
     )
     facts = {
         "iteration": "iterate-0001",
@@ -79,4 +86,4 @@ def _answer(kept: Frames, way: Way, step: int) -> Answer:
         "replay": "",
     }
     stages = [StageTime(stage, 0.1, 1, 0.1) for stage in STAGES]
-    return rollout_answer.answer_of(facts, RolloutState(1, step, "best"), outcome, stages)
+    return rollout.answer_of(facts, RolloutState(1, step, "best"), outcome, stages)

@@ -17,7 +17,7 @@ from PIL import Image
 from benchmarks import bundle_command, markdown
 from gan_runtime import pictures
 from gan_runtime.bundles.layout import example
-from gan_runtime.domains.showers.cells import values_of
+from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import ShowerSample, compared, sample
 from gan_runtime.domains.showers.simulation import TINY, simulate

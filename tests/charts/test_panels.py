@@ -74,10 +74,10 @@ def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
 def test_losses_of_one_network_have_names_of_their_own() -> None:
     known = declared.of("shower_3dgan")
     (losses,) = chart_panels.of_panel(known, LOSSES)
-    assert list(losses.colors) == ["G, first", "G, second", "D, real", "D, generated"]
+    assert list(losses.colors) == ["G, first", "G, second", "D, simulated", "D, generated"]
     assert [known.loss_title(loss) for loss in known.losses] == [
         *("Loss G, first", "Loss G, second"),
-        *("Loss D, real", "Loss D, generated"),
+        *("Loss D, simulated", "Loss D, generated"),
     ]
     assert [PAIR.loss_title(loss) for loss in PAIR.losses] == ["Loss G", "Loss D"]
 

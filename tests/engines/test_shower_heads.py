@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.domains.showers import networks
-from gan_runtime.domains.showers.cells import cells_of, measured_angle
+from gan_runtime.domains.showers.features import cells_of, measured_angle
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_showers import small_showers
 

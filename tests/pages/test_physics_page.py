@@ -18,10 +18,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.domains.showers import any_energy, page, side_by_side
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers.page import METRICS
+from dashboard.domains.showers.words import CURVES
 from dashboard.evaluation import charts as evaluation_charts
-from gan_runtime.domains.showers.score_metrics import CURVES, SCORES
-from gan_runtime.domains.showers.single_energy import CHOSEN_FILE, Chosen
-from gan_runtime.domains.showers.single_energy_work import record_of
+from gan_runtime.domains.showers.measurement import result_of
+from gan_runtime.domains.showers.score_metrics import SCORES
+from gan_runtime.domains.showers.single_energy import RESULT_FILE, SingleEnergyOptions
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -90,7 +91,7 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
     ]
     assert "What does the judging network see?" in [header.value for header in app.header]
     angles = json.loads(app.get("vega_lite_chart")[-1].proto.spec)  # type: ignore[union-attr]
-    assert "Measured angle (°) over asked angle (°), quick-0001" in angles["description"]
+    assert "Measured angle (°) over requested angle (°), quick-0001" in angles["description"]
     app.session_state["showers.more"] = True
     assert charts(app.run())[: len(plain)] == plain, "the rest when it is asked for"
     assert charts(open_tab(app, "Showers")) == ["From the front", "From the side", "From above"] * 2
@@ -225,13 +226,13 @@ def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(
     assert "This run makes no showers: its data set has no field showers" in texts(app)
 
 
-def made_of(home: Home, number: int, wanted: Chosen) -> None:
+def made_of(home: Home, number: int, wanted: SingleEnergyOptions) -> None:
     """A job of that number has made the wanted showers."""
     job = JobDir(home.jobs / f"make-showers-000{number}")
     job.results.mkdir(parents=True)
     job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
-    record = record_of(wanted, 20, True, showers(0), showers(1, 1.5))
-    (job.results / CHOSEN_FILE).write_text(record.model_dump_json())
+    record = result_of(wanted, 20, True, showers(0), showers(1, 1.5))
+    (job.results / RESULT_FILE).write_text(record.model_dump_json())
     job.write_end(End(state="finished", reason="done", result={"step": 20}))
 
 
@@ -245,7 +246,7 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
         "there is no checkpoint"
     )
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
-    made_of(home, 1, Chosen("quick-0001", 120.0, 80.0))
+    made_of(home, 1, SingleEnergyOptions("quick-0001", 120.0, 80.0))
     app = evaluation(show, view="Any energy")
     assert not app.exception
     energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))
@@ -267,7 +268,7 @@ def test_showers_that_were_made_before_stay_while_their_wish_stands(
     measured(run, 2)
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
     for number, energy_gev in enumerate((120.0, 60.0), start=1):
-        made_of(home, number, Chosen("quick-0001", energy_gev, None))
+        made_of(home, number, SingleEnergyOptions("quick-0001", energy_gev, None))
     app = evaluation(show, view="Any energy")
     assert "**60 GeV" in texts(app), "the newest, as nothing was made of this wish"
     energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dashboard.domains.showers.words import CURVES
 from dashboard.studies import measures as study_measures
 from gan_runtime import bundles
-from gan_runtime.domains.showers.score_metrics import CURVES, SCORES
+from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.records import journal
 from gan_runtime.records.earlier_kinds import PhysicsCurve, PhysicsShower
 from gan_runtime.records.home import Home

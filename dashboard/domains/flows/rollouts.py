@@ -12,7 +12,7 @@ import pandas as pd
 from dashboard import words
 from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from gan_runtime.base import formats
-from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import scores
 from gan_runtime.engines.tiling.stopwatch import ONCE, STAGES
 from gan_runtime.records.answer import KEPT
 from gan_runtime.store import queries
@@ -116,10 +116,10 @@ def spectra(probe: pd.DataFrame, solver_steps: int, diameter: float) -> pd.DataF
     """
     parts = []
     for name, own in probe.groupby("series", sort=False):
-        if len(own) < measures.LEAST_SAMPLES or len(own) <= own["step"].max():
+        if len(own) < scores.LEAST_SAMPLES or len(own) <= own["step"].max():
             continue
-        frequency, power = measures.spectrum(own.sort_values("step")["value"].to_numpy(float))
-        number = frequency * measures.strouhal_of(1.0, solver_steps, diameter)
+        frequency, power = scores.power_spectrum(own.sort_values("step")["value"].to_numpy(float))
+        number = frequency * scores.strouhal(1.0, solver_steps, diameter)
         part = pd.DataFrame({"series": name, "frequency": number, "share": power**0.5})
         parts.append(part[part["frequency"] <= MOST_STROUHAL])
     if not parts:

@@ -17,17 +17,17 @@ from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import side_by_side
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.distributions import bins_of
+from dashboard.domains.showers.words import CURVES
 from dashboard.evaluation.answers import Shown
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import single_energy
-from gan_runtime.domains.showers.score_metrics import CURVES
 from gan_runtime.domains.showers.single_energy import (
     ANGLES,
-    CHOSEN_FILE,
     ENERGIES,
-    Chosen,
-    ChosenShowers,
+    RESULT_FILE,
+    SingleEnergyOptions,
+    SingleEnergyResult,
 )
 from gan_runtime.jobs.folder import JobLook
 
@@ -62,7 +62,9 @@ def draw(runtime: Runtime, shown: Shown) -> None:
         st.warning(f"Not generated: {words.plain(look.end.reason)}", icon=":material/warning:")
 
 
-def _form(runtime: Runtime, shown: Shown, names: dict[str, str]) -> tuple[Chosen, bool]:
+def _form(
+    runtime: Runtime, shown: Shown, names: dict[str, str]
+) -> tuple[SingleEnergyOptions, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run_id = next(iter(names))
         if len(names) > 1:
@@ -107,7 +109,9 @@ def _form(runtime: Runtime, shown: Shown, names: dict[str, str]) -> tuple[Chosen
         pressed = actions.button(
             "Generate showers", key="showers.chosen.start", icon=":material/auto_awesome:"
         )
-    return Chosen(run_id, energy, angle, "best" if "best" in there else "newest"), pressed
+    return SingleEnergyOptions(
+        run_id, energy, angle, "best" if "best" in there else "newest"
+    ), pressed
 
 
 def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, float]:
@@ -117,7 +121,7 @@ def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, floa
     return float(low), float(min(max(high, low + 1), allowed[1]))
 
 
-def _ask(runtime: Runtime, wanted: Chosen) -> None:
+def _ask(runtime: Runtime, wanted: SingleEnergyOptions) -> None:
     """A new job, and the page once more."""
     if actions.attempt(lambda: single_energy.make_showers(runtime.commands, wanted)) is not None:
         st.rerun()
@@ -167,7 +171,7 @@ def _made(look: JobLook, name: str, color: str) -> None:
     )
 
 
-def _read(look: JobLook) -> ChosenShowers | None:
+def _read(look: JobLook) -> SingleEnergyResult | None:
     with contextlib.suppress(OSError, ValidationError, GanRuntimeError):
-        return ChosenShowers.model_validate_json((look.job.results / CHOSEN_FILE).read_bytes())
+        return SingleEnergyResult.model_validate_json((look.job.results / RESULT_FILE).read_bytes())
     return None

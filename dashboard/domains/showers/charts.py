@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from dashboard import palette
 from dashboard.charts import Rows, heading, layered, legend, scale_of
+from dashboard.domains.showers.words import CurveWords
 from gan_runtime.base import formats
 from gan_runtime.domains.showers.pictures import View, seen
-from gan_runtime.domains.showers.score_metrics import CurveWords
 
 NAMES = (
     2,

@@ -12,10 +12,9 @@ import streamlit as st
 from dashboard import palette, plots
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import words as shower_words
-from dashboard.domains.showers.words import Bounds
+from dashboard.domains.showers.words import CURVES, Bounds, CurveWords
 from dashboard.evaluation.answers import Shown
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.domains.showers.score_metrics import CURVES, CurveWords
 from gan_runtime.store import queries
 from gan_runtime.store.queries import CurveRow, EvaluationRow
 from gan_runtime.store.store import Store

@@ -20,7 +20,8 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.catalog import declared
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.domains.showers.published import CONVERGENCE, PUBLISHED, SUBMISSIONS
+from gan_runtime.domains.showers.entry import PUBLISHED
+from gan_runtime.domains.showers.evaluation import CONVERGENCE, SUBMISSIONS
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features
 from gan_runtime.records.answer import Score
 from gan_runtime.store import queries
@@ -200,7 +201,7 @@ METRICS = tuple(
         score.title,
         NOT_DRAWN,
         log=score.log,
-        better="lower" if score.better == "lower" else "",
+        better=score.better,
         format=score.format,
     )
     for score in SCORES

@@ -1,13 +1,15 @@
-"""What the evaluation of showers says in words: bins, sides, what to do next."""
+"""What the evaluation of showers says in words: titles of curves, bins, sides, what to do next."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal
 
 from dashboard import words
 from gan_runtime.base import formats
-from gan_runtime.domains.showers.published import CHALLENGE
-from gan_runtime.domains.showers.single_energy import ChosenShowers
+from gan_runtime.domains.showers.evaluation import CHALLENGE
+from gan_runtime.domains.showers.single_energy import SingleEnergyResult
 
 Bounds = tuple[float, float]
 
@@ -53,6 +55,88 @@ COLORS_OF_CELLS = (
     " them."
 )
 
+CurveKind = Literal["profile", "curve", "spectrum", "shares", "matrix", "map"]
+
+
+@dataclass(frozen=True)
+class CurveWords:
+    """`title`: the question that a curve answers. `axis`, `values`: titles of both axes.
+
+    `kind`: "profile" over cells, "curve" over energies, "spectrum" over energies of cells, "shares"
+    of showers over a number, "matrix" row after row, "map" over two numbers. `judged`: whether the
+    discriminator reads it.
+    """
+
+    name: str
+    title: str
+    axis: str
+    values: str
+    kind: CurveKind
+    judged: bool = False
+
+
+_GEV, _SHARE, _INCIDENT = "Energy (GeV)", "Share of the showers", "Incident energy (GeV)"
+_SEEN, _READ = "Visible / incident energy", "Read / incident energy"
+_AXES = ("z", "y", "x")
+CURVES = (
+    CurveWords("along_z", "How deep does the energy go?", "Layer", _GEV, "profile"),
+    CurveWords("along_y", "How wide is a shower along y?", "Cell along y", _GEV, "profile"),
+    CurveWords("along_x", "How wide is a shower along x?", "Cell along x", _GEV, "profile"),
+    CurveWords("layers", "Which layers are correlated?", "Layer", "Correlation", "matrix"),
+    CurveWords(
+        "sampling_fraction", "Which share of the energy is visible?", _INCIDENT, _SEEN, "curve"
+    ),
+    CurveWords(
+        "spectrum",
+        "How much energy do cells have?",
+        "Energy of a cell (MeV)",
+        "Cells of a shower",
+        "spectrum",
+    ),
+    CurveWords("hits", "How many cells are hit?", "Cells above 0.2 MeV", _SHARE, "shares"),
+    CurveWords("visible", "How much energy is visible?", "Visible energy (GeV)", _SHARE, "shares"),
+    CurveWords("response", "How much does the visible share vary?", _SEEN, _SHARE, "shares"),
+    CurveWords("angles", "Which angles are measured?", "Measured angle (rad)", _SHARE, "shares"),
+    CurveWords(
+        "belief",
+        "Can it tell simulated from generated?",
+        "Output of D (1: simulated)",
+        _SHARE,
+        "shares",
+        judged=True,
+    ),
+    CurveWords("read_energy", "Which energy does it read?", _INCIDENT, _READ, "curve", judged=True),
+    CurveWords(
+        "read_error", "How far off is that energy?", f"{_READ} − 1", _SHARE, "shares", judged=True
+    ),
+    CurveWords(
+        "angle_map",
+        "Is the angle as requested?",
+        "Requested angle (°)",
+        "Measured angle (°)",
+        "map",
+    ),
+    *(
+        CurveWords(
+            f"peak_{axis}", f"Where is the brightest cell along {axis}?", cell, _SHARE, "shares"
+        )
+        for axis, cell in zip(_AXES, ("Layer", "Cell along y", "Cell along x"), strict=True)
+    ),
+    *(
+        CurveWords(f"{name}_{axis}", title.format(axis), values.format(axis), _SHARE, "shares")
+        for name, title, values in (
+            ("mean", "Where is the middle along {}?", "Mean along {} (cells)"),
+            ("width", "How wide is each shower along {}?", "Width along {} (cells)"),
+            (
+                "skew",
+                "How lopsided is each shower along {}?",
+                "Cubic root of the third moment along {} (cells)",
+            ),
+        )
+        for axis in _AXES
+    ),
+)
+
 
 def whose(name: str) -> str:
     """Of charts with several runs: which run's measurement the held-out showers are from."""
@@ -85,7 +169,7 @@ def kept(share: float) -> str:
     return "" if share > 0.995 else f"Its brightest cells, {formats.percent(share)} of its energy."
 
 
-def chosen(made: ChosenShowers, name: str, beside: str) -> str:
+def chosen(made: SingleEnergyResult, name: str, beside: str) -> str:
     """What a job made of a chosen energy and angle, and how it compares."""
     at = "" if made.angle is None else f", measured angle {math.degrees(made.angle):.4g}°"
     sentence = (

@@ -1,7 +1,4 @@
-"""The evaluation `rollout`: its options, when a run has none, and how it is declared.
-
-Loads no framework.
-"""
+"""The evaluation `rollout`: options, conditions, declaration and report. Loads no framework."""
 
 from __future__ import annotations
 
@@ -31,31 +28,31 @@ from gan_runtime.records.run_state import answers_of
 from gan_runtime.training.checkpoints import Which
 
 NAME = "rollout"
-# Simulated cores that the job's process has with JAX, whatever is asked for: XLA shares out its
-# threads by their number, and with that its sums.
+# Simulated cores of the job's process with JAX, whatever the options: XLA divides its threads, and
+# with them its sums, by their number.
 MOST_CORES = 8
-# Frames that are predicted where nobody says how many: four shedding periods of the default flows,
-# of which two must be there for a frequency.
+# Default number of predicted frames: four shedding periods of the default flows; a frequency needs
+# two.
 USUAL_STEPS = 100
 ALL_WAYS = f"one or more of {', '.join(WAYS)}, each once, with commas between them"
 
 
 class RolloutOptions(OptionRecord):
-    """From which frame, how far, and how the tiles of a picture are shared out."""
+    """The start frame, the steps, and the division of images into tiles."""
 
     checkpoint: Which = option(
         "newest",
         label="Checkpoint",
         choices=get_args(Which),
-        help="Which of the run's.",
+        help="Checkpoint of the run to evaluate.",
         error="use newest or best.",
     )
     epoch: int | None = option(
         None,
         label="Epoch",
         ge=0,
-        text="an epoch whose weights the run has kept",
-        help="The weights kept after this epoch, in place of a checkpoint.",
+        text="an epoch whose weights the run has stored",
+        help="Evaluates the weights stored after this epoch instead of a checkpoint.",
         error="use one of the run's epochs, or leave it out.",
     )
     steps: int | None = option(
@@ -66,8 +63,8 @@ class RolloutOptions(OptionRecord):
         le=MOST_STEPS,
         text=f"a whole number from 1 to {MOST_STEPS}",
         help=(
-            f"How often the model is fed with its own picture. Left out: {USUAL_STEPS}, or all that"
-            " the film has."
+            f"Frames to predict, each from the last one. Default: {USUAL_STEPS}, or all of a"
+            " shorter film."
         ),
         error="use about 100, or leave it out.",
     )
@@ -76,8 +73,8 @@ class RolloutOptions(OptionRecord):
         label="Ways",
         text=ALL_WAYS,
         help=(
-            "naive: one core, tile by tile; map_reduce: the tiles over all cores; whole: the"
-            " picture at once."
+            "naive: tile by tile on one core; map_reduce: tiles distributed over all cores; whole:"
+            " the image at once."
         ),
         error="use map_reduce.",
     )
@@ -86,7 +83,7 @@ class RolloutOptions(OptionRecord):
         label="Cores",
         ge=1,
         le=MOST_CORES,
-        help="Simulated cores over which map_reduce shares the tiles.",
+        help="Simulated cores over which map_reduce distributes the tiles.",
         error="use 1 to 8.",
     )
     overlap: int = option(
@@ -102,7 +99,7 @@ class RolloutOptions(OptionRecord):
         "hann",
         label="Blend",
         choices=get_args(Blend),
-        help="How tiles are merged where they overlap: their mean, or under Hann's window.",
+        help="How overlapping tiles are merged: none: their mean; hann: weighted by Hann's window.",
         error="use none or hann.",
     )
     trajectory: int = option(
@@ -110,7 +107,7 @@ class RolloutOptions(OptionRecord):
         label="Film",
         ge=0,
         le=1_000_000,
-        help="Which of the held-out films, from 0.",
+        help="Number of the held-out film, from 0.",
         error="use the number of a held-out film.",
     )
     start: int = option(
@@ -118,17 +115,14 @@ class RolloutOptions(OptionRecord):
         label="First frame",
         ge=0,
         le=1_000_000,
-        help="The frame of the film that is given.",
+        help="Frame of the film at which the rollout starts.",
         error="use a frame of the film, such as 0.",
     )
 
     @field_validator("ways", mode="before")
     @classmethod
     def _ways(cls, value: Any) -> Any:
-        """ "naive, whole" as well as a list.
-
-        Raises ValueError for none, and for one that is named twice.
-        """
+        """Accepts "naive, whole" and a list. Raises ValueError for no way, and for a repetition."""
         ways = [way.strip() for way in value.split(",")] if isinstance(value, str) else list(value)
         if not ways or len(set(ways)) < len(ways):
             raise ValueError("one or more ways, each once")
@@ -136,57 +130,46 @@ class RolloutOptions(OptionRecord):
 
     @property
     def state(self) -> str:
-        """What an answer calls the weights: "newest", "best", "epoch 3"."""
+        """Name of the weights in an answer: "newest", "best", "epoch 3"."""
         return self.checkpoint if self.epoch is None else f"{KEPT}{self.epoch}"
 
-    def steps_of(self, there: int) -> int:
-        """Frames that are predicted. `there`: frames that the film has after the given one."""
-        return usual_steps(there) if self.steps is None else self.steps
+    def steps_of(self, available: int) -> int:
+        """Frames to predict. `available`: frames of the film after the start frame."""
+        return usual_steps(available) if self.steps is None else self.steps
 
-    def is_usual(self, there: int) -> bool:
-        """Whether the answer can be compared with those of other runs: the first film from its
-        first frame on, as many steps as where nobody says how many, of a checkpoint and not of an
-        epoch of one's choice. `there`: steps of the film.
+    def is_usual(self, available: int) -> bool:
+        """Whether the answer is comparable between runs: the first film from its first frame on,
+        the usual number of steps, and a checkpoint. `available`: steps of the film.
         """
-        question = (self.trajectory, self.start, self.steps_of(there - self.start))
-        return self.epoch is None and question == (0, 0, usual_steps(there))
+        question = (self.trajectory, self.start, self.steps_of(available - self.start))
+        return self.epoch is None and question == (0, 0, usual_steps(available))
 
 
-def usual_steps(there: int) -> int:
-    """Steps where nobody says how many.
-
-    `there`: frames that the true film has after the given one.
-    """
-    return max(1, min(USUAL_STEPS, there))
-
-
-def usual_overlap(tile: int | None) -> int:
-    """Pixels that tiles share where nobody says how many, merged under Hann's window: three
-    quarters, so that each pixel is seen by a tile in which it is not near a border. `tile`: side of
-    the tiles; None where a network sees whole pictures.
-    """
-    return 0 if tile is None else 3 * tile // 4
+def usual_steps(available: int) -> int:
+    """Default number of steps. `available`: frames of the true film after the start frame."""
+    return max(1, min(USUAL_STEPS, available))
 
 
 def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
-    """To workloads that read pictures in pairs, whose targets can be fed back."""
+    """To paired images whose targets can be inputs."""
     if SOURCE not in fields or TARGET not in fields:
         return (
             f"This run is not an image-to-image model: its data set has no {SOURCE} and {TARGET}."
-            " Pick a run that has."
+            " Pick a run with paired images."
         )
     return films.not_fed_back(fields)
 
 
 def usual(_home: Home, run: RunDir) -> dict[str, int]:
-    """An overlap of three quarters of a tile."""
-    return {"overlap": usual_overlap(tile_of(run))}
+    """An overlap of three quarters of a tile, so that some tile has each pixel far from its border;
+    0 for a network that reads whole images.
+    """
+    tile = tile_of(run)
+    return {"overlap": 0 if tile is None else 3 * tile // 4}
 
 
 def check(home: Home, run: RunDir, options: RolloutOptions) -> None:
-    """Raises SpecError where neighbors would share whole tiles, and DatasetError where there
-    is no such film.
-    """
+    """Raises SpecError for an overlap of whole tiles, and DatasetError for a missing film."""
     tile = tile_of(run)
     if tile is not None and options.overlap >= tile:
         sentence = (
@@ -197,27 +180,24 @@ def check(home: Home, run: RunDir, options: RolloutOptions) -> None:
     film_of(trajectories(home, run), options)
 
 
-def film_of(known: list[Film], options: RolloutOptions) -> tuple[Film, int]:
-    """The film that is asked for, and how many steps of it.
-
-    Raises DatasetError: there is no such film, or it is too short.
-    """
-    film = films.chosen(known, options.trajectory, options.start, 1)
+def film_of(held_out: list[Film], options: RolloutOptions) -> tuple[Film, int]:
+    """The requested film and its steps. Raises DatasetError: it is missing or too short."""
+    film = films.selected(held_out, options.trajectory, options.start, 1)
     steps = options.steps_of(film.steps - options.start)
-    return films.chosen(known, options.trajectory, options.start, steps), steps
+    return films.selected(held_out, options.trajectory, options.start, steps), steps
 
 
 def tile_of(run: RunDir) -> int | None:
-    """Side of the tiles that a run's network sees, in pixels; None where it sees whole pictures.
+    """Side of the tiles of a run's network in pixels; None where it reads whole images.
 
-    Raises SpecError for options that cannot be read.
+    Raises SpecError for unreadable options.
     """
     spec = run.spec()
     return None if spec.entry.tile is None else spec.entry.tile(spec.of_workload)
 
 
 def trajectories(home: Home, run: RunDir) -> list[Film]:
-    """The held-out films of a run's data set; empty where it is gone."""
+    """The held-out films of a run's data set; empty where it is deleted."""
     try:
         return films.films(prepared.opened(home, run.spec().dataset, resident_bytes=0))
     except GanRuntimeError:
@@ -227,7 +207,7 @@ def trajectories(home: Home, run: RunDir) -> list[Film]:
 def read_fields(home: Home, run: RunDir) -> Fields:
     """The fields that a run's workload reads.
 
-    Raises SpecError, DatasetError where they are not known.
+    Raises SpecError, DatasetError where they are unknown.
     """
     spec = run.spec()
     return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
@@ -237,8 +217,8 @@ ROLLOUT = Evaluation(
     name=NAME,
     title="Autoregressive rollout",
     summary=(
-        "The model is fed with its own pictures, from a frame of a held-out film on, and compared"
-        " with the true ones."
+        "From one frame of a held-out film on, the model predicts each frame from its last one."
+        " Scores compare them with the true frames."
     ),
     verb="Run rollout",
     options=RolloutOptions,
@@ -268,7 +248,7 @@ def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
     key = result["iteration"]
     measured = [answer for answer in answers_of(run, NAME) if answer.facts["iteration"] == key]
     if not measured:
-        raise JobError(f"job {key} has written no measurement: look into its log.")
+        raise JobError(f"job {key} stored no measurement. Check its log.")
     ways = [_document(answer) for answer in measured]
     return Report(
         {"run_id": run.run_id, **result, "ways": ways}, list(_parts(run.run_id, measured))
@@ -276,7 +256,7 @@ def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
 
 
 def _document(answer: Answer) -> dict[str, object]:
-    """Without the numbers of each step, which are in the store."""
+    """Without the numbers of each step, which are in the database."""
     scores = [
         {
             "name": score.name,
@@ -311,14 +291,13 @@ def _baseline(score: Score, name: str) -> float:
 def _parts(run_id: str, measured: list[Answer]) -> Iterator[str | Grid]:
     first, facts = measured[0], measured[0].facts
     place = f" of {facts['film']}" if facts["film"] else ""
-    state = "weights kept then" if first.checkpoint.startswith(KEPT) else first.checkpoint
+    state = "stored weights" if first.checkpoint.startswith(KEPT) else first.checkpoint
     what = f"{facts['steps']} steps{place}, {facts['way']}; means over the steps"
     yield f"{run_id} after epoch {first.epoch} ({state}), {what}:"
-    known = ((BY_NAME.get(score.name), score) for score in first.scores)
-    rows = [_row(score, value) for score, value in known if score is not None]
-    yield Grid(("Score", "Predicted", "Replay", "Beside it"), rows)
-    yield f"Replay: what followed the nearest frame of the training films, {facts['replay']}."
-    yield f"Median milliseconds of a frame; {' and '.join(ONCE)} once a program:"
+    rows = [_row(BY_NAME[score.name], score) for score in first.scores if score.name in BY_NAME]
+    yield Grid(("Score", "Predicted", "Replay", "Reference"), rows)
+    yield f"Replay: the frames after the nearest training frame, {facts['replay']}."
+    yield f"Median milliseconds of a frame; {' and '.join(ONCE)} once per program:"
     yield Grid(
         ("Way", "Cores", *(str(stage["name"]) for stage in _stages(first))),
         list(map(_times, measured)),
@@ -326,9 +305,12 @@ def _parts(run_id: str, measured: list[Answer]) -> Iterator[str | Grid]:
 
 
 def _row(score: RolloutScore, value: Score) -> tuple[str, str, str, str]:
-    reference, replayed = (_baseline(value, name) for name in BASELINES)
-    replay = "" if math.isnan(replayed) else _number(score, replayed)
-    return score.axis, _number(score, value.value), replay, _beside(score, reference)
+    reference, replay = (
+        "" if math.isnan(number := _baseline(value, name)) else _number(score, number)
+        for name in BASELINES
+    )
+    named = f"{reference} ({score.reference})" if reference else ""
+    return score.axis, _number(score, value.value), replay, named
 
 
 def _times(answer: Answer) -> tuple[str, ...]:
@@ -338,7 +320,3 @@ def _times(answer: Answer) -> tuple[str, ...]:
 
 def _number(score: RolloutScore, value: float) -> str:
     return "–" if math.isnan(value) else f"{value:{score.format}}"
-
-
-def _beside(score: RolloutScore, value: float) -> str:
-    return "" if math.isnan(value) else f"{_number(score, value)} ({score.reference})"

@@ -1,6 +1,7 @@
-"""The work of the job that feeds a run's model with its own pictures: the frames that come, their
-scores beside the true ones, and the time of each stage. One answer for each way in which it was
-done, with a file of frames.
+"""The work of the evaluation `rollout`: a run's model receives its own images as input, and its
+frames are scored against the true ones. One answer for each way of tiling, with a file of frames.
+
+The views flow, flow_scores, flow_steps and flow_stages (views.sql) read the names in the answers.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import importlib
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,19 +22,27 @@ from gan_runtime.base.errors import CheckpointError, DatasetError, FieldError, S
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet, Progress
-from gan_runtime.domains.flows import films, measures
-from gan_runtime.domains.flows.evaluation import MOST_CORES, RolloutOptions, film_of
+from gan_runtime.domains.flows import films
+from gan_runtime.domains.flows.evaluation import MOST_CORES, NAME, RolloutOptions, film_of
 from gan_runtime.domains.flows.fields import WIDTH
 from gan_runtime.domains.flows.films import Film, Replay, nearest
 from gan_runtime.domains.flows.lattice import Lattice
-from gan_runtime.domains.flows.rollout_answer import RolloutState, Times, answer_of, scored, written
+from gan_runtime.domains.flows.score_metrics import MEASURED
+from gan_runtime.domains.flows.scores import (
+    FrameTimes,
+    RolloutScores,
+    probe_velocity,
+    scored,
+    shedding_period,
+)
 from gan_runtime.engines.inputs import host_value
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
 from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.stopwatch import Way
+from gan_runtime.engines.tiling.stopwatch import StageTime, Way
 from gan_runtime.evaluation.work import Evaluated, Subject
-from gan_runtime.records.answer import Answer
+from gan_runtime.records import film_files
+from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Series
 from gan_runtime.records.film_files import Frames
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.run_state import steps_per_epoch
@@ -47,14 +56,12 @@ CPU = "cpu"
 SOLVED = 3  # frames by the solver, for its own time
 Values = NDArray[np.float32]
 Paint = Callable[[Values], Values]
-Told = Callable[[int], None]
+OnStep = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class RolloutModel:
-    """A checkpoint of a run as a network that makes pictures of pictures, and its engine's
-    programs.
-    """
+    """A checkpoint of a run as an image-to-image network, and its engine's programs."""
 
     spec: RunSpec
     checkpoint: Checkpoint
@@ -64,11 +71,11 @@ class RolloutModel:
 
 @dataclass(frozen=True)
 class RolloutCase:
-    """What a model is fed with and held against, as values.
+    """The start of a rollout and the truth, as values.
 
     `source`: (height, width, channels in) of the start frame; `truth`: (1 + steps, height, width,
-    channels out), the start frame first. `period`: in frames, of the whole film; NaN of pictures
-    and where no eddies are shed. `replay`: of the nearest training film.
+    channels out), the start frame first. `period`: in frames, of the whole film; NaN without
+    shedding. `replay`: of the nearest training film.
     """
 
     film: Film
@@ -79,19 +86,17 @@ class RolloutCase:
 
     @property
     def steps(self) -> int:
-        """How often the model is fed with its own picture."""
+        """Frames to predict."""
         return len(self.truth) - 1
 
     @property
     def mask(self) -> Values:
-        """(height, width, more): the source's channels that no step changes."""
+        """(height, width, more): the channels of the source that stay constant."""
         return self.source[..., self.truth.shape[-1] :]
 
     @property
     def obstacle(self) -> NDArray[np.bool_]:
-        """Where the fluid cannot be, on the solver's cells: (80, 192) of a frame of either
-        size, whose pixels are one or four of them.
-        """
+        """On the solver's cells, (80, 192), for a frame on either grid."""
         pixels = np.asarray((self.mask > 0.5).any(axis=-1))
         each = max(1, WIDTH // pixels.shape[1])
         return pixels.repeat(each, axis=0).repeat(each, axis=1)
@@ -100,7 +105,7 @@ class RolloutCase:
 @dataclass(frozen=True)
 class Iteration:
     """`name`: the job's; `per_epoch`: steps of the run's training; `solver_s`: of a frame by
-    the solver, NaN for pictures.
+    the solver, NaN for pairs of images.
     """
 
     name: str
@@ -110,31 +115,30 @@ class Iteration:
 
 
 def iterate(subject: Subject) -> Evaluated:
-    """One answer for each way.
-
-    The result has the iteration's name, the step of the checkpoint and warnings.
+    """One answer for each way; the result has the iteration's name, the step of the checkpoint and
+    warnings.
 
     Raises:
-        CheckpointError, SpecError: the run has no such checkpoint, or its options cannot be read.
-        DatasetError: its data set is gone, is another by now, or has no such film.
+        CheckpointError, SpecError: the run has no such checkpoint, or its options are unreadable.
+        DatasetError: its data set is deleted, was replaced, or has no such film.
     """
     run, options = subject.run, subject.options
     subject.progress(0, 1, "reading the frames")
     trained.check_data(run, subject.home)
     data = loading.load(run.spec().dataset, subject.home)
-    given, model = given_of(data, options, subject.progress), model_of(run, data.fields, options)
-    tiles = division_of(given, model, options)
-    iteration = Iteration(subject.key, options, steps_per_epoch(run), solver_seconds(given))
-    kept: dict[Way, tuple[Answer, Frames]] = {}
+    case, model = case_of(data, options, subject.progress), model_of(run, data.fields, options)
+    tiles = division_of(case, model, options)
+    iteration = Iteration(subject.key, options, steps_per_epoch(run), solver_seconds(case))
+    outcomes: dict[Way, tuple[Answer, Frames]] = {}
     # The way over several cores first: TensorFlow makes the simulated ones once.
     for number, way in enumerate(sorted(options.ways, key=lambda way: way != "map_reduce")):
 
-        def told(step: int, begin: int = number * given.steps, way: Way = way) -> None:
-            sentence = f"{way.replace('_', '-')}: step {step} of {given.steps}"
-            subject.progress(begin + step, len(options.ways) * given.steps, sentence)
+        def on_step(step: int, begin: int = number * case.steps, way: Way = way) -> None:
+            sentence = f"{way.replace('_', '-')}: step {step} of {case.steps}"
+            subject.progress(begin + step, len(options.ways) * case.steps, sentence)
 
-        kept[way] = outcome(iteration, model, given, tiles, way, told)
-    answers = written(run, [kept[way] for way in options.ways])
+        outcomes[way] = outcome(iteration, model, case, tiles, way, on_step)
+    answers = written(run, [outcomes[way] for way in options.ways])
     result = {
         "iteration": iteration.name,
         "step": model.checkpoint.step,
@@ -144,10 +148,8 @@ def iterate(subject: Subject) -> Evaluated:
     return Evaluated(answers, result, files)
 
 
-def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> RolloutCase:
-    """Raises DatasetError when the data set has no such film, too few frames of it, or
-    targets that cannot be fed back.
-    """
+def case_of(data: DataSet, options: RolloutOptions, progress: Progress) -> RolloutCase:
+    """Raises DatasetError for a missing or too short film, and targets that cannot be inputs."""
     if reason := films.not_fed_back(data.fields):
         raise DatasetError(reason)
     film, steps = film_of(films.films(data), options)
@@ -155,35 +157,32 @@ def given_of(data: DataSet, options: RolloutOptions, progress: Progress) -> Roll
     first = host_value(source, data.fields[SOURCE])
     truth = host_value(targets, data.fields[TARGET])
     frames = np.concatenate([first[np.newaxis, ..., : truth.shape[-1]], truth])
-    return RolloutCase(
-        film, first, frames, period_of(data, film), nearest(data, frames[0], steps, progress)
-    )
+    replay = nearest(data, frames[0], steps, progress)
+    return RolloutCase(film, first, frames, period_of(data, film), replay)
 
 
 def period_of(data: DataSet, film: Film) -> float:
-    """Frames in which the flow of a film sheds a pair of eddies; NaN where it sheds none, and
-    of pictures.
-    """
+    """Frames of one shedding period of a film; NaN without shedding."""
     if film.reynolds is None:
         return float("nan")
     _, targets = films.frames(data, film, 0, film.steps)
-    return measures.period(measures.probe(host_value(targets, data.fields[TARGET]), film.shift))
+    return shedding_period(probe_velocity(host_value(targets, data.fields[TARGET]), film.shift))
 
 
 def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> RolloutModel:
-    """Loads the framework that the run was trained with, on simulated cores.
-
-    `offered`: the fields of its data set.
+    """Loads the framework of the run, on simulated cores. `offered`: the fields of its data set.
 
     Raises:
         CheckpointError: the run has no such checkpoint, or no usable weights of that epoch.
-        DatasetError: its workload makes no pictures of pictures.
+        DatasetError: its workload is not an image-to-image model.
     """
     spec, checkpoint = run.spec(), checkpoint_of(run, options)
     set_flags(spec)
     workload: object = workload_of(spec)
     if not isinstance(workload, Translates):
-        raise DatasetError(f"run {run.run_id} makes no pictures of pictures: pick a run that does.")
+        raise DatasetError(
+            f"run {run.run_id} is not an image-to-image model: pick a run with paired images."
+        )
     fields = spec.entry.reads(spec.of_workload, offered)
     translator = translator_of(spec, workload, fields, checkpoint.arrays)
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TILE_PROGRAM
@@ -191,11 +190,10 @@ def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> RolloutMo
 
 
 def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
-    """That of the run's checkpoints; where an epoch is wanted, with the weights that were kept
-    after it, in half precision.
+    """One of the run's checkpoints; for an epoch, with the float16 weights stored after it.
 
     Raises:
-        CheckpointError: there is none, or the weights are damaged or too large for half precision.
+        CheckpointError: it is missing or damaged, or its weights are not finite.
     """
     checkpoint = checkpoints.load(run.checkpoints, options.checkpoint)
     if options.epoch is None:
@@ -203,17 +201,14 @@ def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
     arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, options.epoch)}
     if broken := first_not_finite(arrays):
         raise CheckpointError(
-            f"the weights of epoch {options.epoch} cannot be used: {broken} holds numbers too large"
-            " for the half precision that they are kept in: take another epoch."
+            f"the weights of epoch {options.epoch} are unusable: {broken} exceeds float16, in which"
+            " they are stored. Use another epoch."
         )
     return replace(checkpoint, arrays=arrays, step=options.epoch * steps_per_epoch(run))
 
 
 def set_flags(spec: RunSpec) -> None:
-    """For as many simulated cores as an iteration may ask for.
-
-    Before anything loads the framework.
-    """
+    """For the most simulated cores of a rollout, before anything loads the framework."""
     keep_scikit_learn_out()
     cores = MOST_CORES if spec.engine == "jax" else 1
     importlib.import_module(catalog.engine(spec.engine).flags).set_flags(
@@ -221,12 +216,9 @@ def set_flags(spec: RunSpec) -> None:
     )
 
 
-def division_of(given: RolloutCase, model: RolloutModel, options: RolloutOptions) -> Division:
-    """Into the tiles that the network was trained with.
-
-    Raises SpecError for an overlap that is not below their side.
-    """
-    height, width = given.source.shape[:2]
+def division_of(case: RolloutCase, model: RolloutModel, options: RolloutOptions) -> Division:
+    """Into tiles of the size of the training. Raises SpecError: the overlap reaches their side."""
+    height, width = case.source.shape[:2]
     try:
         return Division((height, width), (model.translator.tile,) * 2, options.overlap)
     except ValueError as error:
@@ -236,52 +228,47 @@ def division_of(given: RolloutCase, model: RolloutModel, options: RolloutOptions
 def outcome(
     iteration: Iteration,
     model: RolloutModel,
-    given: RolloutCase,
+    case: RolloutCase,
     tiles: Division,
     way: Way,
-    told: Told,
+    on_step: OnStep,
 ) -> tuple[Answer, Frames]:
-    """The answer of one way and its frames.
-
-    `tiles`: at whose borders seams are looked for, in every way.
-    """
-    options, shape = iteration.options, given.source.shape
+    """The answer of one way and its frames. `tiles`: those whose borders may be seams."""
+    options, shape = iteration.options, case.source.shape
     division = (options.cores, options.overlap, options.blend)
     painter = Painter(model.program, model.translator, way, shape, *division)
-    predicted = rolled_out(painter, given.source, given.steps, told)
-    times = Times(painter.stopwatch.picture_s(), iteration.solver_s)
-    replayed = given.replay.frames if given.replay else None
-    found = scored(
-        given.truth, predicted, given.mask, tiles, given.film, times, given.period, replayed
-    )
-    halves = (each.astype(np.float16) for each in (given.truth, predicted, given.mask))
-    facts = facts_of(iteration, model, given, painter)
+    predicted = rolled_out(painter, case.source, case.steps, on_step)
+    times = FrameTimes(painter.stopwatch.picture_s(), iteration.solver_s)
+    replay = case.replay.frames if case.replay else None
+    scores = scored(case.truth, predicted, case.mask, tiles, case.film, times, case.period, replay)
+    halves = (frames.astype(np.float16) for frames in (case.truth, predicted, case.mask))
+    facts = facts_of(iteration, model, case, painter)
     step = model.checkpoint.step
     state = RolloutState(round(step / iteration.per_epoch), step, options.state)
-    answer = answer_of(facts, state, found, painter.stopwatch.times())
+    answer = answer_of(facts, state, scores, painter.stopwatch.times())
     return answer, Frames(np.arange(len(predicted)), *halves)
 
 
-def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
-    """(1 + steps, height, width, channels out): the start frame, then each picture made of the one
-    before. Channels that the source has beyond those of a picture stay as they are.
+def rolled_out(paint: Paint, source: Values, steps: int, on_step: OnStep) -> Values:
+    """(1 + steps, height, width, channels out): the start frame, then each image made of the one
+    before. Further channels of the source stay constant.
     """
-    made: list[Values] = []
+    images: list[Values] = []
     for step in range(1, steps + 1):
-        picture = paint(source)
-        if not made:
-            made.append(source[..., : picture.shape[-1]])
-        made.append(picture)
-        source = np.concatenate([picture, source[..., picture.shape[-1] :]], axis=-1)
-        told(step)
-    return np.stack(made)
+        image = paint(source)
+        if not images:
+            images.append(source[..., : image.shape[-1]])
+        images.append(image)
+        source = np.concatenate([image, source[..., image.shape[-1] :]], axis=-1)
+        on_step(step)
+    return np.stack(images)
 
 
-def solver_seconds(given: RolloutCase) -> float:
-    """Median seconds in which the solver makes a frame of this flow, past its own obstacle,
-    on this machine; NaN for pictures.
+def solver_seconds(case: RolloutCase) -> float:
+    """Median seconds of the solver for a frame of this flow on this machine; NaN for pairs of
+    images.
     """
-    flow, steps = solver_of(given), given.film.solver_steps
+    flow, steps = solver_of(case), case.film.solver_steps
     if flow is None or steps is None:
         return float("nan")
     seconds = []
@@ -292,21 +279,62 @@ def solver_seconds(given: RolloutCase) -> float:
     return statistics.median(seconds)
 
 
-def solver_of(given: RolloutCase) -> Lattice | None:
-    """The flow at its beginning; None for pictures."""
-    film = given.film
-    return (
-        None
-        if film.reynolds is None
-        else Lattice(film.reynolds, given.obstacle, diameter=film.width)
+def solver_of(case: RolloutCase) -> Lattice | None:
+    """The flow at its beginning, past its own obstacle; None for pairs of images."""
+    film = case.film
+    if film.reynolds is None:
+        return None
+    return Lattice(film.reynolds, case.obstacle, diameter=film.width)
+
+
+# ---- answer --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RolloutState:
+    """Weights of the run: epoch, step, and their name in an answer."""
+
+    epoch: int
+    step: int
+    name: str
+
+
+def answer_of(
+    facts: dict[str, Any], state: RolloutState, scores: RolloutScores, stages: Sequence[StageTime]
+) -> Answer:
+    """The answer of one way, without the file of its frames.
+
+    The usual question gives the numbers of the run; tiles take precedence over the whole image.
+    """
+    return Answer(
+        evaluation=NAME,
+        key=key_of(facts, state),
+        epoch=state.epoch,
+        step=state.step,
+        checkpoint=state.name,
+        facts=facts,
+        metric_prefix=f"{MEASURED}_" if facts["is_usual"] else "",
+        precedence=0 if facts["way"] == "whole" else 1,
+        scores=scores.scores,
+        curves=[*(numbers.curve for numbers in scores.by_step), _stage_curve(stages)],
     )
 
 
+def key_of(facts: dict[str, Any], state: RolloutState) -> str:
+    """Equal for rollouts with the same start frame, steps and tiling. Weights stored after an epoch
+    never replace a checkpoint.
+    """
+    weights = "weights" if state.name.startswith(KEPT) else "checkpoint"
+    tiles = f"{facts['way']}, {facts['cores']} cores, overlap {facts['overlap']}, {facts['blend']}"
+    film = f"film {facts['trajectory']} from {facts['start']}, {facts['steps']} steps"
+    return f"{weights} of epoch {state.epoch}, {tiles}, {film}"
+
+
 def facts_of(
-    iteration: Iteration, model: RolloutModel, given: RolloutCase, painter: Painter
+    iteration: Iteration, model: RolloutModel, case: RolloutCase, painter: Painter
 ) -> dict[str, Any]:
-    """What an answer says besides its numbers, by name."""
-    options, film = iteration.options, given.film
+    """The conditions of a rollout, by name."""
+    options, film = iteration.options, case.film
     return {
         "iteration": iteration.name,
         "way": painter.way,
@@ -316,14 +344,50 @@ def facts_of(
         "overlap": painter.division.overlap,
         "blend": options.blend,
         "tiles": len(painter.division),
-        "grid": [*given.source.shape[:2], given.truth.shape[-1]],
+        "grid": [*case.source.shape[:2], case.truth.shape[-1]],
         "reynolds": film.reynolds,
         "trajectory": options.trajectory,
         "start": options.start,
-        "steps": given.steps,
+        "steps": case.steps,
         "is_usual": options.is_usual(film.steps),
         "solver_steps": film.solver_steps,
         "film": film.title,
         "obstacle_width": None if film.reynolds is None else film.width,
-        "replay": given.replay.title if given.replay else "",
+        "replay": case.replay.title if case.replay else "",
     }
+
+
+def _stage_curve(stages: Sequence[StageTime]) -> Curve:
+    """Seconds of all calls of a stage, their number, and the median of one."""
+    lines = {
+        "seconds": [stage.seconds for stage in stages],
+        "times": [float(stage.times) for stage in stages],
+        "median_s": [stage.median_s for stage in stages],
+    }
+    return Curve(
+        name="stages",
+        x=[float(number) for number in range(len(stages))],
+        series=[Series(name=name, values=values) for name, values in lines.items()],
+        facts={"names": [stage.stage for stage in stages]},
+    )
+
+
+def written(run: RunDir, outcomes: list[tuple[Answer, Frames]]) -> list[Answer]:
+    """The answers, after their files of frames are written.
+
+    Raises:
+        HomeError: the disk is full; no file is left.
+    """
+    answers: list[Answer] = []
+    files: list[str] = []
+    try:
+        for answer, frames in outcomes:
+            name = f"{answer.facts['iteration']}-{answer.facts['way']}"
+            files.append(film_files.write(run, name, frames))
+            arrays = [ArrayFile(name="frames", file=files[-1])]
+            answers.append(answer.model_copy(update={"arrays": arrays}))
+    except BaseException:
+        for file in files:
+            (run.path / file).unlink(missing_ok=True)
+        raise
+    return answers

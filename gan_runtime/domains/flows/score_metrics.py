@@ -1,231 +1,112 @@
-"""The numbers of Pix2Pix: scores of predicted frames, what a training stores, and how Live draws
-it.
+"""The numbers of Pix2Pix: scores of predicted frames, what a training records, and how Live draws
+it. Needs no library.
 
-A job measures the scores on checkpoints, so they come after the training. No library is needed for
-this. Differences are of values from -1 to 1.
+The evaluation `rollout` measures the scores on checkpoints, after the training. Differences are of
+values from -1 to 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, Better, Metric, Network, Panel
+from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, Better, Metric, Network, Panel, Role
 from gan_runtime.base.metrics import SCORES as SCORES_PANEL
 from gan_runtime.catalog.entries import Judgement, Picture
 
-MEASURED = "flow"  # what the names of these numbers begin with (view `numbers` of the store)
-# What stands beside a number: the same of the copied start frame, of the true frames, of the
-# solver; or nothing. The replay of the nearest training film stands beside all that is measured of
-# frames (domains/flows/rollout_answer.py).
+MEASURED = "flow"  # prefix of the scores among the numbers of a run (view `numbers`)
+# What a score is compared with: that of the copied start frame, of the true frames or of the
+# solver. All scores of frames are also compared with the replay of the nearest training film
+# (domains/flows/films.py).
 Reference = Literal["", "persistence", "truth", "solver"]
 
 
 @dataclass(frozen=True)
 class RolloutScore:
-    """`name`: as stored.
+    """`name`: as stored. `unit`: "" for a plain number. `format`: of Python.
 
-    `unit`: "" for a plain number. `format`: of Python. `text`: what it is. `by_step`: whether there
-    is one a step, of which the single number is the mean. `quality`: whether an epoch may be the
-    best by it: lower is better.
+    `by_step`: whether there is one a step, of which the single number is the mean. `quality`:
+    whether it may select the best epoch; lower is better.
     """
 
     name: str
     title: str
     unit: str
     format: str
-    text: str
     better: Better = ""
     reference: Reference = ""
     by_step: bool = True
     quality: bool = False
 
     @property
+    def text(self) -> str:
+        """What it measures, for help on pages."""
+        return TEXTS[self.name]
+
+    @property
     def axis(self) -> str:
-        """With the unit."""
+        """Title with the unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 
-SCORES = (
-    RolloutScore(
-        "mae",
-        "Mean error",
-        "",
-        ".4f",
-        "Mean of |prediction − truth| over pixels and channels; values lie in −1 to 1.",
-        "lower",
-        "persistence",
-        quality=True,
-    ),
-    RolloutScore(
-        "rmse",
-        "Root mean square error",
-        "",
-        ".4f",
-        "√ of the mean of (prediction − truth)².",
-        "lower",
-        "persistence",
-        quality=True,
-    ),
-    RolloutScore(
-        "psnr",
-        "PSNR",
-        "dB",
-        ".2f",
-        "10 log₁₀(2² / mean square error): 2 is the range of the values.",
-        "higher",
-        "persistence",
-    ),
-    RolloutScore(
-        "ssim",
-        "SSIM",
-        "",
-        ".4f",
-        "Structural similarity of prediction and truth, 1 for equal pictures (Wang et al. 2004).",
-        "higher",
-        "persistence",
-    ),
-    RolloutScore(
-        "seam_ratio",
-        "Seams",
-        "",
-        ".3f",
-        "Mean difference of pixels across the borders of tiles over that of all other neighbors: 1"
-        " where no seam is seen.",
-        "",
-        "truth",
-    ),
-    RolloutScore(
-        "spectrum",
-        "Error of the spectrum",
-        "",
-        ".3f",
-        "Mean |log₁₀| of the ratio of both power spectra along the flow, over the wavelengths that"
-        " the truth holds.",
-        "lower",
-        "persistence",
-    ),
-    RolloutScore(
-        "enstrophy_ratio",
-        "Enstrophy",
-        "",
-        ".3f",
-        "Mean square of the vorticity over that of the true frame: below 1 the vortices fade.",
-        "",
-        "persistence",
-    ),
-    RolloutScore(
-        "divergence",
-        "Divergence",
-        "U/D",
-        ".4f",
-        "Mean |∂u/∂x + ∂v/∂y| outside the obstacle: the fluid hardly compresses, so that of the"
-        " truth is small.",
-        "lower",
-        "truth",
-    ),
-    RolloutScore(
-        "probe",
-        "Velocity across, at the probe",
-        "U",
-        ".3f",
-        "In the wake of the obstacle; it swings once while a pair of vortices is shed.",
-        "",
-        "truth",
-    ),
-    RolloutScore(
-        "horizon",
-        "Horizon",
-        "steps",
-        ".0f",
-        "Steps until the root mean square error first exceeds that of the copied start frame; all"
-        " steps where it never does.",
-        "higher",
-        by_step=False,
-    ),
-    RolloutScore(
-        "horizon_replay",
-        "Replay horizon",
-        "steps",
-        ".0f",
-        "Steps until the root mean square error first exceeds that of the replay of the nearest"
-        " training film; all steps where it never does.",
-        "higher",
-        by_step=False,
-    ),
-    RolloutScore(
-        "rmse_period",
-        "RMSE over a period",
-        "",
-        ".4f",
-        "Its mean over the first shedding period of the true flow: after one, a frame that stands"
-        " still is right again.",
-        "lower",
-        "persistence",
-        by_step=False,
-        quality=True,
-    ),
-    RolloutScore(
-        "ssim_period",
-        "SSIM over a period",
-        "",
-        ".4f",
-        "The same of the structural similarity.",
-        "higher",
-        "persistence",
-        by_step=False,
-    ),
-    RolloutScore(
-        "strouhal",
-        "Strouhal number",
-        "",
-        ".4f",
-        "f D / U, with the frequency at which the probe swings.",
-        "",
-        "truth",
-        by_step=False,
-    ),
-    RolloutScore(
-        "strouhal_error",
-        "Error of the Strouhal number",
-        "",
-        ".1%",
-        "Its distance from that of the true frames, over the latter.",
-        "lower",
-        by_step=False,
-        quality=True,
-    ),
-    RolloutScore(
-        "period",
-        "Shedding period",
-        "frames",
-        ".1f",
-        "Frames in which the probe swings once.",
-        "",
-        "truth",
-        by_step=False,
-    ),
-    RolloutScore(
-        "ms_frame",
-        "Time of a frame",
-        "ms",
-        ".2f",
-        "All stages of one frame but tracing and compiling; beside it the solver's own time for as"
-        " many steps.",
-        "lower",
-        "solver",
-        by_step=False,
-    ),
+OF_STEPS = (
+    RolloutScore("mae", "Mean error", "", ".4f", "lower", "persistence", quality=True),
+    RolloutScore("rmse", "Root mean square error", "", ".4f", "lower", "persistence", quality=True),
+    RolloutScore("psnr", "PSNR", "dB", ".2f", "higher", "persistence"),
+    RolloutScore("ssim", "SSIM", "", ".4f", "higher", "persistence"),
+    RolloutScore("seam_ratio", "Seams", "", ".3f", "", "truth"),
+    RolloutScore("spectrum", "Error of the spectrum", "", ".3f", "lower", "persistence"),
+    RolloutScore("enstrophy_ratio", "Enstrophy", "", ".3f", "", "persistence"),
+    RolloutScore("divergence", "Divergence", "U/D", ".4f", "lower", "truth"),
+    RolloutScore("probe", "Velocity across, at the probe", "U", ".3f", "", "truth"),
 )
+OF_ROLLOUTS = (
+    RolloutScore("horizon", "Horizon", "steps", ".0f", "higher"),
+    RolloutScore("horizon_replay", "Replay horizon", "steps", ".0f", "higher"),
+    RolloutScore(
+        "rmse_period", "RMSE over a period", "", ".4f", "lower", "persistence", quality=True
+    ),
+    RolloutScore("ssim_period", "SSIM over a period", "", ".4f", "higher", "persistence"),
+    RolloutScore("strouhal", "Strouhal number", "", ".4f", "", "truth"),
+    RolloutScore(
+        "strouhal_error", "Error of the Strouhal number", "", ".1%", "lower", quality=True
+    ),
+    RolloutScore("period", "Shedding period", "frames", ".1f", "", "truth"),
+    RolloutScore("ms_frame", "Time of a frame", "ms", ".2f", "lower", "solver"),
+)
+SCORES = (*OF_STEPS, *(replace(score, by_step=False) for score in OF_ROLLOUTS))
 BY_NAME = {score.name: score for score in SCORES}
-
-
-def metric(score: RolloutScore) -> Metric:
-    """The score as a number of a run, which Compare, studies and the choice of the best
-    checkpoint read: flow_rmse.
-    """
-    return Metric(
+TEXTS = {
+    "mae": "Mean of |prediction − truth| over pixels and channels; values are from −1 to 1.",
+    "rmse": "√ of the mean of (prediction − truth)².",
+    "psnr": "10 log₁₀(2² / mean square error): 2 is the range of the values.",
+    "ssim": "Structural similarity of prediction and truth, 1 for equal images (Wang et al. 2004).",
+    "seam_ratio": "Mean difference of neighboring pixels across the borders of tiles, over that of"
+    " all others: 1 without visible seams.",
+    "spectrum": "Mean |log₁₀| of the ratio of both power spectra along the flow, over the"
+    " wavelengths of the truth.",
+    "enstrophy_ratio": "Mean square of the vorticity over that of the true frame: below 1 the"
+    " vortices fade.",
+    "divergence": "Mean |∂u/∂x + ∂v/∂y| outside the obstacle. It is small for the truth, a nearly"
+    " incompressible fluid.",
+    "probe": "In the wake of the obstacle; it oscillates once while a pair of vortices is shed.",
+    "horizon": "Steps until the root mean square error first exceeds that of the copied start"
+    " frame; all steps where it never does.",
+    "horizon_replay": "Steps until the root mean square error first exceeds that of the replayed"
+    " training film; all steps where it never does.",
+    "rmse_period": "Mean over the first shedding period of the true flow. After one period a copied"
+    " frame is right again.",
+    "ssim_period": "Mean structural similarity over the same period.",
+    "strouhal": "f D / U, with the frequency of the velocity at the probe.",
+    "strouhal_error": "Relative difference to the Strouhal number of the true frames.",
+    "period": "Frames in which the velocity at the probe oscillates once.",
+    "ms_frame": "All stages of one frame except tracing and compiling, next to the solver's time"
+    " for as many steps.",
+}
+METRICS = tuple(
+    Metric(
         f"{MEASURED}_{score.name}",
         f"{score.title}, iterated",
         score.axis,
@@ -235,9 +116,9 @@ def metric(score: RolloutScore) -> Metric:
         better=score.better,
         format=score.format,
     )
-
-
-METRICS = tuple(metric(score) for score in SCORES if score.name != "probe")
+    for score in SCORES
+    if score.name != "probe"
+)
 
 
 # ---- numbers of a training -----------------------------------------------------------------------
@@ -245,11 +126,23 @@ METRICS = tuple(metric(score) for score in SCORES if score.name != "probe")
 G, D = "generator", "discriminator"
 NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))
 
-_SCORE, _SHARE = "D's score (1 = real)", "Share of patches classified correctly"
-_REAL, _GENERATED = "Real images", "Generated images"
+_SCORE, _SHARE = "D's score (1 = target)", "Share of patches classified correctly"
+_TARGET, _GENERATED = "Target images", "Generated images"
 _LOSS, _NATS, _DIFFERENCE = "Weighted loss", "Cross-entropy (nats)", "Mean difference"
+_AFTER_EPOCH = "Difference, after each epoch"
 
-_OF_A_STEP = (
+
+def _both(
+    metric: Metric, roles: tuple[Role, Role], networks: tuple[str, str] = (D, D)
+) -> Iterator[Metric]:
+    """The metric of target images, stored as "real", and of generated ones, "fake"."""
+    sides = (("real", "target", _TARGET), ("fake", "generated", _GENERATED))
+    for (kind, side, label), role, network in zip(sides, roles, networks, strict=True):
+        name, title = metric.name.format(kind), metric.title.format(side)
+        yield replace(metric, name=name, title=title, role=role, network=network, label=label)
+
+
+_TRAINING = (
     Metric(
         "loss_generator",
         "Generator loss",
@@ -272,25 +165,9 @@ _OF_A_STEP = (
         network=D,
         label="Discriminator",
     ),
-    Metric(
-        "d_real",
-        "D's score of real images, in training",
-        _SCORE,
-        SCORES_PANEL,
-        "score_of_real",
-        format=".3f",
-        network=D,
-        label=_REAL,
-    ),
-    Metric(
-        "d_fake",
-        "D's score of generated images, in training",
-        _SCORE,
-        SCORES_PANEL,
-        "score_of_generated",
-        format=".3f",
-        network=D,
-        label=_GENERATED,
+    *_both(
+        Metric("d_{}", "D's score of {} images, in training", _SCORE, SCORES_PANEL, format=".3f"),
+        ("score_of_real", "score_of_generated"),
     ),
     Metric(
         "bce_generator",
@@ -311,79 +188,32 @@ _OF_A_STEP = (
         network=G,
     ),
 )
-_OF_AN_EPOCH = (
-    Metric(
-        "d_accuracy_real",
-        "D's accuracy on real images",
-        _SHARE,
-        "Accuracy",
-        "accuracy_on_real",
-        per_epoch=True,
-        format=".1%",
-        network=D,
-        label=_REAL,
+_EPOCH = (
+    *_both(
+        Metric("d_accuracy_{}", "D's accuracy on {} images", _SHARE, "Accuracy", format=".1%"),
+        ("accuracy_on_real", "accuracy_on_generated"),
     ),
-    Metric(
-        "d_accuracy_fake",
-        "D's accuracy on generated images",
-        _SHARE,
-        "Accuracy",
-        "accuracy_on_generated",
-        per_epoch=True,
-        format=".1%",
-        network=D,
-        label=_GENERATED,
+    *_both(
+        Metric(
+            "probe_score_{}",
+            "D's score of {} images, after each epoch",
+            _SCORE,
+            NOT_DRAWN,
+            format=".3f",
+        ),
+        ("judged_real", "judged_generated"),
     ),
-    Metric(
-        "probe_score_real",
-        "D's score of real images, after each epoch",
-        _SCORE,
-        NOT_DRAWN,
-        "judged_real",
-        per_epoch=True,
-        format=".3f",
-        network=D,
-        label=_REAL,
-    ),
-    Metric(
-        "probe_score_fake",
-        "D's score of generated images, after each epoch",
-        _SCORE,
-        NOT_DRAWN,
-        "judged_generated",
-        per_epoch=True,
-        format=".3f",
-        network=D,
-        label=_GENERATED,
-    ),
-    Metric(
-        "spread_real",
-        "Spread of real images",
-        "Variance of a value",
-        "Spread",
-        "spread_of_real",
-        per_epoch=True,
-        format=".3~g",
-        label=_REAL,
-    ),
-    Metric(
-        "spread_fake",
-        "Spread of generated images",
-        "Variance of a value",
-        "Spread",
-        "spread_of_generated",
-        per_epoch=True,
-        format=".3~g",
-        network=G,
-        label=_GENERATED,
+    *_both(
+        Metric("spread_{}", "Spread of {} images", "Variance of a value", "Spread"),
+        ("spread_of_real", "spread_of_generated"),
+        networks=("", G),
     ),
     Metric(
         "tile_error",
         "Difference to the target, after each epoch",
         _DIFFERENCE,
-        "Difference, after each epoch",
+        _AFTER_EPOCH,
         "quality",
-        per_epoch=True,
         log=True,
         better="lower",
         network=G,
@@ -393,29 +223,32 @@ _OF_AN_EPOCH = (
         "unchanged_error",
         "Difference between source and target",
         _DIFFERENCE,
-        "Difference, after each epoch",
-        per_epoch=True,
+        _AFTER_EPOCH,
         log=True,
         label="Source, unchanged",
     ),
 )
-WORKLOAD_METRICS = (*_OF_A_STEP, *_OF_AN_EPOCH, *METRICS)
+WORKLOAD_METRICS = (
+    *_TRAINING,
+    *(replace(metric, per_epoch=True) for metric in _EPOCH),
+    *METRICS,
+)
 PANELS = (
     Panel(
         LOSSES,
         "Generator and discriminator loss",
-        "The generator's holds the difference, times its weight.",
+        "The generator's includes the weighted difference.",
         series="Network",
         help="Weighted losses of the newest step: generator, then discriminator.",
     ),
     Panel(
         SCORES_PANEL,
-        "Can the discriminator tell?",
-        awaits="D's mean scores of real and generated images",
+        "Can the discriminator distinguish them?",
+        awaits="D's mean scores of target and generated images",
         series="Images",
         domain=(0.0, 1.0),
     ),
-    Panel("Cross-entropy", "Does the generator deceive it?", "0.69: D guesses."),
+    Panel("Cross-entropy", "Does the generator deceive D?", "At 0.69 D guesses."),
     Panel(
         "Difference",
         "How far are the outputs from their targets?",
@@ -424,7 +257,7 @@ PANELS = (
     Panel(
         "Accuracy",
         "How often is the discriminator right?",
-        "100 % on both: it wins. 50 % (dotted): it guesses.",
+        "100% on both: it wins. 50% (dotted): it guesses.",
         "how often D is right",
         domain=(0.0, 1.0),
         usual=(0.5, 0.5),
@@ -432,21 +265,21 @@ PANELS = (
     Panel(
         "Spread",
         "Do the outputs vary?",
-        "Far below the real ones: all the same image.",
+        "Far below the targets: always the same image.",
         "how much the images vary",
     ),
     Panel(
-        "Difference, after each epoch",
-        "Better than leaving the source as it is?",
-        "The best checkpoint is where the outputs differ least.",
-        series="Taken for the target",
+        _AFTER_EPOCH,
+        "Better than leaving the source unchanged?",
+        "At the best checkpoint the outputs differ least.",
+        series="Compared with the target",
     ),
 )
 JUDGEMENTS = (
-    Judgement("real", "Scores of real images", _SCORE, 0.0, 1.0, "real", _REAL),
+    Judgement("real", "Scores of target images", _SCORE, 0.0, 1.0, "real", _TARGET),
     Judgement("fake", "Scores of generated images", _SCORE, 0.0, 1.0, "generated", _GENERATED),
 )
-GENERATED = "generated"  # beside source and target: what the generator makes of the source
+GENERATED = "generated"  # next to source and target: what the generator makes of the source
 PICTURES = (
     Picture("triplets", "Source, output and target", "triplets", (SOURCE, GENERATED, TARGET)),
 )

@@ -23,9 +23,8 @@ from gan_runtime.data import hdf5_files
 from gan_runtime.data.contract import Arrays, Progress
 from gan_runtime.data.prepared import Stored
 from gan_runtime.domains.showers import file_conversion, file_units
-from gan_runtime.domains.showers.cells import rows_without_angle
-from gan_runtime.domains.showers.detector import MEV_PER_GEV
-from gan_runtime.domains.showers.fields import shower_fields
+from gan_runtime.domains.showers.features import rows_without_angle
+from gan_runtime.domains.showers.fields import MEV_PER_GEV, shower_fields
 from gan_runtime.domains.showers.file_checks import Cleaned, Rules
 from gan_runtime.domains.showers.file_conversion import Columns, FileKind
 from gan_runtime.domains.showers.preparation_options import AUTO, CaloChallengeOptions, Order

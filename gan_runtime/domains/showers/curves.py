@@ -1,13 +1,11 @@
-"""What a page draws of showers beside real ones, for bins of energy and angle: profiles, spectra,
-distributions, maps.
-
-What the curves are called, and how they are read, stands in declared.py.
+"""Curves of generated next to simulated showers, for bins of energy and angle: profiles, spectra,
+distributions and maps, and how an answer stores them with a few showers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,14 +14,19 @@ from numpy.typing import NDArray
 
 from gan_runtime.domains.showers import scores
 from gan_runtime.domains.showers.features import ORDERS, SPECTRUM_EDGES, Array, Features
-from gan_runtime.domains.showers.scores import ShowerSample
+from gan_runtime.domains.showers.scores import ShowerSample, binned
+from gan_runtime.records.answer import ArrayFile, Curve, Series
+
+HISTOGRAM_BINS, MAP_BINS = 24, 20
+RANGE = (0.5, 99.5)  # percentiles of the simulated numbers, with a margin on both sides
+EVERY = -1  # the number of the bin of all showers
 
 
 @dataclass(frozen=True)
 class ShowerCurve:
-    """Means or shares over `x`, of real and of generated showers, with one standard deviation of
-    each. `bins`: of energy and angle, -1 for all of them. `y`: of a map the second place of each
-    number; else empty.
+    """Means or shares over `x`, of simulated (`real`) and of generated showers, with their standard
+    deviations. `bins`: of energy and angle, EVERY for all. `y`: of a map the second coordinate of
+    each number.
     """
 
     name: str
@@ -36,93 +39,85 @@ class ShowerCurve:
     y: Array = field(default_factory=lambda: np.empty(0))
 
 
-EVERY = -1
-
-
-def curves(real: ShowerSample, other: ShowerSample) -> list[ShowerCurve]:
-    """For every bin of energy and angle, and all of them together: what `CURVES` names.
-
-    Bins are those of the real showers.
+def curves(reference: ShowerSample, generated: ShowerSample) -> list[ShowerCurve]:
+    """For every bin of energy and angle, and all of them together. Bins are those of the reference
+    showers.
     """
-    energy, angle = bounds(real)
-    mine, theirs = _rows(real, energy, angle), _rows(other, energy, angle)
-    grids = _grids(real.features, other.features)
-    found = []
-    for bins in mine:
-        if len(mine[bins]) and len(theirs[bins]):
-            one, two = real.features.chosen(mine[bins]), other.features.chosen(theirs[bins])
-            found += [_curve(name, bins, one, two, grids) for name in grids]
+    energy, angle = bounds(reference)
+    rows, generated_rows = (_rows(sample, energy, angle) for sample in (reference, generated))
+    grids = _grids(reference.features, generated.features)
+    in_bins = []
+    for bins in rows:
+        if len(rows[bins]) and len(generated_rows[bins]):
+            features = reference.features.select(rows[bins])
+            others = generated.features.select(generated_rows[bins])
+            in_bins += [_curve(name, bins, features, others, grids) for name in grids]
     return [
-        *found,
-        _matrix(real.features, other.features),
-        *([_angle_map(real, other)] if len(angle) else []),
+        *in_bins,
+        _matrix(reference.features, generated.features),
+        *([_angle_map(reference, generated)] if len(angle) else []),
     ]
 
 
-def whole(real: ShowerSample, other: ShowerSample) -> list[ShowerCurve]:
-    """Of all showers together, which all have one energy: profiles, spectrum and
-    distributions, but nothing over the energy.
-    """
-    grids = _grids(real.features, other.features)
+def single_energy_curves(reference: ShowerSample, generated: ShowerSample) -> list[ShowerCurve]:
+    """Of showers that all have one energy: profiles, spectrum and distributions."""
+    grids = _grids(reference.features, generated.features)
     names = [name for name in grids if name not in _RESPONSES]
-    return [_curve(name, (EVERY, EVERY), real.features, other.features, grids) for name in names]
+    sides = (reference.features, generated.features)
+    return [_curve(name, (EVERY, EVERY), *sides, grids) for name in names]
 
 
-def _matrix(real: Features, other: Features) -> ShowerCurve:
+def _matrix(reference: Features, generated: Features) -> ShowerCurve:
     """The correlations of the layer sums of all showers, row after row; x: places in the flat
-    matrix. Errors are not told.
+    matrix. Without errors.
     """
-    mine, theirs = (scores.layer_correlations(features).reshape(-1) for features in (real, other))
-    none = np.zeros(len(mine))
-    return ShowerCurve(
-        "layers", (EVERY, EVERY), np.arange(len(mine), dtype=np.float64), mine, none, theirs, none
-    )
+    sides = [scores.layer_correlations(features).reshape(-1) for features in (reference, generated)]
+    x, zeros = np.arange(len(sides[0]), dtype=np.float64), np.zeros(len(sides[0]))
+    return ShowerCurve("layers", (EVERY, EVERY), x, sides[0], zeros, sides[1], zeros)
 
 
-def _angle_map(real: ShowerSample, other: ShowerSample) -> ShowerCurve:
-    """Shares of all showers by the angle that was asked for (x) and the one that is measured (y),
-    rad; real ones have what is measured. What lies beyond the real angles is in no place, so that
-    shares may add up to less.
+def _angle_map(reference: ShowerSample, generated: ShowerSample) -> ShowerCurve:
+    """Shares of all showers by the requested angle (x) and the measured one (y), rad; for reference
+    showers both are measured. Angles beyond theirs are in no bin, so shares can add up to less than
+    1.
     """
-    edges = np.linspace(real.asked_angle.min(), real.asked_angle.max() + 1e-9, MAP_BINS + 1)
-    asked, seen = np.meshgrid(*[(edges[1:] + edges[:-1]) / 2.0] * 2, indexing="ij")
-    mine, theirs = (
+    angles = reference.asked_angle
+    edges = np.linspace(angles.min(), angles.max() + 1e-9, MAP_BINS + 1)
+    x, y = np.meshgrid(*[(edges[1:] + edges[:-1]) / 2.0] * 2, indexing="ij")
+    sides = [
         np.histogram2d(sample.asked_angle, sample.features.angle, [edges, edges])[0].reshape(-1)
         / len(sample)
-        for sample in (real, other)
-    )
-    none = np.zeros(len(mine))
+        for sample in (reference, generated)
+    ]
+    zeros, bins = np.zeros(len(sides[0])), (EVERY, EVERY)
     return ShowerCurve(
-        "angle_map", (EVERY, EVERY), asked.reshape(-1), mine, none, theirs, none, seen.reshape(-1)
+        "angle_map", bins, x.reshape(-1), sides[0], zeros, sides[1], zeros, y.reshape(-1)
     )
 
 
-def bounds(real: ShowerSample) -> tuple[Array, Array]:
-    """The edges of the bins of incident energy (GeV) and of the angle (rad); no edges of
-    angles where there are none.
-    """
-    angles = real.asked_angle
-    energy = scores.edges(real.features.energy_gev, scores.ENERGY_BINS)
-    return energy, (
-        np.empty(0) if np.isnan(angles).any() else scores.edges(angles, scores.ANGLE_BINS)
-    )
+def bounds(reference: ShowerSample) -> tuple[Array, Array]:
+    """Edges of the bins of incident energy (GeV) and of the angle (rad), empty without angles."""
+    energy = scores.edges(reference.features.energy_gev, scores.ENERGY_BINS)
+    angles = reference.asked_angle
+    if np.isnan(angles).any():
+        return energy, np.empty(0)
+    return energy, scores.edges(angles, scores.ANGLE_BINS)
 
 
 def _rows(
     showers: ShowerSample, energy: Array, angle: Array
 ) -> dict[tuple[int, int], NDArray[np.int64]]:
     everything = np.arange(len(showers))
-    by_energy = [everything, *scores.binned(showers.features.energy_gev, energy)]
-    by_angle = [everything, *(scores.binned(showers.asked_angle, angle) if len(angle) else ())]
+    by_energy = [everything, *binned(showers.features.energy_gev, energy)]
+    by_angle = [everything, *(binned(showers.asked_angle, angle) if len(angle) else ())]
     return {
-        (first - 1, second - 1): np.intersect1d(one, two)
-        for first, one in enumerate(by_energy)
-        for second, two in enumerate(by_angle)
+        (energy_bin, angle_bin): np.intersect1d(in_energy, in_angle)
+        for energy_bin, in_energy in enumerate(by_energy, EVERY)
+        for angle_bin, in_angle in enumerate(by_angle, EVERY)
     }
 
 
 def _peak(axis: int, features: Features) -> Array:
-    """The number of the brightest cell along an axis, from 1."""
     return features.peak[:, axis]
 
 
@@ -132,7 +127,7 @@ def _moment(order: int, axis: int, features: Features) -> Array:
     return moment if order == 1 else np.asarray(np.sqrt(moment) if order == 2 else np.cbrt(moment))
 
 
-# Numbers of single showers whose distribution is drawn: name → how it is read.
+# Distributions: name → its number of each shower.
 _NUMBERS: Mapping[str, Callable[[Features], Array]] = {
     "visible": lambda features: features.visible_gev,
     "response": lambda features: features.sampling_fraction,
@@ -147,83 +142,72 @@ _NUMBERS: Mapping[str, Callable[[Features], Array]] = {
         for place, axis in enumerate("xyz")
     },
 }
-# Means of a number over the incident energy: name → how it is read.
+# Means over the incident energy: name → the number of each shower.
 _RESPONSES: Mapping[str, Callable[[Features], Array]] = {
     "sampling_fraction": lambda features: features.sampling_fraction,
     "read_energy": lambda features: features.read_gev / features.energy_gev,
 }
-HISTOGRAM_BINS, RANGE = (
-    24,
-    (
-        0.5,
-        99.5,
-    ),
-)  # percentiles of the real numbers, with a margin on both sides
-MAP_BINS = 20
 
 
-def _grids(real: Features, other: Features) -> dict[str, Array]:
-    """Name of each curve → its x: numbers of cells from 1, bins of energies, or bins of a
-    number that hold both samples.
+def _grids(reference: Features, generated: Features) -> dict[str, Array]:
+    """Name of each curve → its x: numbers of cells from 1, bins of energies, or bins of a number
+    that hold both samples.
     """
     places: dict[str, Array] = {
         f"along_{axis}": np.arange(profile.shape[1], dtype=np.float64) + 1.0
-        for axis, profile in real.profiles.items()
+        for axis, profile in reference.profiles.items()
     }
-    energies = scores.edges(real.energy_gev, 2 * scores.ENERGY_BINS)
-    responses = {name: energies for name, read in _RESPONSES.items() if _known(read, real, other)}
+    energies = scores.edges(reference.energy_gev, 2 * scores.ENERGY_BINS)
+    sides = (reference, generated)
+    responses = {name: energies for name, read in _RESPONSES.items() if _is_measured(read, *sides)}
     numbers = {
-        name: _edges_of(name, read(real), read(other), real)
+        name: _edges_of(name, read(reference), read(generated), reference)
         for name, read in _NUMBERS.items()
-        if _known(read, real, other)
+        if _is_measured(read, *sides)
     }
     return {**places, **responses, "spectrum": np.empty(0), **numbers}
 
 
-def _known(read: Callable[[Features], Array], *samples: Features) -> bool:
+def _is_measured(read: Callable[[Features], Array], *samples: Features) -> bool:
     return not any(np.isnan(read(sample)).any() for sample in samples)
 
 
-def _edges_of(name: str, mine: Array, theirs: Array, real: Features) -> Array:
-    """Of the bins of a number: whole cells, a belief from 0 to 1, else as far as the real
-    numbers go, or both where a network reads.
+def _edges_of(name: str, numbers: Array, generated: Array, reference: Features) -> Array:
+    """Bins of a number: whole cells, a belief from 0 to 1, else the range of the reference; of both
+    where a network reads.
     """
     if name.startswith("peak_"):
-        cells = real.profiles[name.removeprefix("peak_")].shape[1]
+        cells = reference.profiles[name.removeprefix("peak_")].shape[1]
         return np.arange(cells + 1, dtype=np.float64) + 0.5
     if name == "belief":
         return np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
-    return _number_edges(np.concatenate([mine, theirs]) if name == "read_error" else mine)
-
-
-def _number_edges(numbers: Array) -> Array:
+    if name == "read_error":
+        numbers = np.concatenate([numbers, generated])
     low, high = np.percentile(numbers, RANGE)
     margin = 0.25 * (high - low) or 0.5 * max(abs(high), 1e-6)
     return np.asarray(np.linspace(low - margin, high + margin, HISTOGRAM_BINS + 1), np.float64)
 
 
 def _curve(
-    name: str, bins: tuple[int, int], real: Features, other: Features, grids: Mapping[str, Array]
+    name: str,
+    bins: tuple[int, int],
+    reference: Features,
+    generated: Features,
+    grids: Mapping[str, Array],
 ) -> ShowerCurve:
+    grid, both = grids[name], (reference, generated)
+    middles = (grid[1:] + grid[:-1]) / 2.0
     if name in _NUMBERS:
-        grid, sides = (
-            grids[name],
-            [_shares(_NUMBERS[name](side), grids[name]) for side in (real, other)],
-        )
-        grid = (grid[1:] + grid[:-1]) / 2.0
+        x, sides = middles, [_shares(_NUMBERS[name](side), grid) for side in both]
     elif name in _RESPONSES:
-        grid = (grids[name][1:] + grids[name][:-1]) / 2.0
-        sides = [
-            _means_in_bins(_RESPONSES[name](side), side.energy_gev, grids[name])
-            for side in (real, other)
-        ]
+        read = _RESPONSES[name]
+        x, sides = middles, [_means_in_bins(read(side), side.energy_gev, grid) for side in both]
     elif name == "spectrum":
-        grid = 1e3 * np.sqrt(SPECTRUM_EDGES[1:] * SPECTRUM_EDGES[:-1])  # MeV
-        sides = [_means(side.spectrum) for side in (real, other)]
+        x = 1e3 * np.sqrt(SPECTRUM_EDGES[1:] * SPECTRUM_EDGES[:-1])  # MeV
+        sides = [_means(side.spectrum) for side in both]
     else:
-        grid = grids[name]
-        sides = [_means(side.profiles[name.removeprefix("along_")]) for side in (real, other)]
-    return ShowerCurve(name, bins, grid, *sides[0], *sides[1])
+        x, sides = grid, [_means(side.profiles[name.removeprefix("along_")]) for side in both]
+    return ShowerCurve(name, bins, x, *sides[0], *sides[1])
 
 
 def _means(rows: Array) -> tuple[Array, Array]:
@@ -232,17 +216,103 @@ def _means(rows: Array) -> tuple[Array, Array]:
 
 
 def _shares(numbers: Array, grid: Array) -> tuple[Array, Array]:
-    """Share of the showers in each bin; error of counting.
-
-    Numbers beyond the bins lie in none, and so the shares add up to less.
-    """
+    """Share of the showers in each bin; error of counting. Numbers beyond the bins do not count."""
     counts = np.histogram(numbers, grid)[0]
     return counts / len(numbers), np.sqrt(counts) / len(numbers)
 
 
 def _means_in_bins(numbers: Array, by: Array, grid: Array) -> tuple[Array, Array]:
     """Mean and standard error of the numbers in each bin of `by`; NaN for an empty one."""
-    rows = scores.binned(by, grid)
-    means = [numbers[one].mean() if len(one) else math.nan for one in rows]
-    errors = [numbers[one].std() / math.sqrt(len(one)) if len(one) else math.nan for one in rows]
+    in_bins = [numbers[rows] for rows in binned(by, grid)]
+    means = [own.mean() if len(own) else math.nan for own in in_bins]
+    errors = [own.std() / math.sqrt(len(own)) if len(own) else math.nan for own in in_bins]
     return np.asarray(means), np.asarray(errors)
+
+
+# ---- in an answer --------------------------------------------------------------------------------
+
+MOST_CELLS = 1_500  # of a stored shower; a simulated one of 100 GeV hits about 800
+FAINTEST_GEV = 1e-5
+DIGITS, DIGITS_OF_ERRORS = 5, 3
+
+
+def stored_curve(curve: ShowerCurve, energy: Array, angle: Array) -> Curve:
+    """`energy`, `angle`: the edges of the bins."""
+    bins = {"energy": _range(energy, curve.bins[0]), "angle": _range(angle, curve.bins[1])}
+    sides = (
+        ("real", curve.real, curve.real_error),
+        ("generated", curve.generated, curve.generated_error),
+    )
+    return Curve(
+        name=curve.name,
+        x=_rounded(curve.x),
+        y=_rounded(curve.y),
+        series=[
+            Series(name=side, values=_rounded(values), error=_rounded(errors, DIGITS_OF_ERRORS))
+            for side, values, errors in sides
+        ],
+        facts={name: limits for name, limits in bins.items() if limits is not None},
+    )
+
+
+def _range(edges: Array, number: int) -> list[float] | None:
+    return None if number < 0 else [float(edges[number]), float(edges[number + 1])]
+
+
+def _rounded(numbers: NDArray[np.floating], digits: int = DIGITS) -> list[float]:
+    return [float(f"{number:.{digits}g}") for number in numbers.tolist()]
+
+
+def example_showers(reference: ShowerSample, generated: ShowerSample) -> Iterator[ArrayFile]:
+    """A simulated and a generated shower in the middle of each bin of energy and angle."""
+    for pair, row in enumerate(_middles(reference)):
+        yield from stored_showers(pair, row, reference, generated)
+
+
+def stored_showers(
+    pair: int, row: int, reference: ShowerSample, generated: ShowerSample
+) -> Iterator[ArrayFile]:
+    """The simulated and the generated shower of one row, for the same energy and angle: their
+    brightest cells in MeV. The fact `share` is their share of the shower's energy.
+    """
+    angle = None if np.isnan(reference.asked_angle[row]) else float(reference.asked_angle[row])
+    for side, showers in (("real", reference), ("generated", generated)):
+        cells = showers.cells_gev[row].reshape(-1)
+        brightest = np.argsort(cells)[::-1][:MOST_CELLS]
+        brightest = np.sort(brightest[cells[brightest] > FAINTEST_GEV])
+        total = float(cells.sum())
+        yield ArrayFile(
+            name=side,
+            places=brightest.tolist(),
+            values=_rounded(cells[brightest] * 1e3),
+            facts={
+                "pair": pair,
+                "energy_gev": float(reference.features.energy_gev[row]),
+                "angle": angle,
+                "share": float(cells[brightest].sum()) / total if total else 1.0,
+            },
+        )
+
+
+def _middles(reference: ShowerSample) -> list[int]:
+    """Of each bin of energy and angle the row nearest to the middle of both."""
+    energies, angles = bounds(reference)
+    by_angle = binned(reference.asked_angle, angles) if len(angles) else [np.arange(len(reference))]
+    middles = []
+    for energy_bin, in_energy in enumerate(binned(reference.features.energy_gev, energies)):
+        for angle_bin, in_angle in enumerate(by_angle):
+            rows = np.intersect1d(in_energy, in_angle)
+            if len(rows):
+                away = _from_middle(reference.features.energy_gev[rows], energies, energy_bin)
+                if len(angles):
+                    away += _from_middle(reference.asked_angle[rows], angles, angle_bin)
+                middles.append(int(rows[away.argmin()]))
+    return middles
+
+
+def _from_middle(numbers: Array, edges: Array, place: int) -> Array:
+    """Distance to the middle of a bin, in widths of it."""
+    if len(edges) < 2:
+        return np.zeros(len(numbers))
+    low, high = edges[place], edges[place + 1]
+    return np.abs(numbers - (low + high) / 2.0) / max(high - low, 1e-9)

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from gan_runtime.domains.showers.fields import MEV_PER_GEV
+
 Numbers = NDArray[np.float64]
 
 SCATTERING_MEV = 21.2  # Es, of the Molière radius
@@ -167,7 +169,6 @@ CLIC = Detector(
 # T is the depth of the maximum, a the shape; both fluctuate from shower to shower and are
 # correlated. Constants as in Geant4's gflash.
 
-MEV_PER_GEV = 1_000.0
 LARGEST_SPREAD = 0.5  # of ln T and ln a, and the least T and a below: Geant4's, for low energies
 LEAST_MAXIMUM, LEAST_SHAPE = 1.0, 1.1
 

@@ -6,15 +6,15 @@ Loads no framework.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
-from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.evaluation import Evaluation, PublishedScore
 from gan_runtime.data import loading
-from gan_runtime.domains.showers import published
 from gan_runtime.domains.showers.fields import ENERGY, SHOWERS
 from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
 from gan_runtime.evaluation.catalog import Grid, Report
@@ -27,7 +27,7 @@ from gan_runtime.training import checkpoints
 
 NAME = "physics"
 Measured = Literal["newest", "best", "every"]
-Submission = Literal["no", "yes"]
+WritesSubmission = Literal["no", "yes"]
 MAKES_NO_SHOWERS = (
     f"This run makes no showers: its data set has no field {SHOWERS}. Pick a run that has."
 )
@@ -60,10 +60,10 @@ class PhysicsOptions(OptionRecord):
         help="The same seed gives the same showers.",
         error="use any whole number, such as 0.",
     )
-    submission: Submission = option(
+    submission: WritesSubmission = option(
         "no",
         label="Submission",
-        choices=get_args(Submission),
+        choices=get_args(WritesSubmission),
         help=(
             "Also write the generated showers of the last checkpoint as a submission to the"
             " CaloChallenge (HDF5)."
@@ -113,6 +113,86 @@ def read_fields(home: Home, run: RunDir) -> Fields:
     return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
 
 
+# ---- published
+
+CHALLENGE = (
+    "CaloChallenge, data set 2: 45 × 16 × 9 cells, electrons of 1 GeV to 1 TeV, 100,000 showers"
+    " (arXiv:2410.21611)"
+)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One model of the CaloChallenge on data set 2, from the organisers' result files.
+
+    `fpd`, `kpd`: times 10³, `fpd_error` likewise; `cpu_single_ms`, `cpu_batch_ms`, `gpu_batch_ms`:
+    a shower at batch 1 and 100; None where nothing is told.
+    """
+
+    name: str
+    kind: str
+    parameters: int | None
+    fpd: float
+    fpd_error: float
+    kpd: float
+    cpu_single_ms: float | None = None
+    cpu_batch_ms: float | None = None
+    gpu_batch_ms: float | None = None
+
+
+SUBMISSIONS = (
+    Submission("Geant4 against itself", "simulation", None, 10.8, 0.8, -0.03),
+    Submission(
+        "CaloDREAM",
+        "flow matching, the most exact",
+        28_400_000,
+        24.6,
+        1.0,
+        0.02,
+        16_942.0,
+        5_052.0,
+        74.0,
+    ),
+    Submission("DeepTree", "GAN, the most exact GAN", 530_000, 292.6, 2.9, 0.68, 68.0, 38.0, 5.8),
+    Submission("MDMA", "GAN", 66_000, 865.0, 5.0, 4.96, 14.0, 20.0, 1.2),
+    Submission(
+        "CaloVAE+INN", "the fastest on a processor", 48_400_000, 5_443.0, 27.0, 45.6, 64.0, 4.6, 1.2
+    ),
+)
+
+
+PUBLISHED_SCORES = tuple(
+    PublishedScore(score, value, error, submission.name, CHALLENGE)
+    for submission in SUBMISSIONS
+    for score, value, error in (
+        ("challenge_fpd", submission.fpd, submission.fpd_error),
+        ("challenge_kpd", submission.kpd, None),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Losses of the authors' generator on held-out showers, unweighted: what a larger global
+    batch costs.
+    """
+
+    run: str
+    batch_size_global: int
+    epoch: int
+    energy_percent: float
+    angle_rad: float
+    deposit_percent: float
+
+
+CONVERGENCE = (
+    Convergence("32 V100, batch 32 each", 1_024, 20, 7.8, 0.041, 11.6),
+    Convergence("32 V100, batch 32 each", 1_024, 60, 6.1, 0.022, 8.3),
+    Convergence("128 V100, batch 96 each", 12_288, 20, 25.3, 0.201, 15.5),
+    Convergence("128 V100, batch 96 each", 12_288, 60, 116.0, 0.120, 26.1),
+    Convergence("128 V100, batch 96 each", 12_288, 120, 6.7, 0.072, 11.0),
+)
+
 PHYSICS = Evaluation(
     name=NAME,
     title="Generated showers against held-out ones",
@@ -123,7 +203,7 @@ PHYSICS = Evaluation(
     usual=usual,
     check=check,
     scores=METRICS,
-    published=published.SCORES,
+    published=PUBLISHED_SCORES,
     work="gan_runtime.domains.showers.measurement:measure",
     aliases=("physics",),
     report="gan_runtime.domains.showers.evaluation:report",

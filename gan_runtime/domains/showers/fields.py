@@ -3,7 +3,7 @@
 The unit and the power are those of the authors' files and of their training
 (github.com/recardoso/ISC_HPC_3DGAN): a calorimeter sees about 1/50 of the energy, so the sum of the
 cells in this unit is about the incident energy in GeV, and the power brings the many faint cells
-closer to the few bright ones. Numbers become values and back in domains/showers/cells.py, which
+closer to the few bright ones. Numbers become values and back in domains/showers/features.py, which
 needs NumPy; the catalog does not.
 """
 
@@ -26,6 +26,7 @@ MERGED = {
 }  # by the name of a grid: so many of the authors' cells a side are summed into one
 CELL_UNITS = 50.0  # of a cell, per GeV
 POWER = 0.85
+MEV_PER_GEV = 1_000.0
 ENERGY_SCALE = 0.01  # of the incident energy, per GeV
 
 

@@ -27,7 +27,7 @@ from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
 from gan_runtime.domains.showers import file_units
-from gan_runtime.domains.showers.cells import rows_of
+from gan_runtime.domains.showers.features import rows_of
 from gan_runtime.domains.showers.fields import (
     AUTHORS_GRID,
     CELL_UNITS,

@@ -1,11 +1,14 @@
-"""The work of the job that measures showers: checkpoints of a run are asked with the energies and
-angles of held-out rows, and what comes is compared with these rows. One answer for each checkpoint.
+"""The work of both jobs about showers: the evaluation `physics` compares generated showers with
+held-out ones, an answer for each checkpoint; the other job generates showers of one energy and
+angle.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,33 +20,48 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 from gan_runtime.data.contract import DataSet
 from gan_runtime.domains.showers import calochallenge
-from gan_runtime.domains.showers.cells import values_of
-from gan_runtime.domains.showers.curves import ShowerCurve, bounds, curves
+from gan_runtime.domains.showers.curves import (
+    bounds,
+    curves,
+    example_showers,
+    single_energy_curves,
+    stored_curve,
+    stored_showers,
+)
 from gan_runtime.domains.showers.evaluation import NAME, SUBMISSION_FILE, PhysicsOptions
+from gan_runtime.domains.showers.features import rows_of, values_of
 from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
-from gan_runtime.domains.showers.network_probes import Reading
 from gan_runtime.domains.showers.pictures import cells_in_gev
 from gan_runtime.domains.showers.score_metrics import MEASURED, Value
-from gan_runtime.domains.showers.scores import ShowerSample, binned, compared, sample, with_reading
-from gan_runtime.engines.inputs import host_values
+from gan_runtime.domains.showers.scores import ShowerSample, compared, sample, with_reading
+from gan_runtime.domains.showers.simulation import GRIDS, incidence, simulate_equal
+from gan_runtime.domains.showers.single_energy import (
+    RESULT_FILE,
+    SingleEnergyOptions,
+    SingleEnergyResult,
+)
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.engines.inputs import HostNoise, drawn_inputs, host_values
 from gan_runtime.evaluation.work import Evaluated, Subject
-from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
-from gan_runtime.records.run_folder import RunDir
+from gan_runtime.jobs.task import Task
+from gan_runtime.records.answer import Answer, Score
+from gan_runtime.records.run_folder import RunDir, write_whole
 from gan_runtime.records.run_state import steps_per_epoch
+from gan_runtime.training import snapshots, trained
+from gan_runtime.training.trained import Trained
+from gan_runtime.workloads.contract import Options, Reads
 
 MOST_STATES = 12
-FEWEST_REAL = (
-    20  # classifiers are tried five times on a fifth of the showers, with some of these put aside
-)
-MOST_CELLS = 1_500  # of a shower that is kept to be looked at; a real one of 100 GeV hits about 800
-FAINTEST_GEV = 1e-5
-DIGITS, DIGITS_OF_ERRORS = 5, 3
-Told = Callable[[str], None]
+FEWEST_SHOWERS = 20  # five-fold classifiers, with a part of each fold for early stopping
+ROWS = 64  # of one prediction
+REPEATS = 5  # of a timing
+CANDIDATES = 2_000  # held-out showers among which the nearest are searched
+Reading = Callable[[Arrays, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 
 
 @dataclass(frozen=True)
 class ShowerState:
-    """Weights of a run: after which step and epoch, what they are called, and the arrays."""
+    """Weights of a run: epoch, step, their name in an answer, and the arrays."""
 
     epoch: int
     step: int
@@ -52,24 +70,21 @@ class ShowerState:
 
 
 def measure(subject: Subject) -> Evaluated:
-    """An answer for each checkpoint that is measured. The result has their epochs.
+    """An answer for each measured checkpoint; the result has their epochs.
 
     Raises:
-        CheckpointError, DatasetError, SpecError: see `trained.of_run`.
+        CheckpointError, DatasetError, SpecError: as `trained.of_run`.
     """
     options, run = subject.options, subject.run
     subject.progress(0, 1, "building the networks")
-    from gan_runtime.domains.showers.network_probes import milliseconds_each, reading
-    from gan_runtime.training import trained
-
     networks = trained.of_run(
         run, subject.home, "best" if options.checkpoint == "best" else "newest"
     )
     states = list(_states(run, networks, options))
     stages = len(states) + 2
-    subject.progress(1, stages, "measuring real showers")
-    real, others = _real(networks.data, options.showers)
-    floor = compared(real, others)
+    subject.progress(1, stages, "measuring held-out showers")
+    held_out, training = _simulated_samples(networks.data, options.showers)
+    floor = compared(held_out, training)
     times = {
         "ms_single": Value(milliseconds_each(networks, 1)),
         "ms_batch": Value(milliseconds_each(networks, 100)),
@@ -77,72 +92,66 @@ def measure(subject: Subject) -> Evaluated:
     read = reading(networks.workload, networks.spec.of_workload, networks.data.fields)
     answers = []
     for number, state in enumerate(states, 2):
-        told = partial(_tell, subject, number, stages, state)
-        told("generating showers")
+        progress = partial(_report, subject, number, stages, state)
+        progress("generating showers")
         networks.engine.load(state.arrays)
-        made = _generated(networks, options, real)
-        scores = compared(real, made, told) | times
-        told("asking the judging network")
-        of_real, of_made = (_judged(side, state, read) for side in (real, made))
-        answers.append(answer_of(state, of_real, of_made, scores, floor, networks.data.fields))
+        generated = _generated(networks, options, held_out)
+        scores = compared(held_out, generated, progress) | times
+        progress("querying the discriminator")
+        first, second = (_with_reading(side, state, read) for side in (held_out, generated))
+        answers.append(answer_of(state, first, second, scores, floor, networks.data.fields))
     if options.submission == "yes":
         calochallenge.write_submission(
-            subject.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
+            subject.results / SUBMISSION_FILE,
+            [(generated.cells_gev, generated.features.energy_gev)],
         )
     epochs = [state.epoch for state in states]
     result = {"epochs": epochs, "warnings": list(networks.checkpoint.warnings)}
     return Evaluated(answers, result)
 
 
-def _tell(subject: Subject, number: int, stages: int, state: ShowerState, sentence: str) -> None:
-    subject.progress(number, stages, f"epoch {state.epoch}: {sentence}")
+def _report(subject: Subject, number: int, stages: int, state: ShowerState, stage: str) -> None:
+    subject.progress(number, stages, f"epoch {state.epoch}: {stage}")
 
 
-def _states(run: RunDir, networks: Any, options: PhysicsOptions) -> Iterator[ShowerState]:
-    """What is to be measured, the earliest first."""
-    from gan_runtime.training import snapshots
-
-    checkpoint = networks.checkpoint
-    per_epoch = steps_per_epoch(run)
-    kept = snapshots.epochs(run.snapshots) if options.checkpoint == "every" else []
-    places = np.unique(
-        np.linspace(0, max(0, len(kept) - 1), min(MOST_STATES, len(kept))).astype(int)
-    )
-    for epoch in [kept[place] for place in places]:
+def _states(run: RunDir, networks: Trained, options: PhysicsOptions) -> Iterator[ShowerState]:
+    """The weights to measure, the earliest first."""
+    checkpoint, per_epoch = networks.checkpoint, steps_per_epoch(run)
+    stored = snapshots.epochs(run.snapshots) if options.checkpoint == "every" else []
+    places = np.linspace(0, max(0, len(stored) - 1), min(MOST_STATES, len(stored))).astype(int)
+    for epoch in [stored[place] for place in np.unique(places)]:
         arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, epoch)}
         yield ShowerState(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
     newest = round(checkpoint.step / per_epoch)
-    if newest not in kept:
+    if newest not in stored:
         name = "newest" if options.checkpoint == "every" else options.checkpoint
         yield ShowerState(newest, checkpoint.step, name, checkpoint.arrays)
 
 
-def _real(data: DataSet, count: int) -> tuple[ShowerSample, ShowerSample]:
-    """Held-out showers, and as many that the run was trained on: how far two real samples are
-    apart.
+def _simulated_samples(data: DataSet, count: int) -> tuple[ShowerSample, ShowerSample]:
+    """Held-out showers, and as many training showers; their scores are the floor.
 
     Raises:
-        DatasetError: too few of either, or of both together where none are held out.
+        DatasetError: too few of either, or of both together in a data set without held-out rows.
     """
     rows = min(count, data.held_out, data.rows) if data.held_out else min(count, data.rows // 2)
-    if rows < FEWEST_REAL:
+    if rows < FEWEST_SHOWERS:
         raise DatasetError(
-            f"data set {data.name} has {data.rows:,} showers to train on and {data.held_out:,} held"
-            f" out, but scores need at least {FEWEST_REAL} of each, or {2 * FEWEST_REAL} with none"
+            f"data set {data.name} has {data.rows:,} training and {data.held_out:,} held-out"
+            f" showers, but scores need {FEWEST_SHOWERS} of each, or {2 * FEWEST_SHOWERS} with none"
             " held out: prepare more."
         )
     held_out = data.read_held_out(rows)
-    begin = 0 if data.held_out else rows  # without held-out rows the first ones are taken for them
-    others = data.read(np.arange(begin, begin + rows))
-    return _of_rows(held_out, data.fields), _of_rows(others, data.fields)
-
-
-def _of_rows(stored: dict[str, NDArray[Any]], fields: Fields) -> ShowerSample:
-    return of_values(host_values(stored, fields), fields)
+    begin = 0 if data.held_out else rows  # without held-out rows the first ones replace them
+    training = data.read(np.arange(begin, begin + rows))
+    first, second = (
+        of_values(host_values(stored, data.fields), data.fields) for stored in (held_out, training)
+    )
+    return first, second
 
 
 def of_values(values: dict[str, NDArray[Any]], fields: Fields) -> ShowerSample:
-    """Measured, from values by field as networks see them."""
+    """Measured, from values by field."""
     angle = values[ANGLE].astype(np.float64) if ANGLE in values else None
     return sample(
         cells_in_gev(values[SHOWERS]), _gev(values[ENERGY]), angle, fields[SHOWERS].periodic
@@ -153,34 +162,32 @@ def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
     return energy.astype(np.float64) / ENERGY_SCALE
 
 
-def _generated(networks: Any, options: PhysicsOptions, real: ShowerSample) -> ShowerSample:
-    """As many as there are real ones, each asked for with the energy and the angle of the
-    real one in its place.
-    """
-    shown = networks.generated(len(real), options.seed)
-    angle = None if np.isnan(real.asked_angle).any() else real.asked_angle
+def _generated(networks: Trained, options: PhysicsOptions, held_out: ShowerSample) -> ShowerSample:
+    """As many as held-out showers, each for the energy and angle of the one in its place."""
+    shown = networks.generated(len(held_out), options.seed)
+    angle = None if np.isnan(held_out.asked_angle).any() else held_out.asked_angle
     periodic = networks.data.fields[SHOWERS].periodic
-    return sample(cells_in_gev(shown[SHOWERS]), real.features.energy_gev, angle, periodic)
+    return sample(cells_in_gev(shown[SHOWERS]), held_out.features.energy_gev, angle, periodic)
 
 
-def _judged(showers: ShowerSample, state: ShowerState, read: Reading | None) -> ShowerSample:
-    """With what the judging network of this state reads; as they are where none can be asked."""
+def _with_reading(showers: ShowerSample, state: ShowerState, read: Reading | None) -> ShowerSample:
+    """With the outputs of this state's discriminator; unchanged for a workload without one."""
     if read is None:
         return showers
-    found = read(state.arrays, {SHOWERS: values_of(showers.cells_gev)[..., np.newaxis]})
-    return with_reading(showers, found[BELIEF].astype(np.float64), _gev(found[ENERGY]))
+    outputs = read(state.arrays, {SHOWERS: values_of(showers.cells_gev)[..., np.newaxis]})
+    return with_reading(showers, outputs[BELIEF].astype(np.float64), _gev(outputs[ENERGY]))
 
 
 def answer_of(
     state: ShowerState,
-    real: ShowerSample,
-    made: ShowerSample,
-    found: dict[str, Value],
+    held_out: ShowerSample,
+    generated: ShowerSample,
+    scores: dict[str, Value],
     floor: dict[str, Value],
     fields: Fields,
 ) -> Answer:
     """The answer about one checkpoint: scores and their floor, curves, and a few showers."""
-    none = Value(math.nan)
+    unknown = Value(math.nan)
     return Answer(
         evaluation=NAME,
         key=f"epoch {state.epoch}",
@@ -188,8 +195,8 @@ def answer_of(
         step=state.step,
         checkpoint=state.name,
         facts={
-            "showers": len(real),
-            "grid": list(real.cells_gev.shape[1:]),
+            "showers": len(held_out),
+            "grid": list(held_out.cells_gev.shape[1:]),
             "periodic": list(fields[SHOWERS].periodic),
         },
         metric_prefix=f"{MEASURED}_",
@@ -198,98 +205,157 @@ def answer_of(
                 name=name,
                 value=value.value,
                 error=value.error,
-                floor=floor.get(name, none).value,
-                floor_error=floor.get(name, none).error,
-                samples=len(real),
+                floor=floor.get(name, unknown).value,
+                floor_error=floor.get(name, unknown).error,
+                samples=len(held_out),
             )
-            for name, value in found.items()
+            for name, value in scores.items()
         ],
-        curves=[stored_curve(curve, *bounds(real)) for curve in curves(real, made)],
-        arrays=list(_pictures(real, made)),
+        curves=[stored_curve(curve, *bounds(held_out)) for curve in curves(held_out, generated)],
+        arrays=list(example_showers(held_out, generated)),
     )
 
 
-def stored_curve(
-    curve: ShowerCurve, energy: NDArray[np.float64], angle: NDArray[np.float64]
-) -> Curve:
-    """As it is in an answer. `energy`, `angle`: the edges of the bins that it may be of."""
-    bins = {"energy": _range(energy, curve.bins[0]), "angle": _range(angle, curve.bins[1])}
-    sides = (
-        ("real", curve.real, curve.real_error),
-        ("generated", curve.generated, curve.generated_error),
-    )
-    return Curve(
-        name=curve.name,
-        x=_rounded(curve.x),
-        y=_rounded(curve.y),
-        series=[
-            Series(name=side, values=_rounded(values), error=_rounded(errors, DIGITS_OF_ERRORS))
-            for side, values, errors in sides
-        ],
-        facts={name: limits for name, limits in bins.items() if limits is not None},
-    )
+# ---- networks ------------------------------------------------------------------------------------
+# Keras' own prediction, for a run of any engine.
 
 
-def _range(edges: NDArray[np.float64], number: int) -> list[float] | None:
-    return None if number < 0 else [float(edges[number]), float(edges[number + 1])]
-
-
-def _rounded(numbers: NDArray[np.floating], digits: int = DIGITS) -> list[float]:
-    return [float(f"{number:.{digits}g}") for number in numbers.tolist()]
-
-
-def _pictures(real: ShowerSample, made: ShowerSample) -> Iterator[ArrayFile]:
-    """A real and a generated shower in the middle of each bin of energy and angle."""
-    for pair, row in enumerate(_middles(real)):
-        yield from pictures_of(pair, row, real, made)
-
-
-def pictures_of(pair: int, row: int, real: ShowerSample, made: ShowerSample) -> Iterator[ArrayFile]:
-    """The real and the generated shower in one place of their samples, as their brightest cells in
-    MeV.
-
-    Both of a pair were asked for with the same energy and angle. The fact `share` is how much of a
-    shower's energy its cells hold.
+def reading(workload: object, options: Options, fields: Fields) -> Reading | None:
+    """A function of the arrays of a checkpoint and of values (rows, …) by field, which returns what
+    the workload's networks read from them, named arrays (rows,). None for a workload that reads
+    nothing. Loads Keras, and compiles once for all checkpoints.
     """
-    angle = None if np.isnan(real.asked_angle[row]) else float(real.asked_angle[row])
-    for side, showers in (("real", real), ("generated", made)):
-        cells = showers.cells_gev[row].reshape(-1)
-        brightest = np.argsort(cells)[::-1][:MOST_CELLS]
-        brightest = np.sort(brightest[cells[brightest] > FAINTEST_GEV])
-        total = float(cells.sum())
-        yield ArrayFile(
-            name=side,
-            places=brightest.tolist(),
-            values=_rounded(cells[brightest] * 1e3),
-            facts={
-                "pair": pair,
-                "energy_gev": float(real.features.energy_gev[row]),
-                "angle": angle,
-                "share": float(cells[brightest].sum()) / total if total else 1.0,
-            },
-        )
+    if not isinstance(workload, Reads):
+        return None
+    import keras
+
+    reader: Reads = workload
+    networks = reader.networks(options, fields)
+
+    class ReadingModel(keras.Model):  # type: ignore[misc]
+        def call(self, values: Any) -> Any:
+            return dict(reader.read(options, networks, values))
+
+    model = ReadingModel()
+
+    def read(arrays: Arrays, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        for name, network in networks.items():
+            for variable in network.weights:
+                variable.assign(arrays[f"{name}/{variable.path}"])
+        count = len(next(iter(values.values())))
+        places = np.arange(count + -count % ROWS) % count  # whole batches, so one program
+        parts = [
+            model.predict_on_batch({name: array[rows] for name, array in values.items()})
+            for rows in places.reshape(-1, ROWS)
+        ]
+        return {name: np.concatenate([part[name] for part in parts])[:count] for name in parts[0]}
+
+    return read
 
 
-def _middles(real: ShowerSample) -> list[int]:
-    """Rows: of each bin of energy and angle the shower that is nearest to the middle of both."""
-    energies, angles = bounds(real)
-    by_angle = binned(real.asked_angle, angles) if len(angles) else [np.arange(len(real))]
-    found = []
-    for place, one in enumerate(binned(real.features.energy_gev, energies)):
-        for other_place, two in enumerate(by_angle):
-            rows = np.intersect1d(one, two)
-            if len(rows):
-                away = _away(real.features.energy_gev[rows], energies, place)
-                away += _away(real.asked_angle[rows], angles, other_place) if len(angles) else 0.0
-                found.append(int(rows[away.argmin()]))
-    return found
+def milliseconds_each(networks: Trained, rows: int) -> float:
+    """Median time of a generated row on this machine's processor, over REPEATS compiled calls of so
+    many rows. Loads Keras.
+    """
+    import keras
+
+    workload, options, data = networks.workload, networks.spec.of_workload, networks.data
+    new = workload.networks(options, data.fields)  # other weights take as long
+
+    class GeneratingModel(keras.Model):  # type: ignore[misc]
+        def call(self, inputs: Any) -> Any:
+            return dict(workload.show(options, new, inputs, HostNoise(0)))
+
+    inputs, model = drawn_inputs(workload, options, data, rows, seed=0), GeneratingModel()
+    model.predict_on_batch(inputs)
+    seconds = []
+    for _ in range(REPEATS):
+        begin = time.perf_counter()
+        model.predict_on_batch(inputs)
+        seconds.append(time.perf_counter() - begin)
+    return 1e3 * statistics.median(seconds) / rows
 
 
-def _away(
-    numbers: NDArray[np.float64], edges: NDArray[np.float64], place: int
-) -> NDArray[np.float64]:
-    """From the middle of a bin, in widths of it."""
-    if len(edges) < 2:
-        return np.zeros(len(numbers))
-    low, high = edges[place], edges[place + 1]
-    return np.abs(numbers - (low + high) / 2.0) / max(high - low, 1e-9)
+# ---- showers of one energy -----------------------------------------------------------------------
+
+
+def make(task: Task) -> dict[str, Any]:
+    """Writes RESULT_FILE; returns the step of the checkpoint.
+
+    Raises:
+        CheckpointError, DatasetError, SpecError: as `trained.of_run`.
+        UnknownRunError: the run is deleted.
+    """
+    options = SingleEnergyOptions(**task.options)
+    task.progress(0, 4, "building the networks")
+    networks = trained.of_run(task.home.run_dir(options.run_id), task.home, options.checkpoint)
+    task.progress(1, 4, "simulating showers")
+    rows, is_simulated = reference_rows(networks.data, options)
+    task.progress(2, 4, "generating showers")
+    shown = networks.generated_for(rows, options.seed)
+    task.progress(3, 4, "measuring both")
+    fields = networks.data.fields
+    reference = of_values(rows, fields)
+    angle = rows[ANGLE].astype(np.float64) if ANGLE in rows else None
+    generated = sample(
+        cells_in_gev(shown[SHOWERS]), reference.features.energy_gev, angle, fields[SHOWERS].periodic
+    )
+    result = result_of(options, networks.checkpoint.step, is_simulated, reference, generated)
+    write_whole(task.results / RESULT_FILE, result.model_dump_json())
+    task.progress(4, 4, "done")
+    return {"step": networks.checkpoint.step, "warnings": list(networks.checkpoint.warnings)}
+
+
+def reference_rows(
+    data: DataSet, options: SingleEnergyOptions
+) -> tuple[dict[str, NDArray[Any]], bool]:
+    """Showers of this energy and angle, values by field, and whether they are simulated now.
+
+    On a grid that the simulation does not know, they are the nearest held-out ones, each with its
+    own energy and angle.
+    """
+    shape = data.fields[SHOWERS].shape[:3]
+    grid = next((grid for grid in GRIDS.values() if grid.shape == shape), None)
+    if grid is not None and options.angle_deg is not None and ANGLE in data.fields:
+        random = np.random.default_rng(options.seed)
+        angle = incidence(options.energy_gev, math.radians(options.angle_deg), random, grid)
+        cells = simulate_equal(options.energy_gev, angle, options.showers, random, grid)
+        energies = np.full(len(cells), options.energy_gev)
+        return host_values(rows_of(cells, energies), data.fields), True
+    values = host_values(data.read_held_out(CANDIDATES), data.fields)
+    # By the factor between the energies, and the difference of the angles in rad.
+    distances = np.abs(np.log(values[ENERGY] / (ENERGY_SCALE * options.energy_gev)))
+    if ANGLE in values and options.angle_deg is not None:
+        distances = distances + np.abs(values[ANGLE] - math.radians(options.angle_deg))
+    nearest = np.argsort(distances, kind="stable")[: options.showers]
+    return {name: array[nearest] for name, array in values.items()}, False
+
+
+def result_of(
+    options: SingleEnergyOptions,
+    step: int,
+    is_simulated: bool,
+    reference: ShowerSample,
+    generated: ShowerSample,
+) -> SingleEnergyResult:
+    """Profiles and distributions of all showers, and the first pair."""
+    sides = {"real": reference.features, "generated": generated.features}
+    has_angle = not np.isnan(reference.features.angle).any()
+    nothing = np.empty(0)
+    return SingleEnergyResult(
+        energy_gev=options.energy_gev,
+        angle=None if options.angle_deg is None else math.radians(options.angle_deg),
+        simulated=is_simulated,
+        step=step,
+        showers=len(reference),
+        grid=reference.cells_gev.shape[1:],
+        response={side: float(own.sampling_fraction.mean()) for side, own in sides.items()},
+        measured=(
+            {side: float(own.angle.mean()) for side, own in sides.items()} if has_angle else None
+        ),
+        curves=[
+            stored_curve(curve, nothing, nothing)
+            for curve in single_energy_curves(reference, generated)
+        ],
+        pictures=list(stored_showers(0, 0, reference, generated)),
+    )

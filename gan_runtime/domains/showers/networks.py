@@ -194,7 +194,7 @@ EMPTY_ANGLE = 100.0  # of an image without energy, as the authors have it
 # Sums up to here count as empty: 20 eV, which no layer of a detector could tell. A gradient grows
 # as 1 / sum, so without a floor a layer that a network has all but emptied would drive every
 # weight, and RMSprop would remember it for hundreds of steps.
-NOTHING = 1e-6  # in 20 MeV, as in domains/showers/cells.py
+NOTHING = 1e-6  # in 20 MeV, as in domains/showers/features.py
 LEAST_SQUARE = 1e-7  # of a distance, in cells: Keras' epsilon, as the authors have it
 
 

@@ -27,7 +27,13 @@ from threadpoolctl import threadpool_limits
 
 from gan_runtime.domains.showers import distances
 from gan_runtime.domains.showers.distances import challenge_fpd, challenge_kpd
-from gan_runtime.domains.showers.features import Array, Features, correlated, high_level, measured
+from gan_runtime.domains.showers.features import (
+    Array,
+    Features,
+    correlated,
+    features_of,
+    high_level,
+)
 from gan_runtime.domains.showers.score_metrics import Value
 
 ENERGY_BINS, ANGLE_BINS = 5, 3
@@ -55,7 +61,7 @@ def binned(numbers: Array, bounds: Array) -> list[NDArray[np.int64]]:
 def pairs(real: Features, other: Features, bounds: Array) -> list[tuple[Features, Features]]:
     """Both samples in each bin of the incident energy that holds some of both."""
     rows = zip(binned(real.energy_gev, bounds), binned(other.energy_gev, bounds), strict=True)
-    return [(real.chosen(one), other.chosen(two)) for one, two in rows if len(one) and len(two)]
+    return [(real.select(one), other.select(two)) for one, two in rows if len(one) and len(two)]
 
 
 def sampling_fraction_error(real: Features, other: Features, bounds: Array) -> Value:
@@ -269,7 +275,7 @@ def sample(
     periodic: tuple[int, ...],
 ) -> ShowerSample:
     """With the features measured. `asked_angle`: None where the data set knows no angle."""
-    features = measured(cells_gev, energy_gev, periodic, has_angle=asked_angle is not None)
+    features = features_of(cells_gev, energy_gev, periodic, has_angle=asked_angle is not None)
     return ShowerSample(cells_gev, features, features.angle if asked_angle is None else asked_angle)
 
 

@@ -14,17 +14,18 @@ noise of the electronics.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
-from gan_runtime.domains.showers.cells import rows_of
 from gan_runtime.domains.showers.detector import (
     CLIC,
     Detector,
@@ -35,6 +36,7 @@ from gan_runtime.domains.showers.detector import (
     shower_ages,
     widths,
 )
+from gan_runtime.domains.showers.features import measured_angle, rows_of
 from gan_runtime.domains.showers.fields import MERGED, shower_fields
 from gan_runtime.domains.showers.file_checks import ShowerTally
 from gan_runtime.domains.showers.preparation_options import ShowerOptions, held_out
@@ -46,6 +48,11 @@ SAMPLING_FRACTION = 0.0250
 # layer's energy fluctuates by.
 SAMPLING_RESOLUTION = 0.17
 PARTICLES_A_SPOT = 2
+# Simulated together, with random numbers of their own: the first showers are the same, however many
+# are simulated.
+AT_ONCE = 32
+EQUAL_AT_ONCE = 25  # of one energy and angle
+INCIDENCES, TRIED = (45.0, 135.0), 7  # degrees, as in data sets of simulated showers; angles
 Floats = NDArray[np.float32]
 
 
@@ -65,6 +72,7 @@ class DetectorGrid:
 
 FULL = DetectorGrid()
 TINY = DetectorGrid(merged=MERGED["tiny"])
+GRIDS = {"full": FULL, "tiny": TINY}
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,38 @@ def simulate(
     x = np.floor(x_cells + (middle + offsets[0])[showers]).astype(np.int64)
     y = np.floor(y_cells + (middle + offsets[1])[showers]).astype(np.int64)
     return _image(x, y, _rows(layers.spots), energy_gev, len(angles), grid)
+
+
+def incidence(
+    energy_gev: float, measured: float, random: np.random.Generator, grid: DetectorGrid
+) -> float:
+    """The angle of incidence at which showers measure `measured` on average, both rad, interpolated
+    linearly. With cells three times as wide as deep an image leans a third as much.
+
+    Raises:
+        DatasetError: no incidence from 45° to 135° gives it.
+    """
+    angles = np.radians(np.linspace(*INCIDENCES, TRIED))
+    means = [
+        measured_angle(simulate_equal(energy_gev, angle, EQUAL_AT_ONCE, random, grid)).mean()
+        for angle in angles
+    ]
+    if not means[0] <= measured <= means[-1]:
+        low, high = (math.degrees(means[place]) for place in (0, -1))
+        raise DatasetError(
+            f"angle_deg is {math.degrees(measured):.4g}, but showers on this grid measure {low:.0f}"
+            f" to {high:.0f} at {energy_gev:.4g} GeV: use an angle in this range."
+        )
+    return float(np.interp(measured, means, angles))
+
+
+def simulate_equal(
+    energy_gev: float, angle: float, count: int, random: np.random.Generator, grid: DetectorGrid
+) -> NDArray[np.float32]:
+    """Showers of one energy and angle of incidence (rad): cells (count, X, Y, Z) in GeV."""
+    energies, angles = (np.full(EQUAL_AT_ONCE, value) for value in (energy_gev, angle))
+    parts = [simulate(energies, angles, random, grid) for _ in range(-(-count // EQUAL_AT_ONCE))]
+    return np.concatenate(parts)[:count]
 
 
 def _layers(
@@ -198,13 +238,7 @@ def _image(
     return cells.astype(np.float32).reshape(count, *grid.shape)
 
 
-# ---- simulated preparation -----------------------------------------------------------------------
-# The preparation `showers`: simulated electrons become a data set.
-
-# Simulated together, with random numbers of their own: the first showers are the same, however many
-# are asked for.
-AT_ONCE = 32
-GRIDS = {"full": FULL, "tiny": TINY}
+# ---- preparation ---------------------------------------------------------------------------------
 
 
 def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progress) -> Stored:

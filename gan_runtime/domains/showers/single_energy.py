@@ -27,11 +27,11 @@ from gan_runtime.training import trained
 from gan_runtime.training.checkpoints import Which
 
 MOST_CELLS = 10_000_000  # of a grid, so that no page makes room for more than it has
-CHOSEN_FILE = "showers.json"  # among the results of a job that makes showers of one energy
+RESULT_FILE = "showers.json"  # among the results of a job that makes showers of one energy
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SingleEnergyOptions:
     """The options of the job that makes showers of one energy and angle.
 
     `angle_deg`: as it is measured on showers, the label that networks know, 90 is straight in; None
@@ -46,7 +46,7 @@ class Chosen:
     seed: int = 0
 
 
-class ChosenShowers(BaseModel):
+class SingleEnergyResult(BaseModel):
     """What a job made of one energy (GeV) and angle (measured, rad; None without angles).
 
     `simulated`: the showers next to the generated ones are made for it, else they are the held-out
@@ -91,7 +91,7 @@ ENERGIES, ANGLES = (
 FEWEST_CHOSEN, MOST_CHOSEN = 2, 1_000
 
 
-def make_showers(commands: Commands, wanted: Chosen) -> JobDir:
+def make_showers(commands: Commands, wanted: SingleEnergyOptions) -> JobDir:
     """Asks for a job that generates showers of one energy and angle.
 
     Raises as `job_queue.request`.
@@ -99,7 +99,7 @@ def make_showers(commands: Commands, wanted: Chosen) -> JobDir:
     return commands.request_job(MAKE, wanted)
 
 
-def check(home: Home, wanted: Chosen) -> None:
+def check(home: Home, wanted: SingleEnergyOptions) -> None:
     """Whether a run can be asked for showers of one energy and angle.
 
     Raises:
@@ -122,8 +122,8 @@ JOBS = (
     Job(
         MAKE,
         "Generate showers of one energy",
-        "gan_runtime.domains.showers.single_energy_work:make",
-        options=Chosen,
+        "gan_runtime.domains.showers.measurement:make",
+        options=SingleEnergyOptions,
         check=check,
         same=("run_id",),
         busy="showers of run {run_id} are being generated",
@@ -139,7 +139,7 @@ def newest_made(home: Home, run_id: str) -> JobLook | None:
     return job_queue.newest(home, MAKE, also_cancelled=False, run_id=run_id)
 
 
-def made_before(home: Home, wanted: Chosen) -> JobLook | None:
+def made_before(home: Home, wanted: SingleEnergyOptions) -> JobLook | None:
     """A finished job that was asked for the same of the same checkpoint, whose result is
     there; None without.
     """
@@ -151,7 +151,7 @@ def made_before(home: Home, wanted: Chosen) -> JobLook | None:
             if look.asked.options == asdict(wanted)
             and look.end is not None
             and look.end.result.get("step") == step
-            and (look.job.results / CHOSEN_FILE).exists()
+            and (look.job.results / RESULT_FILE).exists()
         ),
         None,
     )

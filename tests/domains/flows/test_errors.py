@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import scores
 
 
 def waves(*lengths: float, amplitude: float = 0.5, height: int = 12, width: int = 48) -> np.ndarray:
@@ -23,15 +23,15 @@ def test_errors_are_means_over_pixels_and_channels_of_each_frame() -> None:
     truth = np.zeros((2, 2, 2, 1), np.float32)
     predicted = truth.copy()
     predicted[0, 0, 0, 0], predicted[1] = 1.0, -0.2
-    assert measures.mae(predicted, truth) == pytest.approx([0.25, 0.2])
-    assert measures.rmse(predicted, truth) == pytest.approx([0.5, 0.2])
-    assert measures.psnr(predicted, truth) == pytest.approx([12.0412, 20.0], abs=1e-4)
-    assert measures.psnr(truth, truth).tolist() == [np.inf, np.inf]
+    assert scores.mae(predicted, truth) == pytest.approx([0.25, 0.2])
+    assert scores.rmse(predicted, truth) == pytest.approx([0.5, 0.2])
+    assert scores.psnr(predicted, truth) == pytest.approx([12.0412, 20.0], abs=1e-4)
+    assert scores.psnr(truth, truth).tolist() == [np.inf, np.inf]
 
 
 def test_half_precision_frames_are_measured_in_double() -> None:
     truth = np.zeros((1, 4, 4, 1), np.float16)
-    assert measures.rmse(truth + np.float16(1e-4), truth) == pytest.approx([1e-4], rel=1e-3)
+    assert scores.rmse(truth + np.float16(1e-4), truth) == pytest.approx([1e-4], rel=1e-3)
 
 
 def test_ssim_is_one_for_equal_frames_and_tells_a_lower_mean() -> None:
@@ -39,26 +39,26 @@ def test_ssim_is_one_for_equal_frames_and_tells_a_lower_mean() -> None:
     0.3404 for 0.5 and 0.3.
     """
     frames = waves(4.0, 6.0)
-    assert measures.ssim(frames, frames) == pytest.approx([1.0, 1.0])
+    assert scores.ssim(frames, frames) == pytest.approx([1.0, 1.0])
     even = np.full((1, 12, 16, 2), 0.5)
-    assert measures.ssim(even, even * 0.6) == pytest.approx([0.3004 / 0.3404], abs=1e-6)
-    assert (measures.ssim(0.5 * frames, frames) < 0.9).all()
-    assert np.isnan(measures.ssim(frames[:, :8], frames[:, :8])).all(), "smaller than the window"
+    assert scores.ssim(even, even * 0.6) == pytest.approx([0.3004 / 0.3404], abs=1e-6)
+    assert (scores.ssim(0.5 * frames, frames) < 0.9).all()
+    assert np.isnan(scores.ssim(frames[:, :8], frames[:, :8])).all(), "smaller than the window"
 
 
 def test_the_spectrum_tells_a_power_that_is_ten_times_too_low() -> None:
     truth = waves(8.0, 12.0)
-    assert measures.spectrum_error(truth, truth) == pytest.approx([0.0, 0.0])
-    assert measures.spectrum_error(truth / np.sqrt(10.0), truth) == pytest.approx([1.0, 1.0])
-    assert measures.spectrum_error(np.roll(truth, 3, axis=2), truth) == pytest.approx(
+    assert scores.spectrum_error(truth, truth) == pytest.approx([0.0, 0.0])
+    assert scores.spectrum_error(truth / np.sqrt(10.0), truth) == pytest.approx([1.0, 1.0])
+    assert scores.spectrum_error(np.roll(truth, 3, axis=2), truth) == pytest.approx(
         [0.0, 0.0], abs=1e-9
     ), "where the waves are has no part in it"
     flat = np.full_like(truth, 0.3)
-    assert np.isnan(measures.spectrum_error(truth, flat)).all()
+    assert np.isnan(scores.spectrum_error(truth, flat)).all()
 
 
 def test_a_wave_has_its_power_in_one_place() -> None:
-    found = measures.power(waves(8.0))
+    found = scores.power(waves(8.0))
     assert found.shape == (1, 24)
     assert int(found[0].argmax()) == 48 / 8 - 1
     assert found[0].sum() == pytest.approx(12 * (0.5 * 48 / 2) ** 2)
@@ -77,4 +77,4 @@ def test_a_wave_has_its_power_in_one_place() -> None:
 def test_the_horizon_ends_where_standing_still_is_better(
     error: list[float], still: list[float], expected: int
 ) -> None:
-    assert measures.horizon(np.array(error), np.array(still)) == expected
+    assert scores.horizon(np.array(error), np.array(still)) == expected

@@ -114,22 +114,22 @@ def test_a_set_that_holds_nothing_out_has_no_film_and_what_was_trained_on_is_not
     rows = {name: np.zeros((5, *field.shape), field.dtype) for name, field in fields.items()}
     data = ArraySet("street", fields, rows, "test")
     assert films.films(data) == []
-    with pytest.raises(DatasetError, match=r"holds nothing out, so .* higher held_out_percent"):
-        films.chosen([], 0, 0, 1)
+    with pytest.raises(DatasetError, match=r"has no held-out films, so .* higher held_out_percent"):
+        films.selected([], 0, 0, 1)
 
 
 @pytest.mark.parametrize(
     ("number", "start", "steps", "message"),
     [
-        (2, 0, 1, "trajectory is 2, but the data set holds out 0 to 1"),
+        (2, 0, 1, "trajectory is 2, but the held-out films are 0 to 1"),
         (-1, 0, 1, "trajectory is -1"),
-        (1, 4, 3, "3 steps from frame 4 on are asked for, but Re 200 has 6 in all"),
+        (1, 4, 3, "3 steps from frame 4 on are requested, but Re 200 has 6 in all"),
     ],
 )
 def test_a_film_that_is_not_there_or_too_short_is_refused(
     number: int, start: int, steps: int, message: str
 ) -> None:
     known = [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
-    assert films.chosen(known, 1, 4, 2) == known[1]
+    assert films.selected(known, 1, 4, 2) == known[1]
     with pytest.raises(DatasetError, match=message):
-        films.chosen(known, number, start, steps)
+        films.selected(known, number, start, steps)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.domains.flows.films import Film
-from gan_runtime.domains.flows.rollout_answer import Scored, Times, scored
+from gan_runtime.domains.flows.scores import FrameTimes, RolloutScores, scored
 from gan_runtime.engines.tiling.division import Division
 from tests.support.stored_films import HEIGHT, PERIOD, SOLVER_STEPS, WIDTH, frame, obstacle
 
@@ -22,12 +22,14 @@ def street(steps: int) -> np.ndarray:
 
 def measured(
     predicted: np.ndarray, period: float, replay: np.ndarray | None = None, film: Film | None = None
-) -> Scored:
+) -> RolloutScores:
     """Of a prediction of the street."""
     steps = len(predicted) - 1
     known = film or Film(0, 0, steps, 120.0, SOLVER_STEPS)
     tiles, mask = Division((HEIGHT, WIDTH), (16, 16)), obstacle().astype(np.float32)
-    return scored(street(steps), predicted, mask, tiles, known, Times(0.01, 0.02), period, replay)
+    return scored(
+        street(steps), predicted, mask, tiles, known, FrameTimes(0.01, 0.02), period, replay
+    )
 
 
 def scores(

@@ -336,7 +336,7 @@ def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iter
     with np.errstate(over="ignore"):
         snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
     with pytest.raises(
-        CheckpointError, match="weights of epoch 1 cannot be used: net/weight holds numbers"
+        CheckpointError, match="weights of epoch 1 are unusable: net/weight exceeds float16"
     ):
         done(home, run, steps=1, epoch=1)
     (run.snapshots / "epoch-00001.safetensors").write_bytes(b"torn")
@@ -450,8 +450,7 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(
     run = new_run("quick-0001", workload="pix2pix", dataset="edges", **{"pix2pix.tile": 16})
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     refusal = (
-        "targets of the data set have 3 channels and its sources 1, so that what is made cannot"
-        " be fed"
+        "targets of the data set have 3 channels and its sources 1, so outputs cannot be inputs"
     )
     with pytest.raises(DatasetError, match=refusal):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 1})
@@ -479,7 +478,7 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
     ):
         ask(home).evaluate("quick-0001", "rollout", {"checkpoint": "best"})
     with pytest.raises(
-        DatasetError, match="100 steps from frame 0 on are asked for, but Re 120 has 40 in all"
+        DatasetError, match="100 steps from frame 0 on are requested, but Re 120 has 40 in all"
     ):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
     assert asked == []
@@ -531,7 +530,7 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     assert "quick-0001 after epoch 1 (best), 20 steps of Re 110, map_reduce" in shown.output
     assert "0.3000 (persistence)" in shown.output
     assert "0.1500" in shown.output, "the replay"
-    assert "nearest frame of the training films, Re 100 from frame 7." in " ".join(
+    assert "the frames after the nearest training frame, Re 100 from frame 7." in " ".join(
         shown.output.split()
     )
     assert "naive" in shown.output
@@ -562,7 +561,7 @@ def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
     assert asked == [{"epoch": 1}]
-    assert "quick-0001 after epoch 1 (weights kept then), 20 steps" in shown.output
+    assert "quick-0001 after epoch 1 (stored weights), 20 steps" in shown.output
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.domains.flows import lattice as flow_frames
-from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import scores
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.lattice import INFLOW, OBSTACLES, Lattice, Shape, Walls, square
 from tests.domains.flows.wakes import EVERY, swing
@@ -36,7 +36,9 @@ def test_eddies_are_shed_as_often_as_another_program_found(
 ) -> None:
     signal = swing(obstacle, walls, reynolds, 3_000, 2_400)
     expected = DIAMETER / (INFLOW * period)
-    assert measures.strouhal(signal, EVERY) == pytest.approx(expected, rel=0.03)
+    assert scores.strouhal(1.0 / scores.shedding_period(signal), EVERY) == pytest.approx(
+        expected, rel=0.03
+    )
 
 
 def test_below_the_critical_reynolds_number_a_small_kick_dies_away_and_above_it_grows() -> None:
@@ -95,7 +97,7 @@ def test_a_slippery_wall_is_a_mirror() -> None:
 
 def test_between_slippery_walls_there_is_a_street_too() -> None:
     signal = swing("square", "slip", 100.0, 3_000, 2_400)
-    assert measures.period(signal) * EVERY == pytest.approx(FREE_SLIP_PERIOD, rel=0.03)
+    assert scores.shedding_period(signal) * EVERY == pytest.approx(FREE_SLIP_PERIOD, rel=0.03)
 
 
 def test_what_flows_in_flows_out() -> None:
@@ -105,7 +107,7 @@ def test_what_flows_in_flows_out() -> None:
     flow = Lattice(100.0, square(), kick=0.5)
     flow.advance(1_500)
     frame = flow_frames.of(flow)[None]
-    lost = measures.divergence(frame, flow.obstacle)[0]
+    lost = scores.divergence(frame, flow.obstacle)[0]
     turning = abs(flow_frames.physical(frame)[..., 2]).mean()
     assert 0.0 < lost < 0.1 * turning
     assert flow.density() == pytest.approx(np.ones_like(flow.density()), abs=0.06)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.domains.flows import lattice as flow_frames
-from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import scores
 from gan_runtime.domains.flows.evaluation import USUAL_STEPS
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.lattice import INFLOW
@@ -30,14 +30,16 @@ def test_a_period_is_found_to_half_a_percent_from_three_of_them_on(
     """With a harmonic, as a street has one, and around another middle than 0."""
     turns = 2 * np.pi * np.arange(round(period * periods)) / period + phase
     signal = 0.3 + 0.7 * np.sin(turns) + 0.15 * np.sin(2 * turns + 1.0)
-    assert measures.period(signal) == pytest.approx(period, rel=0.005)
+    assert scores.shedding_period(signal) == pytest.approx(period, rel=0.005)
 
 
 def test_a_faint_swing_beside_noise_is_no_street() -> None:
-    assert math.isnan(measures.period(np.zeros(100)))
-    assert math.isnan(measures.period(0.005 * np.sin(np.arange(200) / 4)))
-    assert math.isnan(measures.period(np.array([0.0, 1.0, np.nan, 1.0, 0.0])))
-    assert math.isnan(measures.period(np.linspace(0.0, 1.0, 100))), "a signal that never comes back"
+    assert math.isnan(scores.shedding_period(np.zeros(100)))
+    assert math.isnan(scores.shedding_period(0.005 * np.sin(np.arange(200) / 4)))
+    assert math.isnan(scores.shedding_period(np.array([0.0, 1.0, np.nan, 1.0, 0.0])))
+    assert math.isnan(scores.shedding_period(np.linspace(0.0, 1.0, 100))), (
+        "a signal that never comes back"
+    )
 
 
 @pytest.mark.parametrize("period", [20.0, 24.7, 25.0, 28.3, 33.0])
@@ -48,13 +50,15 @@ def test_the_usual_steps_of_an_iteration_are_enough_for_the_period_of_every_stre
     these and of slower ones.
     """
     signal = 0.5 * np.sin(2 * np.pi * np.arange(1 + USUAL_STEPS) / period + 0.4)
-    assert measures.period(signal) == pytest.approx(period, rel=0.005)
+    assert scores.shedding_period(signal) == pytest.approx(period, rel=0.005)
 
 
 def test_the_strouhal_number_counts_in_passages_of_the_diameter() -> None:
     """A period of 25 frames of 24 steps: f D / U = 10 / (600 · 0.1)."""
     signal = np.sin(2 * np.pi * np.arange(250) / 25.0)
-    assert measures.strouhal(signal, 24) == pytest.approx(1 / 6, rel=1e-3)
+    assert scores.strouhal(1.0 / scores.shedding_period(signal), 24) == pytest.approx(
+        1 / 6, rel=1e-3
+    )
 
 
 @pytest.mark.parametrize(("height", "width", "column"), [(80, 192, 68), (40, 96, 34)])
@@ -63,7 +67,7 @@ def test_the_probe_is_on_the_middle_line_three_diameters_behind(
 ) -> None:
     uy = np.zeros((2, height, width))
     uy[1, height // 2 - 1 : height // 2 + 1, column] = 0.4, 0.6
-    assert measures.probe(film(np.ones_like(uy), uy, np.zeros_like(uy))) == pytest.approx(
+    assert scores.probe_velocity(film(np.ones_like(uy), uy, np.zeros_like(uy))) == pytest.approx(
         [0.0, 0.5], abs=1e-6
     )
 
@@ -74,7 +78,7 @@ def test_enstrophy_is_half_the_square_of_the_vorticity_in_the_fluid() -> None:
     obstacle[:20] = True
     turning[:, :20] = 5.0
     still = np.zeros_like(turning)
-    assert measures.enstrophy(film(still, still, turning), obstacle) == pytest.approx(
+    assert scores.enstrophy(film(still, still, turning), obstacle) == pytest.approx(
         [2.0, 8.0], rel=1e-5
     )
 
@@ -85,9 +89,9 @@ def test_divergence_counts_what_is_made_in_the_fluid_alone() -> None:
     """
     down, right = np.mgrid[0:40, 0:96].astype(float)
     growing = film(0.01 * right[None], -0.02 * down[None], 0 * right[None])
-    assert measures.divergence(growing, FREE) == pytest.approx([0.15], rel=1e-4)
+    assert scores.divergence(growing, FREE) == pytest.approx([0.15], rel=1e-4)
     turning = film(0.02 * down[None], 0.01 * right[None] - 0.5, 0 * right[None])
-    assert measures.divergence(turning, FREE) == pytest.approx([0.0], abs=1e-5)
+    assert scores.divergence(turning, FREE) == pytest.approx([0.0], abs=1e-5)
     walled, jump = FREE.copy(), growing.copy()
     walled[10:20, 10:20], jump[:, 10:20, 10:20, 0] = True, 1.0
-    assert measures.divergence(jump, walled) == pytest.approx([0.15], rel=1e-4)
+    assert scores.divergence(jump, walled) == pytest.approx([0.15], rel=1e-4)

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from gan_runtime.domains.flows import lattice as flow_frames
-from gan_runtime.domains.flows import measures
+from gan_runtime.domains.flows import scores
 from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice, Shape, Walls
 
 EVERY = 20  # steps between two looks at the probe
@@ -23,5 +23,5 @@ def swing(
     seen = []
     for _ in range(steps // EVERY):
         flow.advance(EVERY)
-        seen.append(measures.probe(flow_frames.of(flow)[None])[0])
+        seen.append(scores.probe_velocity(flow_frames.of(flow)[None])[0])
     return np.array(seen)

@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from gan_runtime.domains.showers.cells import measured_angle
+from gan_runtime.domains.showers.features import measured_angle
 from gan_runtime.domains.showers.simulation import simulate
 
 

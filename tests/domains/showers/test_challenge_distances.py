@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.domains.showers import distances
-from gan_runtime.domains.showers.distances import THRESHOLD_GEV, challenge_fpd, challenge_kpd
-from gan_runtime.domains.showers.features import measured
+from gan_runtime.domains.showers.distances import challenge_fpd, challenge_kpd
+from gan_runtime.domains.showers.features import THRESHOLD_GEV, features_of
 from tests.domains.showers import jetnet_reference
 from tests.domains.showers.jetnet_reference import FIGURES, LAYERS, challenge_arrays, showers
 from tests.domains.showers.toy_showers import beam_showers, toy_showers
@@ -19,7 +19,7 @@ from tests.domains.showers.toy_showers import beam_showers, toy_showers
 
 def features(name: str) -> np.ndarray:
     """Of a sample of the reference, as the program measures them."""
-    return measured(*showers(name), (0,), has_angle=False).challenge
+    return features_of(*showers(name), (0,), has_angle=False).challenge
 
 
 @pytest.mark.parametrize("name", ["alike", "off"])
@@ -47,16 +47,16 @@ def test_features_are_those_of_the_evaluation_in_other_units() -> None:
 
 def test_data_set_2_has_362_features() -> None:
     cells, energy = beam_showers(3)
-    assert measured(cells, energy, (0,), has_angle=False).challenge.shape == (3, 362)
+    assert features_of(cells, energy, (0,), has_angle=False).challenge.shape == (3, 362)
 
 
 def test_cells_below_the_readout_threshold_count_as_nothing() -> None:
     cells, energy = np.zeros((1, 16, 9, 4)), np.asarray([10.0])
     cells[0, 3, 2, 1] = 1.001 * THRESHOLD_GEV
-    alone = measured(cells, energy, (0,), has_angle=False)
+    alone = features_of(cells, energy, (0,), has_angle=False)
     cells[0, 5, 7, :] = 0.999 * THRESHOLD_GEV
     cells[0, 1, 1, 2], cells[0, 0, 0, 0] = -1.0, np.nan
-    noisy = measured(cells, energy, (0,), has_angle=False).challenge
+    noisy = features_of(cells, energy, (0,), has_angle=False).challenge
     assert noisy == pytest.approx(alone.challenge)
     assert pytest.approx(15.15e-6, rel=1e-3) == THRESHOLD_GEV
     assert alone.challenge[0, -3 * 4 : -2 * 4] == pytest.approx([1.0, 1.0 - 1 / 144, 1.0, 1.0]), (
@@ -67,7 +67,7 @@ def test_cells_below_the_readout_threshold_count_as_nothing() -> None:
 def test_without_a_beam_r_is_measured_from_the_middle_of_the_grid() -> None:
     cells = np.zeros((1, 5, 5, 1))
     cells[0, 2, 4, 0] = cells[0, 2, 0, 0] = 1.0
-    _, _, _, _, width, _, _, radius, radius_width = measured(
+    _, _, _, _, width, _, _, radius, radius_width = features_of(
         cells, np.asarray([1.0]), has_angle=False
     ).challenge[0, 1:]
     assert (width, radius, radius_width) == pytest.approx((2.0, 2.0, 0.0), abs=1e-6)
@@ -83,8 +83,8 @@ def test_a_layer_that_has_one_cell_in_every_real_shower_does_not_blow_up_the_dis
         made[:, :, :, 3] = 0.0
         made[:, 1 : 1 + count, 7, 3] = 0.1
     real, other = (
-        measured(cells, energy, has_angle=False),
-        measured(others, other_energy, has_angle=False),
+        features_of(cells, energy, has_angle=False),
+        features_of(others, other_energy, has_angle=False),
     )
     assert challenge_fpd(real.challenge, other.challenge).value < 100.0
 
@@ -94,7 +94,7 @@ def test_the_error_says_how_far_other_showers_of_the_same_kind_would_be(
 ) -> None:
     monkeypatch.setattr(distances, "BATCHES", 1)
     samples = [
-        measured(*beam_showers(300, seed, layers=4), (0,), has_angle=False).challenge
+        features_of(*beam_showers(300, seed, layers=4), (0,), has_angle=False).challenge
         for seed in range(12)
     ]
     found = [challenge_fpd(one, two) for one, two in zip(samples[::2], samples[1::2], strict=True)]

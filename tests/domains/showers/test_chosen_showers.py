@@ -20,10 +20,14 @@ from gan_runtime.base.errors import (
     SpecError,
 )
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.domains.showers import single_energy, single_energy_work
-from gan_runtime.domains.showers.cells import values_of
+from gan_runtime.domains.showers import measurement, single_energy
+from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.single_energy import CHOSEN_FILE, Chosen, ChosenShowers
+from gan_runtime.domains.showers.single_energy import (
+    RESULT_FILE,
+    SingleEnergyOptions,
+    SingleEnergyResult,
+)
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
@@ -57,15 +61,17 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
 
 
 def test_showers_are_simulated_for_the_energy_and_angle_that_are_asked_for() -> None:
-    rows, simulated = single_energy_work.beside(
-        SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50)
+    rows, simulated = measurement.reference_rows(
+        SIMULATED, SingleEnergyOptions("quick-0001", 137.0, 84.0, showers=50)
     )
     assert simulated
     assert rows[SHOWERS].shape == (50, 17, 17, 25, 1)
     assert rows[ENERGY] == pytest.approx(np.full(50, 1.37))
     assert np.degrees(rows[ANGLE]).mean() == pytest.approx(84.0, abs=0.5), "as measured on them"
     assert np.ptp(rows[ANGLE]) > 0.0
-    again, _ = single_energy_work.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    again, _ = measurement.reference_rows(
+        SIMULATED, SingleEnergyOptions("quick-0001", 137.0, 84.0, showers=50)
+    )
     assert (again[SHOWERS] == rows[SHOWERS]).all()
 
 
@@ -74,13 +80,15 @@ def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
         DatasetError,
         match=r"angle_deg is 50, but showers on this grid measure 7\d to 10\d at 137 GeV",
     ):
-        single_energy_work.beside(SIMULATED, Chosen("quick-0001", 137.0, 50.0))
+        measurement.reference_rows(SIMULATED, SingleEnergyOptions("quick-0001", 137.0, 50.0))
 
 
 def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_stand_beside() -> None:
     stored = rows_of(100, 1)
     data = ArraySet("showers", shower_fields((11, 11, 12, 1)), stored, "test", kept_back=stored)
-    rows, simulated = single_energy_work.beside(data, Chosen("quick-0001", 100.0, 80.0, showers=5))
+    rows, simulated = measurement.reference_rows(
+        data, SingleEnergyOptions("quick-0001", 100.0, 80.0, showers=5)
+    )
     assert not simulated
     away = np.abs(np.log(stored[ENERGY] / 100.0)) + np.abs(stored[ANGLE] - math.radians(80.0))
     nearest = np.argsort(away)[:5]
@@ -98,10 +106,10 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(
 ) -> None:
     job = JobDir(home.jobs / "make-showers-0001")
     job.results.mkdir(parents=True)
-    wanted = Chosen(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
+    wanted = SingleEnergyOptions(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
     job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
-    assert single_energy_work.make(Task(home, job, asdict(wanted)))["step"] == 20
-    made = ChosenShowers.model_validate_json((job.results / CHOSEN_FILE).read_bytes())
+    assert measurement.make(Task(home, job, asdict(wanted)))["step"] == 20
+    made = SingleEnergyResult.model_validate_json((job.results / RESULT_FILE).read_bytes())
     assert (made.energy_gev, made.showers, made.simulated, made.grid) == (
         120.0,
         10,
@@ -123,30 +131,38 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(
     ("wanted", "kind", "sentence"),
     [
         (
-            Chosen("quick-0001", 0.0),
+            SingleEnergyOptions("quick-0001", 0.0),
             SpecError,
             "energy_gev is 0, but allowed is 1 to 1,000: use a number",
         ),
-        (Chosen("quick-0001", math.nan), SpecError, "energy_gev is nan, but allowed is 1 to 1,000"),
         (
-            Chosen("quick-0001", 100.0, 10.0),
+            SingleEnergyOptions("quick-0001", math.nan),
+            SpecError,
+            "energy_gev is nan, but allowed is 1 to 1,000",
+        ),
+        (
+            SingleEnergyOptions("quick-0001", 100.0, 10.0),
             SpecError,
             "angle_deg is 10, but allowed is 45 to 135: use",
         ),
         (
-            Chosen("quick-0001", 100.0, showers=1),
+            SingleEnergyOptions("quick-0001", 100.0, showers=1),
             SpecError,
             "showers is 1, but allowed is 2 to 1,000: use",
         ),
         (
-            Chosen("quick-0001", 100.0),
+            SingleEnergyOptions("quick-0001", 100.0),
             DatasetError,
             "This run makes no showers: its data set has no field showers",
         ),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_a_job_starts(
-    home: Home, new_run: NewRun, wanted: Chosen, kind: type[GanRuntimeError], sentence: str
+    home: Home,
+    new_run: NewRun,
+    wanted: SingleEnergyOptions,
+    kind: type[GanRuntimeError],
+    sentence: str,
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(kind, match=sentence):
@@ -160,7 +176,7 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     run = new_run("quick-0001")
     monkeypatch.setattr(single_energy, "makes_showers", lambda *_: True)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
-    wanted = Chosen("quick-0001", 100.0)
+    wanted = SingleEnergyOptions("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
         single_energy.make_showers(ask(home), wanted)
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
@@ -174,7 +190,7 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     look = single_energy.made_before(home, wanted)
     assert look is not None
     assert look.job == job
-    assert single_energy.made_before(home, Chosen("quick-0001", 101.0)) is None
+    assert single_energy.made_before(home, SingleEnergyOptions("quick-0001", 101.0)) is None
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=2.0, kept=1)
     assert single_energy.made_before(home, wanted) is None, "the networks have changed since"
 
@@ -182,5 +198,5 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
 def ended(job: JobDir, step: int) -> None:
     """As a job ends that has made something."""
     job.results.mkdir()
-    (job.results / CHOSEN_FILE).write_text("{}")
+    (job.results / RESULT_FILE).write_text("{}")
     job.write_end(End(state="finished", reason="done", result={"step": step}))

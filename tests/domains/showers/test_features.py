@@ -8,8 +8,8 @@ import pytest
 from gan_runtime.domains.showers.features import (
     SPECTRUM_EDGES,
     correlated,
+    features_of,
     high_level,
-    measured,
     places_across,
 )
 from tests.domains.showers.toy_showers import toy_showers
@@ -25,7 +25,7 @@ def two_cells() -> np.ndarray:
 
 
 def test_two_cells_measure_what_they_must() -> None:
-    features = measured(two_cells(), np.asarray([200.0]))
+    features = features_of(two_cells(), np.asarray([200.0]))
     assert features.visible_gev == pytest.approx([4.00011])
     assert features.sampling_fraction == pytest.approx([0.02000055])
     assert features.hits.tolist() == [2], "0.11 MeV is below the threshold of a hit"
@@ -44,13 +44,13 @@ def test_two_cells_measure_what_they_must() -> None:
 def test_centers_and_widths_are_those_of_each_layer() -> None:
     cells = np.zeros((1, 4, 4, 2), np.float32)
     cells[0, 0, 1, 0], cells[0, 2, 1, 0] = 1.0, 1.0
-    features = measured(cells, np.asarray([100.0]))
+    features = features_of(cells, np.asarray([100.0]))
     assert features.centers[0].tolist() == [[1.5, 1.5], [0.0, 0.0]], "an empty layer has none"
     assert features.widths[0].tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
 
 def test_the_spectrum_counts_cells_in_bins_of_a_tenth_of_a_decade() -> None:
-    counts = measured(two_cells(), np.asarray([200.0])).spectrum[0]
+    counts = features_of(two_cells(), np.asarray([200.0])).spectrum[0]
     assert counts.sum() == 3
     lows = SPECTRUM_EDGES[:-1][counts > 0]
     highs = SPECTRUM_EDGES[1:][counts > 0]
@@ -65,13 +65,13 @@ def test_around_a_beam_places_are_those_of_circles() -> None:
     assert x[:, 1] == pytest.approx(1.5 * np.sqrt(0.5) * np.asarray([1, -1, -1, 1]))
     assert y[:, 1] == pytest.approx(1.5 * np.sqrt(0.5) * np.asarray([1, 1, -1, -1]))
     ring = np.ones((1, 16, 9, 5), np.float32)
-    assert measured(ring, np.asarray([1.0]), (0,), has_angle=False).moments[
+    assert features_of(ring, np.asarray([1.0]), (0,), has_angle=False).moments[
         0, :2, 0
     ] == pytest.approx([0, 0], abs=1e-9)
 
 
 def test_empty_showers_have_no_place_and_no_number_is_missing() -> None:
-    features = measured(np.zeros((3, 4, 4, 6), np.float32), np.full(3, 100.0))
+    features = features_of(np.zeros((3, 4, 4, 6), np.float32), np.full(3, 100.0))
     assert features.visible_gev.tolist() == features.hits.tolist() == [0, 0, 0]
     assert np.isfinite(high_level(features)).all()
     assert np.isfinite(correlated(features)).all()
@@ -80,10 +80,10 @@ def test_empty_showers_have_no_place_and_no_number_is_missing() -> None:
 
 def test_blocks_give_what_the_whole_gives_and_rows_can_be_chosen() -> None:
     cells, energy, _ = toy_showers(130)
-    features = measured(cells, energy)
-    few = measured(cells[100:], energy[100:])
-    assert np.array_equal(features.chosen(np.arange(100, 130)).moments, few.moments)
+    features = features_of(cells, energy)
+    few = features_of(cells[100:], energy[100:])
+    assert np.array_equal(features.select(np.arange(100, 130)).moments, few.moments)
     assert high_level(features).shape == (130, 1 + 5 * 12)
     assert correlated(features).shape == (130, 12)
     with pytest.raises(ValueError, match="130 showers but 129 energies"):
-        measured(cells, energy[1:])
+        features_of(cells, energy[1:])

@@ -22,8 +22,8 @@ from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import measurement, scores
-from gan_runtime.domains.showers.cells import values_of
 from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Measured
+from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import ShowerSample
@@ -101,7 +101,7 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
     made = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
     monkeypatch.setattr("gan_runtime.training.trained.of_run", lambda *_: made)
     monkeypatch.setattr(
-        "gan_runtime.domains.showers.network_probes.milliseconds_each", lambda _, rows: 7.0 / rows
+        "gan_runtime.domains.showers.measurement.milliseconds_each", lambda _, rows: 7.0 / rows
     )
     return made
 
@@ -142,9 +142,7 @@ def test_a_handful_of_held_out_rows_is_refused_before_anything_is_measured(
     networks.data = ArraySet(
         "few", networks.data.fields, rows_of(18, 2), "test", kept_back=rows_of(2, 1)
     )
-    with pytest.raises(
-        DatasetError, match=r"data set few has 18 showers to train on and 2 held out"
-    ):
+    with pytest.raises(DatasetError, match=r"data set few has 18 training and 2 held-out"):
         done(home, planned(new_run("quick-0001")), "newest")
 
 

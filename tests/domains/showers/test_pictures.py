@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime import pictures
-from gan_runtime.domains.showers.cells import values_of
+from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.pictures import CELLS, EMPTY, SUMS
 from gan_runtime.pictures import sheet
 

@@ -10,9 +10,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gan_runtime.domains.showers import distances, score_metrics, scores
+from dashboard.domains.showers.words import CURVES
+from gan_runtime.domains.showers import distances, scores
 from gan_runtime.domains.showers.curves import bounds, curves
-from gan_runtime.domains.showers.features import high_level, measured
+from gan_runtime.domains.showers.features import features_of, high_level
 from gan_runtime.domains.showers.score_metrics import (
     SCORES,
     fewest_showers,
@@ -170,7 +171,7 @@ def test_the_interval_of_fpd_holds_0_for_showers_of_one_kind_with_empty_layers()
     layers = 4
     count = fewest_showers(layer_features(layers))
     samples = [
-        measured(*beam_showers(count, seed, layers=layers), (0,), has_angle=False)
+        features_of(*beam_showers(count, seed, layers=layers), (0,), has_angle=False)
         for seed in range(24)
     ]
     assert all((features.along_z == 0.0).mean() > 0.0 for features in samples), (
@@ -220,9 +221,7 @@ def test_equal_showers_are_as_similar_as_can_be() -> None:
 
 def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> None:
     found = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
-    assert {name for name, _ in found} == {
-        curve.name for curve in score_metrics.CURVES if not curve.judged
-    }
+    assert {name for name, _ in found} == {curve.name for curve in CURVES if not curve.judged}
     energy, angle = bounds(real())
     assert (len(energy), len(angle)) == (6, 4)
     assert {bins for name, bins in found if name not in ("layers", "angle_map")} == {

@@ -25,7 +25,7 @@ from gan_runtime.domains.showers.fields import (
     SHOWERS,
     shower_fields,
 )
-from gan_runtime.domains.showers.network_probes import reading
+from gan_runtime.domains.showers.measurement import reading
 from gan_runtime.domains.showers.score_metrics import METRICS as OF_A_JOB
 from gan_runtime.engines.inputs import HostNoise
 from gan_runtime.spec import RunSpec

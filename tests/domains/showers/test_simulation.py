@@ -12,8 +12,8 @@ import functools
 import numpy as np
 import pytest
 
-from gan_runtime.domains.showers.cells import measured_angle
 from gan_runtime.domains.showers.detector import CLIC, drawn_profiles, mean_profiles
+from gan_runtime.domains.showers.features import measured_angle
 from gan_runtime.domains.showers.simulation import FULL, TINY, simulate
 
 STRAIGHT = np.pi / 2.0

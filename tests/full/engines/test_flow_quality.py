@@ -10,7 +10,7 @@ import pytest
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import preparations, prepared
 from gan_runtime.data.preparations import Asked
-from gan_runtime.domains.flows import evaluation, measures, workload
+from gan_runtime.domains.flows import scores, workload
 from gan_runtime.domains.flows.rollout import rolled_out
 from gan_runtime.engines.tf.tiles import TfTileProgram
 from gan_runtime.engines.tiles import Painter, translator_of
@@ -55,14 +55,14 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     rows = data.read_held_out(FRAMES)
     truth = np.concatenate([rows[SOURCE][:1, ..., :3], rows[TARGET]]).astype(np.float32)
     translator = translator_of(engine.task.spec, workload.WORKLOAD, data.fields, engine.state())
-    overlap = evaluation.usual_overlap(translator.tile)
+    overlap = 3 * translator.tile // 4
     given = rows[SOURCE][0].astype(np.float32)
     painter = Painter(TfTileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann")
     predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
     copied = np.repeat(truth[:1], FRAMES, axis=0)
-    of_model, of_copy = (
-        measures.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied)
-    )
+    of_model, of_copy = (scores.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
     assert of_model.mean() < 0.5 * of_copy.mean()
-    periods = [measures.period(measures.probe(frames)) for frames in (predicted, truth)]
+    periods = [
+        scores.shedding_period(scores.probe_velocity(frames)) for frames in (predicted, truth)
+    ]
     assert abs(periods[1] / periods[0] - 1.0) < 0.25

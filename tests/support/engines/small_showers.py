@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.domains.showers.cells import measured_angle, values_of
+from gan_runtime.domains.showers.features import measured_angle, values_of
 from gan_runtime.domains.showers.fields import (
     ANGLE,
     CELL_UNITS,
