@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from gan_runtime.engines.contract import StepNumbers
-from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.engines.tf.engine import TfEngine
 
 
 class CountedEngine(TfEngine):

@@ -1,5 +1,5 @@
 """A side that is fed with its own frames: the generator of Pix2Pix, size small, tiles of 64 pixels,
-on frames of 80 × 192 pixels in one of the ways (engines/tiling/stopwatch.py). A step is a frame,
+on frames of 80 × 192 pixels in one of the ways (engines/tiles.py). A step is a frame,
 with all of its stages but tracing and compiling.
 
 The weights are new ones: what they are does not change how long it takes. `--engine`'s process is
@@ -24,8 +24,7 @@ from gan_runtime.base.fields import SOURCE
 from gan_runtime.domains.flows import rollout
 from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.engines.task import workload_of
-from gan_runtime.engines.tiles import Painter, Picture, Translator
-from gan_runtime.engines.tiling.stopwatch import WAYS
+from gan_runtime.engines.tiles import WAYS, Painter, Picture, Translator
 from gan_runtime.spec import RunSpec
 
 
@@ -34,7 +33,7 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
     import keras
 
     if spec.engine == "tensorflow":
-        from gan_runtime.engines.tf.devices import simulated
+        from gan_runtime.engines.tf.strategy import simulated
 
         simulated(
             cores

@@ -26,7 +26,7 @@ import keras
 import tensorflow as tf
 
 from benchmarks.markdown import table
-from gan_runtime.engines.tf import batch_norms
+from gan_runtime.engines.tf import cpu_convolutions
 from gan_runtime.engines.tf import kernels as tf_kernels
 
 KERNEL = 5
@@ -94,7 +94,9 @@ def filter_gradient(
     return Compared(
         f"filter gradient, stride {stride}, {channels_in} to {channels_out} channels",
         plain,
-        lambda: tf_kernels.filter_gradient(images, upstream, kernel, (stride, stride), "same"),
+        lambda: cpu_convolutions.filter_gradient(
+            images, upstream, kernel, (stride, stride), "same"
+        ),
         flop,
     )
 
@@ -295,7 +297,7 @@ def batch_norm(batch: int) -> Compared:
     return Compared(
         "batch norm",
         lambda: layer(values, training=True),
-        lambda: batch_norms.fused_batch_norm(values, gamma, beta, 1e-3)[0],
+        lambda: tf_kernels.fused_batch_norm(values, gamma, beta, 1e-3)[0],
     )
 
 

@@ -14,8 +14,8 @@ from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import RolloutState
 from gan_runtime.domains.flows.scores import FrameTimes, scored
-from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.stopwatch import STAGES, StageTime, Way
+from gan_runtime.engines.tile_grid import Division
+from gan_runtime.engines.tiles import STAGES, StageTime, Way
 from gan_runtime.evaluation import work
 from gan_runtime.evaluation.work import Evaluated
 from gan_runtime.records.answer import Answer

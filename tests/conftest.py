@@ -42,7 +42,7 @@ POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited
 LONGEST = (
     *("test_karman_preset.py", "test_jax_parity.py"),
     *("test_own_pictures.py", "test_check.py"),
-    *("test_load.py", "test_jax_spmd.py"),
+    *("test_load.py", "test_jax_engine.py"),
     *("test_live_page.py", "test_showers_on_engines.py"),
     *("test_workers.py", "test_adding_a_workload.py"),
     *("test_killed_dashboard.py", "test_three_workloads.py"),

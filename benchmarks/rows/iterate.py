@@ -11,7 +11,7 @@ from __future__ import annotations
 from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
-from gan_runtime.engines.tiling.stopwatch import Way
+from gan_runtime.engines.tiles import Way
 
 ENGINES = ("tensorflow", "jax")
 COMPARED: tuple[Way, ...] = ("whole", "map_reduce")

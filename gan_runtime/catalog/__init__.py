@@ -127,7 +127,7 @@ ENGINES: dict[str, EngineEntry] = {
     "tensorflow": EngineEntry(
         title="TensorFlow",
         summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
-        module="gan_runtime.engines.tf.distribute",
+        module="gan_runtime.engines.tf.engine",
         flags="gan_runtime.engines.tf.process",
         tiles="gan_runtime.engines.tf.tiles",
         cluster="gan_runtime.engines.tf.process",
@@ -138,10 +138,10 @@ ENGINES: dict[str, EngineEntry] = {
             "One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU"
             " cores."
         ),
-        module="gan_runtime.engines.jax.spmd",
-        flags="gan_runtime.engines.jax.process",
+        module="gan_runtime.engines.jax.engine",
+        flags="gan_runtime.engines.jax.devices",
         tiles="gan_runtime.engines.jax.tiles",
-        cluster="gan_runtime.engines.jax.process",
+        cluster="gan_runtime.engines.jax.devices",
     ),
 }
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Arrays = dict[str, NDArray[np.generic]]
+from gan_runtime.base.errors import CheckpointError
+
+Arrays = dict[str, NDArray[np.generic]]  # of a state, by their names in a checkpoint
+RATE_FACTOR = "rate_factor"  # name of the factor by which alarms have lowered the learning rates
+AVERAGE = "average"  # owner of a moving average's arrays in a checkpoint
 
 
 @dataclass(frozen=True)
@@ -28,12 +33,10 @@ class WorkerSeconds:
 
 @dataclass(frozen=True)
 class WorkerNews:
-    """What one of several workers learned in a call.
+    """What a worker learns of all workers in a call.
 
-    `stop_agreed`: one of the workers had the wish to stop when the call began, and all have heard
-    it.
-    `seconds`: None with JAX, which does not tell when an exchange inside its compiled program
-    begins.
+    `stop_agreed`: one of them had a stop request when the call began, and all know of it.
+    `seconds`: None with JAX, which does not report when an exchange inside its program begins.
     """
 
     stop_agreed: bool
@@ -44,9 +47,7 @@ class WorkerNews:
 class StepNumbers:
     """Per-step numbers of one host call: metric → float32 (steps,).
 
-    `seconds`: wall time of the call.
-
-    `news` is None for a run of one worker.
+    `seconds`: wall time of the call. `news`: None in a run of one worker.
     """
 
     values: dict[str, NDArray[np.float32]]
@@ -56,7 +57,7 @@ class StepNumbers:
 
 @dataclass(frozen=True)
 class BinCounts:
-    """A histogram whose counts were made on the device: `edges` (bins + 1,), `counts` (bins,)."""
+    """A histogram counted on the device: `edges` (bins + 1,), `counts` (bins,)."""
 
     name: str
     edges: NDArray[np.float64]
@@ -65,15 +66,13 @@ class BinCounts:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What an epoch's look at the networks gave: histograms, and single numbers by metric
-    (docs/metrics.md).
-    """
+    """The result of a probe after an epoch: histograms, and numbers by metric (docs/metrics.md)."""
 
     histograms: list[BinCounts]
     scores: dict[str, float]
 
 
-# What the time of a step goes to; see `engines.step_profile`.
+# What the time of a step goes to (step_profile.py).
 Category = Literal[
     "forward",
     "backward",
@@ -90,7 +89,7 @@ Category = Literal[
 class ProfileShare:
     """Seconds of profiled steps, and their share (0 to 1), that one kind of work took.
 
-    `network` and `phase` (of the program) are "" where none is known.
+    `network`, `phase` (of the program): "" where not known.
     """
 
     network: str
@@ -102,16 +101,14 @@ class ProfileShare:
 
 @dataclass(frozen=True)
 class ProfiledSteps:
-    """The numbers of steps that ran under the profiler, and where their time went (shares
-    that add up to 1).
-    """
+    """The numbers of steps under the profiler, and where their time went: shares that sum to 1."""
 
     numbers: StepNumbers
     shares: tuple[ProfileShare, ...]
 
     @property
     def news(self) -> WorkerNews | None:
-        """What the other workers told meanwhile."""
+        """As in `StepNumbers`."""
         return self.numbers.news
 
 
@@ -119,7 +116,7 @@ class ProfiledSteps:
 class StepKernels:
     """What a step is made of (docs/metrics.md).
 
-    The last three are None where they were not asked for or XLA compiles nothing.
+    The last three are None where no option asks for them or XLA compiles nothing.
     """
 
     operations: int
@@ -143,13 +140,11 @@ class Engine(Protocol):
     """
 
     def told_by_all(self, number: int) -> tuple[int, int]:
-        """The lowest and the highest of the numbers that all workers tell each other; each
-        must ask at the same time.
-        """
+        """Lowest and highest `number` of all workers, which must call this at the same time."""
         ...
 
     def updates(self) -> dict[str, int]:
-        """How often one step changes each network that it changes at all."""
+        """Updates per step of each network that a step changes."""
         ...
 
     def trace(self) -> None:
@@ -157,15 +152,13 @@ class Engine(Protocol):
         ...
 
     def kernels(self) -> StepKernels:
-        """Counts what `trace` has built; with the option `count_kernels` it compiles once
-        more for that.
-        """
+        """Counts what `trace` has built; the option `count_kernels` compiles it once more."""
         ...
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; returns when their numbers are on the host.
 
-        Several workers tell each other `stop_wish`.
+        `stop_wish`: a stop request of this worker, which all workers learn of.
         """
         ...
 
@@ -178,9 +171,7 @@ class Engine(Protocol):
         ...
 
     def mark(self) -> None:
-        """Remembers the weights, so that the next `probe` can tell how far they have moved
-        since.
-        """
+        """Remembers the weights: the next `probe` reports how far they have moved."""
         ...
 
     def probe(self) -> ProbeResult:
@@ -188,23 +179,18 @@ class Engine(Protocol):
         ...
 
     def sample(self) -> dict[str, NDArray[Any]]:
-        """What the workload shows for its fixed inputs, the same in all runs of it: named
-        arrays (64, …).
-        """
+        """The workload's output for its fixed inputs, equal in all its runs: arrays (64, …)."""
         ...
 
     def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:
-        """What the workload shows for any number of inputs, by the names of
-        `Workload.fixed_inputs`: named arrays (rows, …).
+        """The workload's output for any number of inputs: named arrays (rows, …).
 
-        `seed`: of the noise of `Workload.show`.
+        `inputs`: by the names of `Workload.fixed_inputs`. `seed`: of the noise of `Workload.show`.
         """
         ...
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies the learning rates of all networks by `factor` from now on; the state
-        keeps it.
-        """
+        """Multiplies all learning rates by `factor` from now on; part of the state."""
         ...
 
     def state(self) -> Arrays:
@@ -212,7 +198,7 @@ class Engine(Protocol):
         ...
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a state written on any number of devices, also in the middle of a training.
+        """Continues from a state of any number of devices, also in the middle of a training.
 
         Raises:
             CheckpointError: names or shapes differ; nothing is changed then.
@@ -222,3 +208,19 @@ class Engine(Protocol):
     def describe(self) -> dict[str, object]:
         """Strategy, devices and versions, for the record."""
         ...
+
+
+def check_fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises CheckpointError when names or shapes differ from `shapes`, those of the run."""
+    if set(arrays) != set(shapes):
+        names = sorted(set(arrays) ^ set(shapes))[:3]
+        raise CheckpointError(
+            "the checkpoint does not fit this run's networks and optimizers (differs in"
+            f" {', '.join(names)}): start a new run."
+        )
+    for name, shape in shapes.items():
+        if tuple(arrays[name].shape) != shape:
+            raise CheckpointError(
+                f"the checkpoint's {name} has shape {arrays[name].shape}, the run's {shape}: start"
+                " a new run."
+            )

@@ -1,7 +1,7 @@
-"""What networks see and are asked with, on the host: stored rows as values, the fixed inputs of
-sample grids, inputs on request.
+"""Inputs of the networks, on the host: stored rows as values, fixed inputs of sample grids, inputs
+on request, and the order of the training rows.
 
-Each engine has the formula for values once more, for its devices.
+The formula for values has a copy on the devices (tf/inputs.py); JAX calls this one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.fields import LABELS, Field, Fields
 from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.task import StepPlan
 from gan_runtime.workloads.contract import Options, Workload
 
 
@@ -24,19 +25,17 @@ def host_values(rows: Mapping[str, NDArray[Any]], fields: Fields) -> dict[str, N
 
 
 def host_value(stored: NDArray[Any], field: Field) -> NDArray[Any]:
-    """value = stored · scale + shift, float32; a field that is kept as stored stays as it is."""
+    """value = stored · scale + shift, float32; a field used as stored stays unchanged."""
     if field.is_as_stored:
         return stored
     return stored.astype(np.float32) * np.float32(field.scale) + np.float32(field.shift)
 
 
 # ----------------------------------------------------------------------
-# What the sample grids ask the generator with: the same in every run of equal options and data,
-# whatever its seed.
+# Inputs of the sample grids: the same in every run of equal options and data, whatever its seed.
 #
-# So the same place in the grids of two runs shows what two generators make of the same latent,
-# label or frame. Whether two runs were asked with the same is told by a digest, which stands in the
-# record of each picture.
+# So a cell of the grids of two runs shows the output of two generators for the same latent, label
+# or frame. The record of each image has a digest of its inputs, for comparison.
 
 SAMPLES = 64  # an 8 × 8 grid
 _SEED = 0
@@ -47,8 +46,8 @@ def fixed_inputs(
 ) -> dict[str, NDArray[Any]]:
     """`count` rows of inputs by name, on the host; more rows begin with the same ones.
 
-    From NumPy's first generator, whose numbers never change again (NEP 19), and from held-out rows,
-    of which there may be fewer than `count`. So grids stay comparable over versions, engines and
+    From NumPy's RandomState, whose numbers never change (NEP 19), and from held-out rows, of which
+    there may be fewer than `count`. So grids stay comparable over versions, engines and
     accelerators.
     """
     rows = host_values(data.read_held_out(count), data.fields)
@@ -56,21 +55,19 @@ def fixed_inputs(
 
 
 def digest(inputs: Mapping[str, NDArray[Any]], classes: tuple[str, ...] = ()) -> str:
-    """16 hexadecimal digits that tell inputs from others: by names, types, shapes, numbers,
-    and what labels are called.
-    """
-    told = hashlib.sha256(repr(classes).encode())
+    """16 hexadecimal digits of the inputs' names, types, shapes and numbers, and of class names."""
+    hashed = hashlib.sha256(repr(classes).encode())
     for name, array in sorted(inputs.items()):
-        told.update(repr((name, array.dtype.str, array.shape)).encode())
-        told.update(np.ascontiguousarray(array).tobytes())
-    return told.hexdigest()[:16]
+        hashed.update(repr((name, array.dtype.str, array.shape)).encode())
+        hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()[:16]
 
 
 def chunks(
     inputs: Mapping[str, NDArray[Any]], rows: int
 ) -> Iterator[tuple[dict[str, NDArray[Any]], int]]:
-    """The inputs in equal pieces of `rows` rows, and how many of them count: the last piece
-    is filled up with its last row.
+    """The inputs in equal chunks of `rows` rows, and how many of these count: the last chunk is
+    padded with its last row.
     """
     count = len(next(iter(inputs.values())))
     for begin in range(0, count, rows):
@@ -80,15 +77,14 @@ def chunks(
 
 
 # ----------------------------------------------------------------------
-# What networks are asked with on request: any number of rows, drawn by a seed, of all classes or of
-# one.
+# Inputs on request: any number of rows, drawn by a seed, of all classes or of one.
 
-MOST_CLASSES = 20  # asked for at once, where no one of them is named
+MOST_CLASSES = 20  # in one request that names no class
 
 
 class HostNoise:
-    """See `workloads.contract.Noise`: NumPy's numbers, whose stream never changes again (NEP
-    19); nothing is dropped out.
+    """A `workloads.contract.Noise` of NumPy's RandomState, whose stream never changes (NEP 19);
+    drops nothing out.
     """
 
     def __init__(self, seed: int) -> None:
@@ -103,7 +99,6 @@ class HostNoise:
         return self._stream().random_sample((rows, *shape)).astype(np.float32)
 
     def dropout(self, values: Any, rate: float) -> Any:  # noqa: ARG002
-        """`values` as they are."""
         return values
 
     def _stream(self) -> np.random.RandomState:
@@ -119,22 +114,22 @@ def drawn_inputs(
     seed: int,
     label: int | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """`count` rows of inputs by name, on the host: what the workload asks with for held-out rows,
-    which come again where there are fewer. Labels are those of `labels_of`; the same seed asks for
-    all classes with the same latents.
+    """`count` rows of inputs by name, on the host: the workload's inputs for held-out rows, which
+    repeat where there are fewer. Labels are those of `labels_of`; a seed gives every class the same
+    latents.
     """
     rows = host_values(data.read_held_out(count), data.fields)
     places = np.arange(count) % len(next(iter(rows.values())))
-    asked = {name: values[places] for name, values in rows.items()}
-    if LABELS in asked:
-        asked[LABELS] = labels_of(count, len(data.fields[LABELS].classes), label)
-    return inputs_of(workload, options, data.fields, asked, seed)
+    repeated = {name: values[places] for name, values in rows.items()}
+    if LABELS in repeated:
+        repeated[LABELS] = labels_of(count, len(data.fields[LABELS].classes), label)
+    return inputs_of(workload, options, data.fields, repeated, seed)
 
 
 def inputs_of(
     workload: Workload, options: Options, fields: Fields, rows: dict[str, NDArray[Any]], seed: int
 ) -> dict[str, NDArray[Any]]:
-    """What the workload asks with for these rows, values by field, and this seed."""
+    """The workload's inputs for these rows, values by field, and this seed."""
     inputs = workload.inputs(options, fields, rows, HostNoise(seed))
     return {name: np.asarray(values) for name, values in inputs.items()}
 
@@ -142,10 +137,90 @@ def inputs_of(
 def labels_of(count: int, classes: int, label: int | None = None) -> NDArray[np.int32]:
     """int32 (count,): all `label`, or without one equally many of each class, in their order.
 
-    Of more than MOST_CLASSES classes as many, evenly spread; of more classes than rows one row
-    each.
+    Of more than MOST_CLASSES classes, MOST_CLASSES evenly spread ones; of more classes than rows,
+    one row each.
     """
     if label is not None:
         return np.full(count, label, np.int32)
-    shown = np.linspace(0, classes - 1, min(classes, MOST_CLASSES, count)).round().astype(np.int32)
-    return np.sort(shown[np.arange(count) % len(shown)])
+    evenly = np.linspace(0, classes - 1, min(classes, MOST_CLASSES, count)).round().astype(np.int32)
+    return np.sort(evenly[np.arange(count) % len(evenly)])
+
+
+# ----------------------------------------------------------------------
+# The order of the training rows in each epoch, without TensorFlow: the same as its
+# `stateless_shuffle` gives, so that a run sees the same batches on every engine.
+#
+# Random words are Philox4x32-10 (Salmon et al. 2011); the shuffle is that of Fisher and Yates,
+# forward. The key follows from (seed, epoch) as TensorFlow's stateless operations make it.
+
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+ROUNDS = 10
+SCRAMBLE_KEY = (0x3EC8F720, 0x02461E29)
+LOW = 0xFFFFFFFF  # 32 bits
+
+
+def epoch_order(seed: int, epoch: int, count: int) -> NDArray[np.int32]:
+    """A permutation of 0 to count - 1, int32 (count,); `epoch` counts from 0."""
+    seeds = np.array([seed & LOW, seed >> 32, epoch & LOW, epoch >> 32], np.uint64)
+    mixed = philox(seeds[:, None], SCRAMBLE_KEY)[:, 0]
+    blocks = -(-count // 4)
+    counters = np.zeros((4, blocks), np.uint64)
+    counters[0] = np.arange(blocks)
+    counters[2], counters[3] = mixed[2], mixed[3]
+    words = philox(counters, (int(mixed[0]), int(mixed[1]))).T.reshape(-1)
+    order = list(range(count))
+    for place, word in enumerate(words[: count - 1].tolist()):
+        other = place + word % (count - place)
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, np.int32)
+
+
+def philox(counters: NDArray[np.uint64], key: tuple[int, int]) -> NDArray[np.uint64]:
+    """Four words of 32 bits for each counter of four words: (4, n) → (4, n)."""
+    first, second, third, fourth = counters
+    for number in range(ROUNDS):
+        keys = [(part + number * step) & LOW for part, step in zip(key, KEY_STEPS, strict=True)]
+        high, low = _product(MULTIPLIERS[0], first)
+        other_high, other_low = _product(MULTIPLIERS[1], third)
+        first, second, third, fourth = (
+            other_high ^ second ^ keys[0],
+            other_low,
+            high ^ fourth ^ keys[1],
+            low,
+        )
+    return np.stack([first, second, third, fourth])
+
+
+def _product(
+    factor: int, words: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Upper and lower half of the products of 32-bit words."""
+    product = words * np.uint64(factor)
+    return product >> np.uint64(32), product & np.uint64(LOW)
+
+
+class RowOrder:
+    """Which rows of the training set each step reads; stores the order of one epoch."""
+
+    def __init__(self, seed: int, plan: StepPlan) -> None:
+        self._seed, self._plan = seed, plan
+        self._epoch = -1
+        self._rows: NDArray[np.int32] = np.zeros((0,), np.int32)
+
+    def rows(self, first_step: int, steps: int) -> NDArray[np.int32]:
+        """int32 (steps, batches per step, batch_size_global) from step `first_step`, 0-based."""
+        return np.stack([self._step(first_step + index) for index in range(steps)])
+
+    def prepare(self, step: int) -> None:
+        """Computes the order of that step's epoch, which takes a moment, while the device works."""
+        self._step(step)
+
+    def _step(self, number: int) -> NDArray[np.int32]:
+        plan, steps = self._plan, self._plan.steps_per_epoch
+        epoch, step = divmod(number, steps)
+        if epoch != self._epoch:
+            order = epoch_order(self._seed, epoch, plan.rows)[: steps * plan.rows_per_step]
+            self._rows = order.reshape(steps, plan.batches, plan.batch_size_global)
+            self._epoch = epoch
+        return self._rows[step]

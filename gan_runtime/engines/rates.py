@@ -1,10 +1,10 @@
 """The learning rate of every step: scaled by the batch, warmed up, along a cosine with restarts.
 
-rate(step) = given rate × batch factor × warm-up(step) × cosine(step)
-Source: Loshchilov and Hutter 2017 (SGDR, equation 5 with T_mult = 1 and a lowest rate of 0); Goyal
+rate(step) = option × batch factor × warm-up(step) × cosine(step)
+Sources: Loshchilov and Hutter 2017 (SGDR, equation 5 with T_mult = 1 and a lowest rate of 0); Goyal
 et al. 2017 (warm-up).
 
-Loads no framework: the trainer computes the formula with keras.ops (schedules.py), the Launch page
+Loads no framework: the trainer computes the formula with keras.ops (optimizers.py), the Launch page
 with numpy.
 """
 
@@ -21,7 +21,7 @@ from gan_runtime.spec import RunSpec
 
 @dataclass(frozen=True)
 class RatePlan:
-    """The rate as a function of the steps done, in steps.
+    """The rate as a function of the steps done.
 
     `cycle_steps` 0: no cosine; `warmup_steps` 0: no warm-up.
     """
@@ -50,7 +50,7 @@ class RatePlan:
 
 
 def batch_factor(spec: RunSpec) -> float:
-    """What the batch size makes of a rate that was given for the reference batch."""
+    """The factor on a rate that an option states for the reference batch."""
     ratio = spec.batch_size_global / spec.reference_batch
     return {"none": 1.0, "linear": ratio, "sqrt": math.sqrt(ratio)}[spec.learning_rate_scaling]
 
@@ -70,10 +70,9 @@ def rate_plan(spec: RunSpec, network: str, steps_per_epoch: int) -> RatePlan:
 
 
 def planned(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[str, np.ndarray]:
-    """The rates over a whole run, for drawing: equally long columns `epoch` (from 0) and one for
-    each network, by its name.
+    """The rates over a whole run, for a chart: columns `epoch` (from 0) and one for each network.
 
-    About `points` steps, and both sides of every restart, so that its edge is upright.
+    About `points` steps, and both sides of every restart, so that its edge is vertical.
     """
     plans = {
         network.name: rate_plan(spec, network.name, steps_per_epoch)

@@ -1,18 +1,19 @@
-"""Where the time of profiled steps goes, from the operations that ran.
+"""What a step consists of: the time of its operations in a profile, and the kernels in XLA's text.
 
 Pure functions, no framework.
 
-A profiled window is divided moment by moment, so that the shares always add up to 1:
-* some operation computes: the moment is divided evenly among the operations that compute just then;
-* none is seen computing, but some were handed to a pool of threads and are not done: it is divided
-  evenly among them;
-* none computes at all, but replicas exchange numbers: it is divided among the exchanges. An
-  exchange, or a wait for another
-  replica, that is hidden behind computing costs no time and is not counted; to add up what lies in
-  one memory is computing;
-* neither, but the step waits for its next batch: input. Input work that is hidden is not counted;
-* nothing of all this: idle. Of operations nested in each other on one thread only the innermost
-  counts; of calls that merely wait for what they called, none does.
+A profiled window is divided moment by moment, so that the shares always add up to 1. A moment
+belongs to the first of these that applies, in equal parts:
+
+* the operations that compute;
+* those in the queue of a thread pool, submitted and not done;
+* the exchanges between replicas. An exchange, or a wait for another replica, that computing hides
+  costs no time and does not count; a sum within one memory is computing;
+* input: the step waits for its next batch. Input work that computing hides does not count;
+* idle.
+
+Of nested operations on one thread only the innermost counts; calls that wait for what they called
+do not count.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ class Op:
     """One execution of one operation.
 
     `name`: its path in the graph; `kind`: such as MatMul; `line`: thread or stream.
-
-    `handed_over`: from the start until it was done elsewhere, perhaps waiting for a thread first.
+    `handed_over`: a thread pool runs it; the time includes the wait for a thread.
     """
 
     name: str
@@ -43,7 +43,6 @@ class Op:
 
     @property
     def end_s(self) -> float:
-        """When it was done."""
         return self.start_s + self.seconds
 
 
@@ -56,18 +55,14 @@ class Window:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
         return self.end_s - self.start_s
 
 
-Place = tuple[
-    str, str, Category
-]  # (phase, network, category); the first two are "" where none is known
+Place = tuple[str, str, Category]  # (phase, network, category); "" where not known
 
 _EXCHANGES = "^Collective|^Nccl|^nccl|^AllReduce|^all-reduce"
-# The one table that says what an operation is: the first row that fits its kind and its path
-# decides. {network} stands for the name of a network, with the number that Keras or TensorFlow may
-# add to it.
+# What an operation is: the first row that fits its kind and its path decides. {network}: the name
+# of a network, with the number that Keras or TensorFlow may add.
 _RULES: tuple[tuple[str, str, Category], ...] = (
     # kind, path, category
     (r"Iterator|Infeed|MemcpyH2D|MEMCPYHtoD|OptionalGetValue", "", "input"),
@@ -82,22 +77,20 @@ _RULES: tuple[tuple[str, str, Category], ...] = (
     ("", r"/{network}/", "forward"),
     ("", r"/forward(?:_\d+)*/", "forward"),
 )
-# They wait for what they called, which has events of its own.
+# Calls that wait for others, which have their own events.
 _CALLS = re.compile(
     r"^(_?XlaRun|XlaLaunch|_?XlaCompile|(Stateful)?PartitionedCall|While|StatelessWhile|If|StatelessIf|RemoteCall)$"
 )
 
 _WAITS = re.compile(_EXCHANGES)
-PHASE_SCOPE = (  # what both engines call the operations of a phase, by its place in the step
-    "phase_{}"
-)
+PHASE_SCOPE = "phase_{}"  # name of a phase's operations in both engines, by its index in the step
 _PHASE = re.compile("/" + PHASE_SCOPE.format(r"(\d+)") + r"(?:_\d+)*/")
 
 
 class Classifier:
-    """Says to which phase, network and category an operation belongs.
+    """The phase, network and category of each operation.
 
-    `networks`: their names in the graph; `phases`: by their place.
+    `networks`: their names in the graph; `phases`: in their order.
     """
 
     def __init__(self, networks: Sequence[str], phases: Sequence[str] = ()) -> None:
@@ -109,14 +102,14 @@ class Classifier:
         ]
         self._network = re.compile(rf"/(?:[a-z_]+_)?({names})(?:_\d+)*/")
         self._phases = tuple(phases)
-        self._known: dict[tuple[str, str], Place] = {}
+        self._places: dict[tuple[str, str], Place] = {}
 
     def place(self, op: Op) -> Place:
-        """(phase, network, category); "unattributed" for an operation that no rule knows."""
+        """(phase, network, category); "unattributed" where no rule fits."""
         key = (op.name, op.kind)
-        if key not in self._known:
-            self._known[key] = self._find(f"/{op.name}/", op.kind)
-        return self._known[key]
+        if key not in self._places:
+            self._places[key] = self._find(f"/{op.name}/", op.kind)
+        return self._places[key]
 
     def _find(self, path: str, kind: str) -> Place:
         category = next(
@@ -132,13 +125,13 @@ class Classifier:
         phase = self._phase(path)
         if category is None:
             return phase, "", "unattributed"
-        found = self._network.search(path)
-        return phase, (found[1] if found else ""), category
+        network = self._network.search(path)
+        return phase, (network[1] if network else ""), category
 
     def _phase(self, path: str) -> str:
-        found = _PHASE.search(path)
-        place = int(found[1]) if found else len(self._phases)
-        return self._phases[place] if place < len(self._phases) else ""
+        match = _PHASE.search(path)
+        index = int(match[1]) if match else len(self._phases)
+        return self._phases[index] if index < len(self._phases) else ""
 
 
 def shares(
@@ -150,9 +143,9 @@ def shares(
     """Seconds and share of each phase, network and category that occurs, the mean over the devices,
     largest first.
 
-    `devices`: the operations of each device; simulated cores are one device, because they share the
-    same threads. Only what lies in the window counts. The seconds add up to the window's, the
-    shares to 1. No operation at all: all is idle.
+    `devices`: the operations of each device; simulated cores are one device, because they share
+    threads. Only the window counts. The seconds add up to the window's, the shares to 1. Without
+    operations all is idle.
     """
     classifier = Classifier(networks, phases)
     total: dict[Place, float] = defaultdict(float)
@@ -167,11 +160,11 @@ def shares(
     )
 
 
-Running = dict[tuple[int, Place], int]  # (level, place) → operations that run just now
+Running = dict[tuple[int, Place], int]  # (level, place) → running operations
 
 
 def _divided(ops: Iterable[Op], window: Window, classifier: Classifier) -> dict[Place, float]:
-    """Every moment of the window given to those that ran then."""
+    """Seconds of the window by place, each moment among the operations that ran then."""
     changes = sorted(_changes(ops, window, classifier), key=lambda change: change[0])
     running: Running = defaultdict(int)
     seconds: dict[Place, float] = defaultdict(float)
@@ -187,7 +180,7 @@ def _divided(ops: Iterable[Op], window: Window, classifier: Classifier) -> dict[
 
 
 def _takers(running: Running) -> dict[Place, float]:
-    """Who gets a moment, and which part of it."""
+    """The places that a moment belongs to, and their parts of it."""
     lowest = min((level for (level, _), count in running.items() if count), default=None)
     if lowest is None:
         return {("", "", "idle"): 1.0}
@@ -200,15 +193,12 @@ def _takers(running: Running) -> dict[Place, float]:
 def _changes(
     ops: Iterable[Op], window: Window, classifier: Classifier
 ) -> Iterable[tuple[float, tuple[int, Place], int]]:
-    """(moment, (level, place), +1 or −1) at the begin and end of every stretch in which an
-    operation ran innermost.
-    """
+    """(moment, (level, place), +1 or −1) at begin and end of each innermost operation."""
     lines: dict[str, list[Op]] = defaultdict(list)
     for index, op in enumerate(ops):
         if op.seconds > 0 and not _CALLS.match(op.kind):
-            lines[f"{index}" if op.handed_over else op.line].append(
-                op
-            )  # those overlap without being nested
+            # Those of a thread pool overlap without being nested.
+            lines[f"{index}" if op.handed_over else op.line].append(op)
     for line in lines.values():
         for op, begin, end in _innermost(line):
             begin, end = max(begin, window.start_s), min(end, window.end_s)
@@ -220,18 +210,15 @@ def _changes(
 
 
 def _level(op: Op, category: Category) -> int:
-    """The lowest level with an operation takes the moment.
-
-    Computing comes first, adding up what is exchanged included.
-    """
+    """The lowest level with an operation takes the moment. Computing comes first."""
     if category == "input":
         return 3
     return 2 if _WAITS.search(op.kind) else int(op.handed_over)
 
 
 def _innermost(ops: list[Op]) -> Iterable[tuple[Op, float, float]]:
-    """Stretches of one thread, one after another: of nested operations the inner one has the
-    time that both took.
+    """(operation, begin, end) on one thread, one after another; nested time belongs to the inner
+    operation.
     """
     open_ops: list[Op] = []
     now = 0.0
@@ -246,3 +233,75 @@ def _innermost(ops: list[Op]) -> Iterable[tuple[Op, float, float]]:
                 yield open_ops[-1], now, op.start_s
             now = max(now, op.start_s)
             open_ops.append(op)
+
+
+# ----------------------------------------------------------------------
+# How many kernels and fusions a module of XLA has, counted in its text.
+#
+# HLO is XLA's language: a module is a list of computations, each of them a list of lines "name =
+# shape opcode(operands), …". An instruction of the entry computation does work, and so do those of
+# what it calls; instructions inside a fusion are one kernel together. Before XLA has optimized it,
+# a module has no fusions: each instruction would be a kernel of its own.
+
+_COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
+_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = .+? (?P<opcode>[a-z][a-z0-9\-]*)\(")
+# Computations that a call runs. What other instructions name (a reduction's sum) is part of these.
+_CALLED = re.compile(
+    r"(?:to_apply|body|condition|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:,"
+    r" %[^,}]+)*)"
+)
+_HLO_CALLS = {"call", "while", "conditional", "async-start"}
+# They compute nothing.
+_FREE = {
+    "parameter",
+    "constant",
+    "tuple",
+    "get-tuple-element",
+    "bitcast",
+    "after-all",
+    "partition-id",
+    "replica-id",
+}
+
+
+@dataclass(frozen=True)
+class HloCounts:
+    """`kernels`: instructions that do work; `fusions`: how many of them are fusions."""
+
+    kernels: int
+    fusions: int
+
+
+def counted(module: str) -> HloCounts:
+    """The counts of one module from its text; a loop's body counts once."""
+    computations, entry = _computations(module.splitlines())
+    return total(_count(computations, entry)) if entry else HloCounts(0, 0)
+
+
+def _computations(lines: Iterable[str]) -> tuple[dict[str, list[tuple[str, str]]], str]:
+    """Name → (opcode, line) of each instruction, and the name of the entry computation or ""."""
+    computations: dict[str, list[tuple[str, str]]] = {}
+    name, entry = "", ""
+    for line in lines:
+        if computation := _COMPUTATION.match(line):
+            name = computation["name"]
+            computations[name], entry = [], name if computation["entry"] else entry
+        elif name and (instruction := _INSTRUCTION.match(line)):
+            computations[name].append((instruction["opcode"], line))
+    return computations, entry
+
+
+def _count(computations: dict[str, list[tuple[str, str]]], name: str) -> Iterable[HloCounts]:
+    for opcode, line in computations.get(name, []):
+        if opcode in _HLO_CALLS:
+            for names in _CALLED.findall(line):
+                for called in names.split(", "):
+                    yield from _count(computations, called.strip().removeprefix("%"))
+        elif opcode not in _FREE:
+            yield HloCounts(1, int(opcode == "fusion"))
+
+
+def total(counts: Iterable[HloCounts]) -> HloCounts:
+    """The sum of several counts."""
+    counts = list(counts)
+    return HloCounts(sum(c.kernels for c in counts), sum(c.fusions for c in counts))

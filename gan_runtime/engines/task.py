@@ -1,33 +1,27 @@
-"""What a run trains, worked out once from its options, its workload and the fields of its
-data, for both engines.
-"""
+"""What a run trains, derived once from its options, its workload and the fields of its data."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data.contract import ChosenFields, DataSet
-from gan_runtime.engines.state_names import average_owners
+from gan_runtime.engines.contract import AVERAGE
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Program, Workload
-
-# ----------------------------------------------------------------------
-# How many rows a step takes and how often it changes each network: from the program alone, for both
-# engines.
 
 
 @dataclass(frozen=True)
 class StepPlan:
-    """`batches`: of real rows in a step, of `batch_size_global` rows each.
+    """Rows and updates of a step, from the program alone.
 
-    `rows`: of the training set.
-
-    `updates`: how often a step changes each network that it changes at all.
+    `batches`: of training rows in a step, of `batch_size_global` rows each.
+    `rows`: of the training set. `updates`: per step, of each network that a step changes.
     """
 
     batches: int
@@ -37,12 +31,12 @@ class StepPlan:
 
     @property
     def rows_per_step(self) -> int:
-        """Real rows that one step takes from the set."""
+        """Training rows that one step takes from the set."""
         return self.batches * self.batch_size_global
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps of one pass over the set; the last incomplete one is dropped."""
+        """Steps of one pass over the set; an incomplete last one is dropped."""
         return self.rows // self.rows_per_step
 
 
@@ -53,32 +47,28 @@ def step_plan(spec: RunSpec, program: Program, rows: int) -> StepPlan:
 
 
 def check_batches(spec: RunSpec, program: Program) -> None:
-    """Raises ValueError when the workload's entry counts other batches than its program:
-    rates and estimates would be wrong.
+    """Raises ValueError when the workload's entry declares another number of batches than its
+    program takes: learning rates and estimates would be wrong.
     """
-    told = spec.entry.batches(spec.of_workload)
-    if told != program.batches:
+    batches = spec.entry.batches(spec.of_workload)
+    if batches != program.batches:
         raise ValueError(
-            f"a step of {spec.workload} takes {program.batches} batches of real rows, but its entry"
-            f" in the catalog says {told}: let `batches` there give the same number."
+            f"a step of {spec.workload} takes {program.batches} training batches, but its catalog"
+            f" entry declares {batches}: return {program.batches} from `batches` of that entry."
         )
 
 
-def check_networks(program: Program, networks: Iterable[str]) -> None:
-    """Raises ValueError when the program changes a network that the workload does not have."""
-    if unknown := [name for name in program.networks if name not in set(networks)]:
-        raise ValueError(
-            f"the program changes {', '.join(unknown)}, but the workload's networks are"
-            f" {', '.join(networks)}."
-        )
+def average_owners(entry: WorkloadEntry) -> dict[str, str]:
+    """Network that is averaged → owner of its average's arrays: "average" for the first network,
+    "average_NETWORK" for others.
+    """
+    first, *others = entry.averages
+    return {first: AVERAGE, **{name: f"{AVERAGE}_{name}" for name in others}}
 
 
 @dataclass(frozen=True)
 class EngineTask:
-    """`options`: of the workload alone.
-
-    `fields`: of a batch. `plan`: rows and updates of a step.
-    """
+    """`options`: of the workload. `fields`: of a batch. `plan`: rows and updates of a step."""
 
     spec: RunSpec
     workload: Workload
@@ -90,7 +80,7 @@ class EngineTask:
 
     @property
     def averages(self) -> dict[str, str]:
-        """See `average_owners`; empty in a run that keeps none."""
+        """As `average_owners`; empty in a run without moving averages."""
         return average_owners(self.entry) if self.spec.ema_decay else {}
 
     @property
@@ -100,7 +90,7 @@ class EngineTask:
 
     @property
     def is_loss_scaled(self) -> bool:
-        """Whether each loss has a factor of its own on the way back: half precision needs it."""
+        """Whether gradients are scaled up, as float16 needs."""
         return self.spec.precision == "mixed_float16"
 
     def networks(self) -> dict[str, Any]:
@@ -128,3 +118,64 @@ def read_by_workload(spec: RunSpec, data: DataSet) -> DataSet:
         DatasetError: they do not fit the workload; the message gives the reason.
     """
     return ChosenFields(data, spec.entry.reads(spec.of_workload, data.fields))
+
+
+# ---- networks that an engine refuses -------------------------------------------------------------
+
+
+def check_networks(program: Program, networks: Iterable[str]) -> None:
+    """Raises ValueError when the program changes a network that the workload does not have."""
+    if unknown := [name for name in program.networks if name not in set(networks)]:
+        raise ValueError(
+            f"the program changes {', '.join(unknown)}, but the workload's networks are"
+            f" {', '.join(networks)}."
+        )
+
+
+def refuse_seed_generators(networks: Mapping[str, Any]) -> None:
+    """Keras' seeded generators give every replica the same numbers (decision 3), and JAX does not
+    carry their state along.
+
+    Raises:
+        ValueError: for a layer such as keras.layers.Dropout; the message names the generators and
+            the replacement.
+    """
+    for name, network in networks.items():
+        weights = {id(weight) for weight in network.weights}
+        seeds = [variable.path for variable in network.variables if id(variable) not in weights]
+        if seeds:
+            raise ValueError(
+                f"the {name} draws random numbers from Keras' own generators ({', '.join(seeds)}),"
+                " which are the same on every replica: use ReplicaDropout of"
+                " gan_runtime/workloads/layers.py, or the phase's noise."
+            )
+
+
+@contextmanager
+def weights_are_trained_only(networks: Mapping[str, Any]) -> Iterator[None]:
+    """Around a forward pass: no layer may assign a weight that gradients move, because TensorFlow
+    would use the new value and JAX the old one.
+
+    Raises:
+        ValueError: from the layer that tries, such as keras.layers.SpectralNormalization.
+    """
+    weights = [weight for network in networks.values() for weight in network.trainable_variables]
+    for weight in weights:
+        vars(weight)["assign"] = _refusal(weight.path)
+    try:
+        yield
+    finally:
+        for weight in weights:
+            vars(weight).pop("assign", None)
+
+
+def _refusal(path: str) -> Any:
+    def refuse(*_: object, **__: object) -> None:
+        raise ValueError(
+            f"a layer assigns its trained weight {path} in a forward pass, where engines differ:"
+            " compute with a changed copy, as SpectralNorm of"
+            " gan_runtime/workloads/layers.py does instead of"
+            " keras.layers.SpectralNormalization."
+        )
+
+    return refuse

@@ -4,7 +4,7 @@ evaluation, and its names on disk.
 Journals hold them still; they are taken in as answers (earlier_answers.py). `physics`: showers that
 a run's networks generate, beside real ones. `flow`: a run's model iterated, its picture its own
 next source, beside the true pictures; one record for each way in which the pictures were made
-(engines/tiling/stopwatch.py), those of one job with its id in common, `iteration`. `surface`: the
+(engines/tiles.py), those of one job with its id in common, `iteration`. `surface`: the
 losses along the path of the weights.
 """
 

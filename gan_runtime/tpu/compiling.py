@@ -17,12 +17,12 @@ from jax.experimental import topologies
 from jax.sharding import Mesh
 
 from gan_runtime.base.fields import SOURCE
-from gan_runtime.engines.jax.call import most_steps, training_call
 from gan_runtime.engines.jax.devices import AXIS
+from gan_runtime.engines.jax.engine import most_steps, training_call
 from gan_runtime.engines.jax.tiles import TileCall
 from gan_runtime.engines.task import task_of, workload_of
+from gan_runtime.engines.tile_grid import Division, share
 from gan_runtime.engines.tiles import translator_of
-from gan_runtime.engines.tiling.division import Division, share
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import hlo_cost
 from gan_runtime.tpu.plan import Program, Reading

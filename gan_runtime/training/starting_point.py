@@ -11,7 +11,7 @@ import numpy as np
 
 from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays, Engine
-from gan_runtime.engines.state_names import average_owners
+from gan_runtime.engines.task import average_owners
 from gan_runtime.records import journal, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, JournalWriter, Record

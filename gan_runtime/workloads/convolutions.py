@@ -169,8 +169,8 @@ class _Enlarged(keras.layers.Layer):
     """Keras' UpSampling (nearest) by `factors` and a "valid" convolution with stride 1, as one
     layer.
 
-    An engine computes it where the values are still small (engines/taps.py). Weights are those of
-    the convolution. Base class, before a convolution.
+    An engine computes it from the small values (engines/convolutions.py). Weights are those of the
+    convolution. Base class, before a convolution.
 
     Raises:
         ValueError: factors that are not one whole number from 1 for each axis; strides, zeros, or

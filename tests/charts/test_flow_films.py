@@ -23,7 +23,7 @@ from dashboard.domains.flows import movie, panels, rollouts
 from dashboard.evaluation.answers import told_apart
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows import lattice as of_flow
-from gan_runtime.engines.tiling.stopwatch import STAGES
+from gan_runtime.engines.tiles import STAGES
 from gan_runtime.store.queries import EvaluationRow
 from tests.support.measured_flows import frames
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gan_runtime.engines.hlo_counts import HloCounts, counted, total
+from gan_runtime.engines.step_profile import HloCounts, counted, total
 
 BEFORE = """\
 HloModule a_inference_gradients_42__.21, entry_computation_layout={(f32[4,8]{1,0})->(f32[4]{0}, s32[])}

@@ -33,7 +33,7 @@ def test_a_step_takes_as_many_rows_as_its_batches_hold() -> None:
 def test_a_catalog_that_counts_other_batches_than_the_program_is_refused() -> None:
     check_batches(RunSpec.parse({"updates": "in_turn", "discriminator_steps": 3}), THREE_TO_ONE)
     with pytest.raises(
-        ValueError, match="takes 3 batches of real rows, but its entry in the catalog says 1"
+        ValueError, match="takes 3 training batches, but its catalog entry declares 1"
     ):
         check_batches(RunSpec.parse({}), THREE_TO_ONE)
 

@@ -10,10 +10,9 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.engines.image_order import RowOrder
-from gan_runtime.engines.inputs import fixed_inputs
-from gan_runtime.engines.tf.distribute import TfEngine
-from gan_runtime.engines.tf.input import distributed_batches
+from gan_runtime.engines.inputs import RowOrder, fixed_inputs
+from gan_runtime.engines.tf.engine import TfEngine
+from gan_runtime.engines.tf.inputs import distributed_batches
 from gan_runtime.workloads.contract import Program
 from tests.support.engines.conditional_gan import (
     CONDITIONAL_GAN,

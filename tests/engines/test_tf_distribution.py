@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.tf.distribute import TfEngine
-from gan_runtime.engines.tf.noise import TfStepNoise
+from gan_runtime.engines.tf.engine import TfEngine
+from gan_runtime.engines.tf.inputs import TfStepNoise
 from gan_runtime.workloads.layers import ReplicaDropout
 from tests.support.engines import tiny_gan
 from tests.support.engines.claims import assert_replicas_become_their_mean_every_third_step

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf import batch_norms
+from gan_runtime.engines.tf import cpu_convolutions
 from gan_runtime.engines.tf import kernels as tf_kernels
-from gan_runtime.engines.tf.devices import make_strategy
+from gan_runtime.engines.tf.cpu_convolutions import volume_convolution
 from gan_runtime.engines.tf.kernels import PlainKernels, Sizes, TfCpuKernels
-from gan_runtime.engines.tf.products import volume_convolution
 from gan_runtime.engines.tf.step import replica_id
+from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.step_context import Padding
 from tests.support.engines.small_engines import kept
@@ -185,7 +185,7 @@ def test_a_filter_gradient_is_exchanged_where_that_is_faster(
 
     @tf.function
     def gradient() -> tf.Tensor:
-        return tf_kernels.filter_gradient(
+        return cpu_convolutions.filter_gradient(
             images, upstream, tf.zeros([5, 5, channels, 16]), (2, 2), "same"
         )
 
@@ -257,9 +257,7 @@ def test_a_convolution_is_made_of_spectra_where_that_saves_most_multiplications(
 @pytest.mark.parametrize(
     "shape", [(BATCH, 7, 7, 8), (BATCH, 40), (BATCH, 7, 8), (BATCH, 4, 3, 5, 8)]
 )
-@pytest.mark.parametrize(
-    "norm", [batch_norms.fused_batch_norm, batch_norms.synchronised_batch_norm]
-)
+@pytest.mark.parametrize("norm", [tf_kernels.fused_batch_norm, tf_kernels.synchronised_batch_norm])
 def test_a_batch_norm_on_one_replica_is_that_of_keras(
     shape: tuple[int, ...], norm: Callable[..., Any]
 ) -> None:
@@ -302,7 +300,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
         inputs = [values[replica_id()], gamma, beta]
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            outcome = batch_norms.synchronised_batch_norm(*inputs, 1e-3)[0]
+            outcome = tf_kernels.synchronised_batch_norm(*inputs, 1e-3)[0]
             total = tf.reduce_sum(outcome * weights[replica_id()])
         return [outcome, *tape.gradient(total, inputs)]
 
@@ -312,7 +310,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     whole = [tf.reshape(values, [6, 7, 7, 8]), gamma, beta]
     with tf.GradientTape() as tape:
         tape.watch(whole)
-        expected = batch_norms.fused_batch_norm(*whole, 1e-3)[0]
+        expected = tf_kernels.fused_batch_norm(*whole, 1e-3)[0]
         total = tf.reduce_sum(expected * tf.reshape(weights, expected.shape))
     assert_same(
         [value.numpy() for value in found],

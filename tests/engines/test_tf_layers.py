@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf.devices import make_strategy
+from gan_runtime.engines.tf.inputs import TfStepNoise
 from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
-from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.step import replica_id
+from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.layers import (
     BatchNorm,

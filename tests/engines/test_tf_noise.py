@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from gan_runtime.engines.tf.noise import TfStepNoise
+from gan_runtime.engines.tf.inputs import TfStepNoise
 from gan_runtime.workloads import mlp_gan
 from gan_runtime.workloads.contract import Forward, Program
 from gan_runtime.workloads.pair import UnconditionalPair

@@ -16,10 +16,9 @@ from keras import layers
 
 from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.data.contract import picture_set
-from gan_runtime.engines.tf.distribute import TfEngine
-from gan_runtime.engines.tf.input import distributed_batches
+from gan_runtime.engines.tf.engine import TfEngine
+from gan_runtime.engines.tf.inputs import TfStepNoise, distributed_batches
 from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
-from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.step import input_gradient
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.losses import r1_penalty

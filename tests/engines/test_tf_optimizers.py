@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.optimizers import make_optimizer
+from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
 from tests.support.engines.claims import assert_clipped_steps_are_those_of_one_replica
 from tests.support.engines.small_engines import MakeEngine, kept, trained

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf.noise import TfStepNoise
+from gan_runtime.engines.tf.inputs import TfStepNoise
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
 from tests.support.engines.small_engines import (
@@ -175,7 +175,7 @@ def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(
 def test_inputs_of_another_name_are_refused_with_the_names_that_are_needed(
     make: MakeEngine,
 ) -> None:
-    with pytest.raises(ValueError, match="inputs are frames, but needed are latents"):
+    with pytest.raises(ValueError, match="the inputs are frames: use latents"):
         make(1).generate({"frames": np.zeros((2, 3))})
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import CheckpointError
-from gan_runtime.engines.state_names import check_fit
+from gan_runtime.engines.contract import check_fit
 from tests.support.engines.small_engines import (
     MakeEngine,
     assert_close,

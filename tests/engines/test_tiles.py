@@ -7,9 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tiles import filled_up, translator_of, whole
-from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.stopwatch import STAGES
+from gan_runtime.engines.tile_grid import Division
+from gan_runtime.engines.tiles import STAGES, filled_up, translator_of, whole
 from gan_runtime.spec import RunSpec
 from tests.support.engines import tile_places, toy_translator
 from tests.support.engines.jax_process import JaxProcess

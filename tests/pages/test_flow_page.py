@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import movie, rollouts
-from gan_runtime.engines.tiling.stopwatch import Way
+from gan_runtime.engines.tiles import Way
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import film_files, journal

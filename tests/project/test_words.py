@@ -190,7 +190,6 @@ STILL: dict[str, int] = {
     "gan_runtime/domains/showers/preparation_options.py": 2,
     "gan_runtime/domains/showers/score_metrics.py": 16,
     "gan_runtime/domains/showers/single_energy.py": 1,
-    "gan_runtime/engines/tf/devices.py": 1,
     "gan_runtime/evaluation/surface_options.py": 3,
     "gan_runtime/jobs/data_jobs.py": 1,
     "gan_runtime/jobs/job.py": 1,

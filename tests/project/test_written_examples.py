@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gan_runtime.engines.tiling import division
+from gan_runtime.engines import tile_grid
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.measured import Scalars
@@ -23,7 +23,7 @@ NewRun = Callable[..., RunDir]
 
 def test_a_tile_counts_less_toward_its_border() -> None:
     along = [0.146, 0.854, 0.854, 0.146]  # sin²(π (i + ½) / 4)
-    np.testing.assert_allclose(division.weights((4, 4), "hann"), np.outer(along, along), atol=1e-3)
+    np.testing.assert_allclose(tile_grid.weights((4, 4), "hann"), np.outer(along, along), atol=1e-3)
 
 
 def test_a_renamed_run_keeps_its_rows(home: Home, new_run: NewRun) -> None:

@@ -24,7 +24,7 @@ from tests.support.worker_places import answer
 
 FIND = """
 import json, os, sys
-from gan_runtime.engines.jax.process import place
+from gan_runtime.engines.jax.devices import place
 from tests.support.worker_places import answer
 for case in sys.stdin.read().splitlines():
     print(json.dumps(answer(place, *json.loads(case))))

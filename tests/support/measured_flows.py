@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gan_runtime.engines.tiling.stopwatch import STAGES, Way
+from gan_runtime.engines.tiles import STAGES, Way
 from gan_runtime.records.earlier_kinds import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.film_files import Frames
 

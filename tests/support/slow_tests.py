@@ -8,7 +8,7 @@ from __future__ import annotations
 
 MOST = 25
 ENGINES = "tests/engines"
-SPMD = f"{ENGINES}/test_jax_spmd.py"
+SPMD = f"{ENGINES}/test_jax_engine.py"
 COMPILES = "JAX compiles a program for several devices, once on each machine"
 TRACES = "TensorFlow builds and traces an engine for each side of the comparison"
 

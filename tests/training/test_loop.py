@@ -201,7 +201,7 @@ def test_a_nan_fails_the_run_and_names_metric_and_step(run: RunDir) -> None:
 @pytest.fixture
 def two_engines(cores: int) -> list[Any]:  # noqa: ARG001
     """Equal ones of TensorFlow's, traced."""
-    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.engines.tf.engine import TfEngine
     from gan_runtime.workloads.mlp_gan import WORKLOAD
 
     pixels = np.random.default_rng(1).integers(0, 256, (IMAGES, 28, 28, 1), dtype=np.uint8)

@@ -116,7 +116,7 @@ def test_the_best_checkpoint_is_that_of_the_epoch_with_the_smallest_gap(run: Run
 def test_a_generator_that_ignores_its_latents_is_flagged(
     run: RunDir, collapsed: bool, topics: list[str]
 ) -> None:
-    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.engines.tf.engine import TfEngine
     from gan_runtime.workloads import mlp_gan
 
     def networks() -> dict[str, Any]:

@@ -25,7 +25,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows import domain as published_times
 from gan_runtime.domains.flows import evaluation
 from gan_runtime.domains.flows.score_metrics import BY_NAME, SCORES
-from gan_runtime.engines.tiling.stopwatch import WAYS
+from gan_runtime.engines.tiles import WAYS
 from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

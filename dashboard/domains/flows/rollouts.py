@@ -13,7 +13,7 @@ from dashboard import words
 from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from gan_runtime.base import formats
 from gan_runtime.domains.flows import scores
-from gan_runtime.engines.tiling.stopwatch import ONCE, STAGES
+from gan_runtime.engines.tiles import ONCE, STAGES
 from gan_runtime.records.answer import KEPT
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow

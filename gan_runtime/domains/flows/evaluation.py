@@ -17,7 +17,8 @@ from gan_runtime.data import loading, prepared
 from gan_runtime.domains.flows import films
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS, RolloutScore
-from gan_runtime.engines.tiling.stopwatch import ONCE, WAYS, Blend, Way
+from gan_runtime.engines.tile_grid import Blend
+from gan_runtime.engines.tiles import ONCE, WAYS, Way
 from gan_runtime.evaluation.catalog import Grid, Report
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.answer import KEPT, Answer, Score

@@ -37,9 +37,15 @@ from gan_runtime.domains.flows.scores import (
 )
 from gan_runtime.engines.inputs import host_value
 from gan_runtime.engines.task import workload_of
-from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
-from gan_runtime.engines.tiling.division import Division
-from gan_runtime.engines.tiling.stopwatch import StageTime, Way
+from gan_runtime.engines.tile_grid import Division
+from gan_runtime.engines.tiles import (
+    Painter,
+    StageTime,
+    TileProgram,
+    Translator,
+    Way,
+    translator_of,
+)
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records import film_files
 from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Series

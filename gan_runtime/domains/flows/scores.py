@@ -20,7 +20,7 @@ from gan_runtime.domains.flows import lattice
 from gan_runtime.domains.flows.fields import DIAMETER, UX, UY, VORTICITY, WIDTH
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.lattice import CENTER, INFLOW
-from gan_runtime.engines.tiling.division import Division, seam_ratio
+from gan_runtime.engines.tile_grid import Division, seam_ratio
 from gan_runtime.records.answer import Curve, Score, Series
 
 Values = NDArray[np.float32]

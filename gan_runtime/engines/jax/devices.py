@@ -1,33 +1,107 @@
-"""From a spec to a mesh of JAX devices (one device, GPUs, the cores of a TPU, simulated CPU
-cores), and arrays on them.
+"""The process of a JAX trainer: flags, workers, and the mesh of its devices.
+
+Under TF_CONFIG (the launcher sets it, and so does Kubernetes) workers meet at the first worker's
+address; under Slurm JAX finds the address itself. No TensorFlow: it never shares a process with
+JAX. Functions import JAX themselves, because it reads the flags when it is imported.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
+from gan_runtime.base import cluster
+from gan_runtime.base.cluster import Members, Place
 from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.base.tpu_advice import cause
 from gan_runtime.engines.contract import DeviceMemory
 from gan_runtime.spec import RunSpec
 
-# ----------------------------------------------------------------------
-# Arrays on the devices of a mesh, also of one that reaches over several processes.
+if TYPE_CHECKING:
+    import jax
+    from jax.sharding import Mesh, Sharding
+
+# Weights are initialized on the CPU.
+PLATFORMS = {"cpu": "cpu", "gpu": "cuda,cpu", "tpu": "tpu,cpu"}
+
+
+def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:  # noqa: ARG001 (same for all engines)
+    """Keras on JAX, JAX on the accelerator; on the CPU a simulated core for each replica."""
+    os.environ["KERAS_BACKEND"] = "jax"
+    os.environ["JAX_PLATFORMS"] = PLATFORMS[accelerator]
+    if accelerator == "cpu":
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = (
+            f"{flags} --xla_force_host_platform_device_count={spec.replicas}".strip()
+        )
+
+
+# ---- workers -------------------------------------------------------------------------------------
+
+HEARTBEAT_SECONDS = 10  # JAX takes a worker silent for longer as lost, and ends the others
+ADDRESS_FROM_JAX = ""
+
+
+def place(workers: int) -> Place:
+    """This process among `workers`. Raises AcceleratorError as `Members.found`."""
+    return Members.found(workers, _in_slurm).place
+
+
+def join(spec: RunSpec, accelerator: str) -> None:
+    """Waits for the other workers, so that JAX lists the devices of all. Must run before JAX lists
+    devices.
+
+    Raises AcceleratorError as `Members.found`.
+    """
+    if spec.workers == 1:
+        return
+    import jax
+
+    members = Members.found(spec.workers, _in_slurm)
+    if accelerator == "cpu":
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if members.addresses[0]:
+        cluster.meet(members)
+    jax.distributed.initialize(
+        coordinator_address=members.addresses[0] or None,
+        num_processes=spec.workers,
+        process_id=members.rank,
+        local_device_ids=list(range(spec.replicas)),
+        heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+    )
+
+
+def leave() -> None:
+    """Waits until all workers are done: JAX would take one that exits earlier as lost, and end the
+    others. The run's results are stored by then, so a missing worker does no harm.
+    """
+    import jax
+
+    if jax.distributed.is_initialized():
+        with suppress(RuntimeError):
+            jax.distributed.shutdown()
+
+
+def _in_slurm() -> Members:
+    tasks = int(os.environ["SLURM_STEP_NUM_TASKS"])
+    return Members(int(os.environ["SLURM_PROCID"]), (ADDRESS_FROM_JAX,) * tasks)
+
+
+# ---- devices -------------------------------------------------------------------------------------
 
 AXIS = "replicas"  # of the mesh
 
 
 def placed(arrays: Any, sharding: Sharding) -> Any:
-    """A tree of host arrays, the same in all processes, on the devices: each process fills
-    its own.
-    """
+    """A tree of host arrays, equal in all processes, on the devices of `sharding`."""
+    import jax
+
     if sharding.is_fully_addressable:
-        return jax.device_put(arrays, sharding)  # in one go, where it may
+        return jax.device_put(arrays, sharding)
     return jax.tree.map(
         lambda array: jax.make_array_from_callback(array.shape, sharding, lambda part: array[part]),
         arrays,
@@ -35,33 +109,8 @@ def placed(arrays: Any, sharding: Sharding) -> Any:
 
 
 def on_first_device(arrays: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """Arrays that are the same on all devices, as the first one of this process holds them."""
+    """Arrays that are equal on all devices, from the first device of this process."""
     return {name: array.addressable_shards[0].data for name, array in arrays.items()}
-
-
-class Poll:
-    """Lowest and highest of the numbers that all processes tell each other.
-
-    All must ask at the same time.
-    """
-
-    def __init__(self, mesh: Mesh) -> None:
-        self._places = NamedSharding(mesh, PartitionSpec(AXIS))
-        self._size = mesh.size
-        self._extremes = jax.jit(
-            lambda told: (told.min(), told.max()),
-            out_shardings=NamedSharding(mesh, PartitionSpec()),
-        )
-
-    def __call__(self, number: int) -> tuple[int, int]:
-        """`number`: below 2^31."""
-        told = np.full(
-            self._size, number, np.int32
-        )  # of which this process puts down the part of its own devices
-        lowest, highest = self._extremes(
-            jax.make_array_from_callback(told.shape, self._places, lambda part: told[part])
-        )
-        return int(lowest), int(highest)
 
 
 def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
@@ -71,9 +120,12 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
     Raises:
         AcceleratorError: JAX does not start there, or sees too few devices.
     """
+    import jax
+    from jax.sharding import Mesh
+
     try:
         devices = jax.devices("cuda" if accelerator == "gpu" else accelerator)
-    except RuntimeError as error:  # JAX's word for a platform that is not there
+    except RuntimeError as error:  # no such platform
         raise AcceleratorError(
             f"JAX cannot use the {accelerator.upper()} ({cause(str(error))}): use"
             " engine=tensorflow, or accelerator=cpu."
@@ -82,16 +134,15 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
         [device for device in devices if device.process_index == rank]
         for rank in range(spec.workers)
     ]
-    fewest = min(len(found) for found in by_worker)
+    fewest = min(map(len, by_worker))
     if fewest < spec.replicas:
         raise AcceleratorError(
-            f"the run wants {spec.replicas} {accelerator.upper()}"
+            f"the run needs {spec.replicas} {accelerator.upper()}"
             f" device(s){' in each worker' if spec.workers > 1 else ''}, but JAX sees {fewest}:"
             " lower replicas, or use accelerator=cpu for simulated cores."
         )
-    return Mesh(
-        np.array([device for found in by_worker for device in found[: spec.replicas]]), (AXIS,)
-    )
+    devices = [device for own in by_worker for device in own[: spec.replicas]]
+    return Mesh(np.array(devices), (AXIS,))
 
 
 def fullest(devices: Sequence[Any]) -> DeviceMemory | None:

@@ -1,6 +1,4 @@
-"""Kernels of the training step for the JAX engine: the mathematics of the Keras layers; XLA
-does the rest.
-"""
+"""Kernels of the training step for the JAX engine: the mathematics of the Keras layers."""
 
 from __future__ import annotations
 
@@ -11,16 +9,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from gan_runtime.engines.taps import among_zeros, band, enlarged_convolution
+from gan_runtime.engines.convolutions import among_zeros, band, enlarged_convolution
 from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
 
 
 class JaxKernels:
-    """See `step_context.Kernels`.
-
-    `axis`: name of the mesh axis over which batch norm is synchronised; None for its own share.
+    """`axis`: mesh axis over which batch norm is synchronised; None: over the replica's
+    own share.
     """
 
     def __init__(self, axis: str | None) -> None:
@@ -29,34 +26,27 @@ class JaxKernels:
     def convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
         return convolution(*among_zeros(values, kernel, strides, padding))
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
         return _transposed(values, kernel, strides, padding)
 
     def elementwise(
         self, function: Callable[..., jax.Array], values: jax.Array, *of_channels: jax.Array
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
         return function(values, *of_channels)
 
     def enlarged_convolution(
         self, values: jax.Array, kernel: jax.Array, factors: Sizes
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
         return enlarged_convolution(values, kernel, factors)
 
     def batch_norm(
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """See `step_context.Kernels`.
-
-        Moments in float32; those of equal shares add up to those of the whole batch.
-        """
+        """Moments in float32; those of equal shares add up to those of the whole batch."""
         wide = values.astype(jnp.float32)
         axes = tuple(range(values.ndim - 1))
         moments = jnp.stack([wide.mean(axes), jnp.square(wide).mean(axes)])
@@ -85,29 +75,27 @@ class JaxCpuKernels(JaxKernels):
     def convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
         values, kernel, strides, padding = among_zeros(values, kernel, strides, padding)
-        if is_covered(kernel, strides):
+        if is_small_volume(kernel, strides):
             return volume_convolution(values, kernel, padding)
         return _written_out(values, kernel, strides, padding)
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
         return _transposed_written_out(values, kernel, strides, padding)
 
 
 def layout(axes: int) -> tuple[str, str, str]:
-    """Of values, kernel and outcome with so many axes between batch and channels: ("NHWC",
-    "HWIO", "NHWC") for images.
+    """Of values, kernel and outcome with so many axes between batch and channels: ("NHWC", "HWIO",
+    "NHWC") for images.
     """
     names = "DHW"[-axes:]
     return f"N{names}C", f"{names}IO", f"N{names}C"
 
 
 def convolution(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
-    """What the others here are made of."""
+    """XLA's own convolution."""
     return jax.lax.conv_general_dilated(
         values, kernel, strides, padding.upper(), dimension_numbers=layout(len(strides))
     )
@@ -127,8 +115,8 @@ def _transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: s
 def filter_gradient(
     values: jax.Array, upstream: jax.Array, taps: Sizes, strides: Sizes, padding: str
 ) -> jax.Array:
-    """Gradient of the (*taps, channels in, channels out) kernel of a convolution; see
-    `engines/tf/kernels.filter_gradient`.
+    """Gradient of the (*taps, channels in, channels out) kernel of a convolution, by the equation
+    of `filter_gradient` in tf/cpu_convolutions.py.
     """
     axes, last = range(1, len(taps) + 1), len(taps) + 1
     around = jax.lax.padtype_to_pads(values.shape[1:-1], taps, strides, padding.upper())
@@ -156,9 +144,9 @@ def _transposed_written_out(
 
 
 def _backward(
-    strides: Sizes, padding: str, kept: tuple[jax.Array, jax.Array], upstream: jax.Array
+    strides: Sizes, padding: str, residuals: tuple[jax.Array, jax.Array], upstream: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    values, kernel = kept
+    values, kernel = residuals
     (by_values,) = jax.vjp(lambda values: convolution(values, kernel, strides, padding), values)[1](
         upstream
     )
@@ -166,10 +154,10 @@ def _backward(
 
 
 def _transposed_backward(
-    strides: Sizes, padding: str, kept: tuple[jax.Array, jax.Array], upstream: jax.Array
+    strides: Sizes, padding: str, residuals: tuple[jax.Array, jax.Array], upstream: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Values and outcome change their places."""
-    values, kernel = kept
+    """As `_backward`, with values and outcome exchanged."""
+    values, kernel = residuals
     by_values = convolution(upstream, kernel, strides, padding)
     return by_values, filter_gradient(upstream, values, kernel.shape[:-2], strides, padding)
 
@@ -196,8 +184,8 @@ _transposed_written_out.defvjp(
 #
 # XLA's convolutions with three axes are slow there, and their gradients are plain loops over cells.
 # Its products of matrices are fast. So depth is folded into channels, z · C to z' · O, by kernels
-# with their taps along a diagonal; what the taps of the second axis read is laid side by side, and
-# each tap i of the first one is one product:
+# with their taps along a diagonal; the cells that the taps of the second axis read are adjacent;
+# and each tap i of the first one is one product:
 #
 # y[b, x, y'] = sum over i of (v[b, x + i, y' + 0], v[b, x + i, y' + 1], …) · K[i],    (B · x · y',
 # taps y · z · C) by (…, z' · O)
@@ -211,8 +199,8 @@ AXES = 3
 MOST_CHANNELS = 16  # those of CERN's 3DGAN; with more nothing was tried
 
 
-def is_covered(kernel: jax.Array, strides: tuple[int, ...]) -> bool:
-    """Whether a convolution is one of those that are computed here."""
+def is_small_volume(kernel: jax.Array, strides: tuple[int, ...]) -> bool:
+    """Whether `volume_convolution` computes it."""
     return len(strides) == AXES and max(strides) == 1 and max(kernel.shape[-2:]) <= MOST_CHANNELS
 
 
@@ -228,10 +216,9 @@ def volume_convolution(values: jax.Array, kernel: jax.Array, padding: str) -> ja
     )
     flat = wide.reshape(*wide.shape[:AXES], -1)  # (B, x, y, z · C)
     folded = _folded(kernel.astype(jnp.float32), third)
-    beside = jnp.concatenate([flat[:, :, y : y + second] for y in range(taps[1])], axis=-1)
-    outcome = sum(
-        beside[:, x : x + first] @ folded[x] for x in range(taps[0])
-    )  # (B, x, y', z' · O)
+    windows = jnp.concatenate([flat[:, :, y : y + second] for y in range(taps[1])], axis=-1)
+    # (B, x, y', z' · O)
+    outcome = sum(windows[:, x : x + first] @ folded[x] for x in range(taps[0]))
     return outcome.reshape(-1, first, second, third, channels_out).astype(values.dtype)
 
 

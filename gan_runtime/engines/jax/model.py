@@ -1,8 +1,7 @@
 """Networks and optimizers of a run on Keras' JAX backend, and all their arrays by their names in a
 checkpoint.
 
-The Keras variables only say what there is; in training their values travel as a plain dictionary,
-the state.
+The Keras variables only name the arrays; in training the values are a plain dictionary, the state.
 """
 
 from __future__ import annotations
@@ -17,21 +16,18 @@ import jax
 import keras
 import numpy as np
 
-from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.layer_traps import refuse_seed_generators
+from gan_runtime.engines.contract import RATE_FACTOR, Arrays
 from gan_runtime.engines.optimizers import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO, RMSprop, StepRate
 from gan_runtime.engines.rates import rate_plan
-from gan_runtime.engines.state_names import RATE_FACTOR
-from gan_runtime.engines.task import EngineTask, check_networks
+from gan_runtime.engines.task import EngineTask, check_networks, refuse_seed_generators
 from gan_runtime.spec import RunSpec
-
-# ----------------------------------------------------------------------
-# Keras' optimizers for the JAX engine. They get gradients that are summed over the replicas
-# already, and clip those.
 
 
 def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimizers.Optimizer:
-    """The optimizer of one network, not yet built; with a loss scale in float16."""
+    """The optimizer of one network, not yet built; with a loss scale in float16.
+
+    It clips gradients that are already summed over the replicas.
+    """
     common = {
         "learning_rate": rate,
         "global_clipnorm": spec.clip_norm or None,
@@ -56,19 +52,17 @@ State = dict[str, jax.Array]
 class JaxModel:
     """`networks`, and `optimizers` of those that a step changes, by network; `variables` by name.
 
-    `averages`: networks of their own with the moving averages of those that the catalog names, by
-    network; empty without.
-    `trainable`: the names of what gradients move, by network. `statistics`: of what layers like
-    batch norm store.
+    `averages`: networks with moving averages, by the network that they follow; may be empty.
+    `trainable`: names of the arrays that gradients move, by network. `statistics`: names of the
+    arrays that layers such as batch norm store.
     """
 
     def __init__(self, task: EngineTask) -> None:
         spec, self.task = task.spec, task
-        # From which Keras draws the seeds of new weights; keras.utils.set_random_seed loads
-        # TensorFlow.
+        # Keras draws the seeds of weights from it; keras.utils.set_random_seed loads TensorFlow.
         random.seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
-        self.rate_factor: Any = 1.0  # of the step that is being traced
+        self.rate_factor: Any = 1.0  # of the step in tracing
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             self.networks = task.networks()
             check_networks(task.program, self.networks)
@@ -103,9 +97,7 @@ class JaxModel:
         )
 
     def in_average(self, names: list[str]) -> dict[str, str]:
-        """Of these arrays, those of networks that are averaged, each with its name in the
-        average.
-        """
+        """Those of these arrays that are averaged → their names in the average."""
         split = ((name, *name.split("/", 1)) for name in names)
         owners = self.task.averages
         return {
@@ -135,7 +127,7 @@ class JaxModel:
         for name, optimizer in self.optimizers.items():
             variables |= dict(zip(self.slots[name], optimizer.variables, strict=True))
         for name, owner in self.task.averages.items():
-            # Under the paths of the original: Keras numbers layers without a name anew.
+            # Under the paths of the original: Keras numbers unnamed layers again.
             paths = self._names(owner, self.networks[name].variables)
             variables |= dict(zip(paths, self.averages[name].variables, strict=True))
         return variables

@@ -1,8 +1,7 @@
-"""One training step on one replica as a pure function: forward passes, gradients, updates, and its
-numbers.
+"""One training step on one replica as a pure function: forward passes, gradients, updates, numbers.
 
 Called inside `jax.shard_map`, where each replica has its own share of the batch and the same
-weights. Per phase there is one all-reduce, of the gradients of all its networks together.
+weights. Each phase has one all-reduce, of the gradients of all its networks together.
 """
 
 from __future__ import annotations
@@ -16,17 +15,15 @@ import jax.numpy as jnp
 import keras
 
 from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
+from gan_runtime.engines.contract import RATE_FACTOR
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.engines.jax.devices import AXIS
+from gan_runtime.engines.jax.inputs import JaxStepNoise, Rows
 from gan_runtime.engines.jax.kernels import JaxCpuKernels, JaxKernels
 from gan_runtime.engines.jax.model import JaxModel, State
-from gan_runtime.engines.jax.noise import JaxStepNoise
-from gan_runtime.engines.jax.rows import Rows
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
-from gan_runtime.engines.layer_traps import weights_are_trained_only
-from gan_runtime.engines.state_names import RATE_FACTOR
 from gan_runtime.engines.step_profile import PHASE_SCOPE
-from gan_runtime.engines.task import EngineTask
+from gan_runtime.engines.task import EngineTask, weights_are_trained_only
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
 
@@ -35,9 +32,9 @@ Function = Callable[[jax.Array], jax.Array]
 
 
 class JaxReplicaStep:
-    """What a step does to the state of a run.
+    """Changes the state of a run by one step.
 
-    `replicas`: over how many the batch is shared. `platform`: cpu, gpu or tpu.
+    `replicas`: number of shares of the batch. `platform`: cpu, gpu or tpu.
     """
 
     def __init__(self, task: EngineTask, model: JaxModel, replicas: int, platform: str) -> None:
@@ -68,7 +65,7 @@ class JaxReplicaStep:
     def gradients(
         self, place: int, state: State, rows: Rows, step: jax.Array, part: int | jax.Array = 0
     ) -> tuple[State, State, Numbers]:
-        """Of the phase at that place: scaled gradients by name, what its layers store, and numbers.
+        """Of phase number `place`: scaled gradients by name, values that its layers store, numbers.
 
         `rows`: one part of this replica's share of the batch, as stored.
         """
@@ -95,13 +92,13 @@ class JaxReplicaStep:
                     {**forward.losses, **forward.scalars},
                 )
 
-            # A forward pass for each loss; XLA makes one of what they have in common.
+            # A forward pass for each loss; XLA merges what they have in common.
             by_weight, (statistics, numbers) = jax.grad(scaled, has_aux=True)(weights)
             gradients |= by_weight
         return gradients, statistics, numbers
 
     def exchanged(self, gradients: State) -> State:
-        """Those of a replica's share of the loss → those of the whole batch, float32."""
+        """Gradients of a replica's share of the loss → of the whole batch, float32."""
         if self._replicas == 1:  # a single replica sends nothing, so it rounds nothing
             return gradients
         with jax.named_scope("all_reduce_gradients"):
@@ -122,7 +119,7 @@ class JaxReplicaStep:
         step: jax.Array,
         kernels: Kernels | None = None,
     ) -> StepContext:
-        """What layers and losses may ask for inside `scope` in this step, int32 from 0."""
+        """What layers and losses may use inside `scope`. `step`: int32 from 0."""
         return StepContext(
             noise=noise,
             kernels=kernels,
@@ -152,7 +149,7 @@ class JaxReplicaStep:
             return forward, self._stored(scope)
 
     def _stored(self, scope: keras.StatelessScope) -> State:
-        """What the layers have stored within a scope."""
+        """Values that the layers have stored in a scope."""
         return {
             name: scope.get_current_value(self._model.variables[name])
             for name in self._model.statistics
@@ -161,10 +158,8 @@ class JaxReplicaStep:
     def _input_gradient(
         self, scope: keras.StatelessScope, function: Function, inputs: jax.Array
     ) -> jax.Array:
-        """See `step_context.StepContext`.
-
-        What layers store meanwhile leaves the derivative as a result and then goes to `scope`: JAX
-        forbids any other way out.
+        """Values that layers store meanwhile are a result of the derivative and then go to `scope`:
+        JAX forbids any other way.
         """
         outside = {
             name: scope.get_current_value(variable)
@@ -183,9 +178,7 @@ class JaxReplicaStep:
     def _accumulated(
         self, place: int, state: State, rows: Rows, step: jax.Array
     ) -> tuple[State, State, Numbers]:
-        """Means over the parts of the batch, one after another, so that memory holds one at a
-        time.
-        """
+        """Means over the parts of the batch, one after another: memory holds one at a time."""
         if self._parts == 1:
             return self.gradients(place, state, rows, step)
         parts = jax.tree.map(lambda array: array.reshape(self._parts, -1, *array.shape[1:]), rows)
@@ -227,7 +220,7 @@ class JaxReplicaStep:
         return dict(zip(names, weights, strict=True)) | dict(zip(slots, values, strict=True))
 
     def _rates(self, network: str, state: State) -> Numbers:
-        """The rate, and in float16 the loss scale, of the update that comes next."""
+        """The rate, and in float16 the loss scale, of the next update."""
         self._model.rate_factor = state[RATE_FACTOR]
         with self._model.scope(state):
             rate = jnp.asarray(self._model.optimizers[network].learning_rate)
@@ -237,9 +230,7 @@ class JaxReplicaStep:
         return numbers
 
     def _followed(self, state: State) -> State:
-        """average ← decay · average + (1 - decay) · live, for every weight of each network
-        that is averaged.
-        """
+        """average ← decay · average + (1 - decay) · live, for every averaged weight."""
         decay = self._spec.ema_decay
         live = [
             name
@@ -253,10 +244,7 @@ class JaxReplicaStep:
 
 
 def weighted_gradient(function: Function, inputs: jax.Array, weight_of: Function) -> jax.Array:
-    """See `step_context.StepContext`.
-
-    What `function` assigns is lost: no batch norm may stand in it.
-    """
+    """Assignments in `function` are lost: it must contain no batch norm."""
     whole, closed_over = jax.closure_convert(function, inputs)
 
     @jax.custom_vjp
@@ -267,8 +255,8 @@ def weighted_gradient(function: Function, inputs: jax.Array, weight_of: Function
         outputs, way_back = jax.vjp(whole, inputs, *closed_over)
         return outputs, (outputs, way_back)
 
-    def backward(kept: Any, upstream: jax.Array) -> tuple[jax.Array, ...]:
-        outputs, way_back = kept
+    def backward(residuals: Any, upstream: jax.Array) -> tuple[jax.Array, ...]:
+        outputs, way_back = residuals
         by_inputs, *others = way_back(upstream)
         weights = weight_of(outputs).reshape(-1, *[1] * (by_inputs.ndim - 1))
         return (by_inputs * weights.astype(by_inputs.dtype), *others)

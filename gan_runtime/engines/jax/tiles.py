@@ -1,13 +1,12 @@
-"""The tiles of a picture in the JAX engine: one program over the devices of a mesh (SPMD), which
-loops over the rounds of each.
+"""The tiles of an image in the JAX engine: one program over the devices of a mesh (SPMD), with a
+loop over the rounds of each core.
 
-    weights (everywhere), tiles (cores · share, height, width, channels), rounds (cores,) → tiles of
-    the same places
+    weights (replicated), tiles (cores · share, height, width, channels), rounds (cores,) → tiles in
+    the same order
 
-What follows from the weights alone is computed once; on a CPU transposed convolutions are products.
-Both stand below. The number of rounds is an argument. A loop of one round would be dissolved by XLA
-and fused with what stands around it, and a core with one round would then round otherwise than one
-with two.
+Intermediate values of the weights alone are computed once; on a CPU transposed convolutions are
+products. The number of rounds is an argument: XLA would unroll a loop of one round and fuse it with
+the code around it, so a core with one round would round differently from a core with two.
 """
 
 from __future__ import annotations
@@ -29,71 +28,72 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from gan_runtime.engines import one_pixel
+from gan_runtime.engines.convolutions import from_one_pixel, one_pixel_convolution
 from gan_runtime.engines.jax.devices import AXIS, placed
+from gan_runtime.engines.jax.inputs import EVERYWHERE
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes
-from gan_runtime.engines.jax.rows import EVERYWHERE
-from gan_runtime.engines.tiles import Rounds, Shape, Translator
-from gan_runtime.engines.tiling.stopwatch import (
+from gan_runtime.engines.tiles import (
     COMPILE,
     EXECUTE,
     TRACE,
     TRANSFER_IN,
     TRANSFER_OUT,
+    Rounds,
+    Shape,
     Stopwatch,
+    Translator,
 )
 from gan_runtime.workloads.step_context import Padding, kernel_scope
 
 # ----------------------------------------------------------------------
-# What follows from the weights alone, computed once instead of in every call: kernels laid out
-# otherwise, in another precision.
+# Intermediate values of the weights alone, such as kernels in another layout or precision, computed
+# once instead of in every call.
 #
-# XLA cannot do that by itself, as the weights are arguments of a program; and weights within a
-# program would have to be compiled with it.
+# XLA cannot do that by itself, because the weights are arguments of a program; with weights as
+# constants each checkpoint would need a compilation.
 
 Shapes = list[jax.ShapeDtypeStruct]
-OPEN, OF_WEIGHTS, OF_VALUES = range(
-    3
-)  # what an intermediate value follows from: neither, weights alone, values
+OPEN, OF_WEIGHTS, OF_VALUES = range(3)  # an intermediate value depends on: nothing, weights, values
 
 
 @dataclass(frozen=True)
 class ProgramSplit:
-    """`ahead(weights)` gives `kept`, so that `rest(*kept, values)` is the function of both.
+    """`rest(*ahead(weights), values)` is the function of both.
 
-    `kept`: shapes of what stands between them.
+    `between`: shapes of the values that `ahead` returns.
     """
 
     ahead: Callable[[Any], list[jax.Array]]
     rest: Callable[..., jax.Array]
-    kept: Shapes
+    between: Shapes
 
 
 def split(
     function: Callable[[Any, jax.Array], jax.Array], weights: Any, values: Any
 ) -> ProgramSplit:
-    """Of a function of one outcome. `weights`, `values`: shapes."""
+    """The split of a function with one outcome. `weights`, `values`: shapes."""
     closed = jax.make_jaxpr(function)(weights, values)
     traced, count = closed.jaxpr, len(jax.tree.leaves(weights))
     ahead, rest, follows = _sorted(traced, count)
     needed = {v for equation in rest for v in _variables(equation.invars)} | set(
         _variables(traced.outvars)
     )
-    kept = [
+    between = [
         variable for variable, kind in follows.items() if kind == OF_WEIGHTS and variable in needed
     ]
-    first = _function(closed, traced.invars[:count], kept, ahead)
-    last = _function(closed, [*kept, *traced.invars[count:]], traced.outvars, rest)
-    shapes = [jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for variable in kept]
+    first = _function(closed, traced.invars[:count], between, ahead)
+    last = _function(closed, [*between, *traced.invars[count:]], traced.outvars, rest)
+    shapes = [
+        jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for variable in between
+    ]
     return ProgramSplit(
-        lambda own: list(first(*jax.tree.leaves(own))), lambda *given: last(*given)[0], shapes
+        lambda own: list(first(*jax.tree.leaves(own))), lambda *inputs: last(*inputs)[0], shapes
     )
 
 
 def _sorted(traced: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], dict[Var, int]]:
-    """Equations to be computed ahead, and the rest.
-
-    What follows from nothing stands in both: a compiler makes constants of it.
+    """Equations to be computed ahead, and the rest. Those that depend on nothing are in both: a
+    compiler makes constants of them.
     """
     follows = dict.fromkeys(traced.constvars, OPEN)
     follows |= {
@@ -113,14 +113,14 @@ def _sorted(traced: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], 
 
 
 def _grows(equation: JaxprEqn) -> bool:
-    """Whether more numbers come out than go in, as of a bias that is repeated for each pixel:
-    that is cheaper to do than to read.
+    """Whether it has more numbers out than in, such as a bias repeated for each pixel: computing
+    these again is cheaper than reading them.
     """
-    made, given = (
+    numbers_out, numbers_in = (
         sum(math.prod(v.aval.shape) for v in values)
         for values in (equation.outvars, _variables(equation.invars))
     )
-    return made > given
+    return numbers_out > numbers_in
 
 
 def _variables(values: list[Any]) -> list[Var]:
@@ -128,10 +128,10 @@ def _variables(values: list[Any]) -> list[Var]:
 
 
 def _function(
-    closed: ClosedJaxpr, given: list[Var], made: list[Any], equations: list[JaxprEqn]
+    closed: ClosedJaxpr, inputs: list[Var], outputs: list[Any], equations: list[JaxprEqn]
 ) -> Any:
     names = closed.jaxpr.debug_info._replace(arg_names=None, result_paths=None)
-    part = closed.jaxpr.replace(invars=given, outvars=made, eqns=equations, debug_info=names)
+    part = closed.jaxpr.replace(invars=inputs, outvars=outputs, eqns=equations, debug_info=names)
     return jaxpr_as_fun(ClosedJaxpr(part, closed.consts))
 
 
@@ -139,8 +139,8 @@ SHARED = PartitionSpec(AXIS)
 
 
 class TileCall:
-    """The program as a function of shapes, so that it can be compiled for devices that are
-    not there. `arguments`: their shapes.
+    """The program as a function of shapes, so that it also compiles for devices that this host does
+    not have. `arguments`: their shapes.
     """
 
     def __init__(self, translator: Translator, mesh: Mesh, tiles: Shape) -> None:
@@ -162,7 +162,7 @@ class TileCall:
             self._on_core, mesh=mesh, in_specs=specs, out_specs=SHARED, check_vma=False
         )
         self.arguments = (
-            [_shaped(kept.shape, kept.dtype, mesh, EVERYWHERE) for kept in self.split.kept],
+            [_shaped(array.shape, array.dtype, mesh, EVERYWHERE) for array in self.split.between],
             _shaped((mesh.size * most * self._round, *sides), "float32", mesh, SHARED),
             _shaped((mesh.size,), "int32", mesh, SHARED),
         )
@@ -172,24 +172,24 @@ class TileCall:
         with keras.StatelessScope(values), kernel_scope(self._kernels):
             return self._translator(self._network, tiles)  # type: ignore[no-any-return]
 
-    def _on_core(self, kept: list[jax.Array], tiles: jax.Array, rounds: jax.Array) -> jax.Array:
+    def _on_core(self, between: list[jax.Array], tiles: jax.Array, rounds: jax.Array) -> jax.Array:
         """The tiles of one core, one round after the other."""
 
         def painted(taken: jax.Array) -> jax.Array:
-            return self.split.rest(*kept, taken)
+            return self.split.rest(*between, taken)
 
-        def one(number: jax.Array, canvas: jax.Array) -> jax.Array:
+        def paint_round(number: jax.Array, canvas: jax.Array) -> jax.Array:
             place = number * self._round
             taken = jax.lax.dynamic_slice_in_dim(tiles, place, self._round)
             return jax.lax.dynamic_update_slice_in_dim(canvas, painted(taken), place, 0)
 
         outcome = jax.eval_shape(painted, tiles[: self._round])
         canvas = jnp.zeros((len(tiles), *outcome.shape[1:]), outcome.dtype)
-        return jax.lax.fori_loop(0, rounds[0], one, canvas)
+        return jax.lax.fori_loop(0, rounds[0], paint_round, canvas)
 
 
 class JaxTileProgram:
-    """See `engines.tiles.TileProgram`. Cores are the first devices of JAX's default platform."""
+    """An `engines.tiles.TileProgram`. Cores are the first devices of JAX's default platform."""
 
     def __init__(
         self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch
@@ -205,7 +205,7 @@ class JaxTileProgram:
             for path, shape in call.weights.items()
         }
         everywhere = NamedSharding(mesh, EVERYWHERE)
-        self._kept = jax.jit(call.split.ahead, out_shardings=everywhere)(
+        self._between = jax.jit(call.split.ahead, out_shardings=everywhere)(
             placed(weights, everywhere)
         )
         with stopwatch.of(COMPILE):
@@ -216,10 +216,9 @@ class JaxTileProgram:
         with self._watch.of(TRANSFER_IN):
             sent = jax.block_until_ready([placed(array, self._shared) for array in (tiles, rounds)])
         with self._watch.of(EXECUTE):
-            outcome = jax.block_until_ready(self._compiled(self._kept, *sent))
+            outcome = jax.block_until_ready(self._compiled(self._between, *sent))
         with self._watch.of(TRANSFER_OUT):
-            # Assembled by JAX the shares of six tiles take 0.25 ms instead of 0.07 to 0.09 (an AMD
-            # EPYC).
+            # JAX takes 0.25 ms to assemble the shares of six tiles; this, 0.07 to 0.09 (AMD EPYC).
             shares = [np.asarray(outcome.addressable_data(core)) for core in range(len(rounds))]
             return shares[0] if len(shares) == 1 else np.concatenate(shares)
 
@@ -232,32 +231,27 @@ def _shaped(shape: Shape, dtype: str, mesh: Mesh, spread: PartitionSpec) -> jax.
 # Transposed convolutions as products of matrices, for a CPU.
 #
 # XLA computes a transposed convolution on a CPU as a convolution of values among zeros, and small
-# ones in a plain loop over pixels. Here each pixel is multiplied with all taps at once, one product
-# of matrices, and what the taps of neighbors leave on the same pixel is added:
+# ones in a plain loop over pixels. Here one product of matrices multiplies each pixel with all
+# taps, and the shares of neighbors at the same pixel are added:
 #
 #     y[s q + r] = Σ_a x[q - a] K[s a + r]      along each axis; stride s, taps s a + r
 #
-# One onto one pixel or from one is a single product (engines/one_pixel.py). A U-Net of 16 channels
-# takes 0.97 ms instead of 4.70 for a tile of 64 pixels (one core of an Intel Xeon with AMX,
-# float32, weights as constants).
+# One onto one pixel or from one is a single product (engines/convolutions.py). A U-Net of 16
+# channels takes 0.97 ms instead of 4.70 for a tile of 64 pixels (one core of an Intel Xeon with
+# AMX, float32, weights as constants).
 
 
 class JaxProductKernels(JaxKernels):
-    """See `step_context.Kernels`.
-
-    Made for networks that are only asked: ways back are left to JAX.
-    """
+    """For inference: JAX derives the gradients."""
 
     def convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
-        return one_pixel.convolution(values, kernel, strides, padding, super().convolution)
+        return one_pixel_convolution(values, kernel, strides, padding, super().convolution)
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
     ) -> jax.Array:
-        """See `step_context.Kernels`."""
         return transposed(values, kernel, strides, padding)
 
 
@@ -265,7 +259,7 @@ def transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: st
     """(B, …, channels in) → (B, …, channels out). `kernel`: (…, channels out, channels in)."""
     rows, *sizes, channels = values.shape
     if set(sizes) == {1}:
-        return one_pixel.from_one(values, kernel, strides, padding)
+        return from_one_pixel(values, kernel, strides, padding)
     *taps, outer, inner = kernel.shape
     by_input = jnp.moveaxis(jnp.asarray(kernel), -1, 0).reshape(inner, -1)
     left = (values.reshape(-1, channels) @ by_input).reshape(rows, *sizes, *taps, outer)
@@ -275,11 +269,11 @@ def transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: st
 
 
 def _added(left: jax.Array, axis: int, taps_axis: int, stride: int, padding: str) -> jax.Array:
-    """`left`: pixels along `axis`, and what each of them leaves by tap along `taps_axis`;
-    gives that by pixel, so one axis less.
+    """Shares by pixel along `axis` and by tap along `taps_axis` → their sums by pixel: one axis
+    less.
     """
     pixels, taps = left.shape[axis], left.shape[taps_axis]
-    reach = -(-taps // stride)  # pixels on which the taps of one lie
+    reach = -(-taps // stride)  # pixels that the taps of one pixel reach
     filled = [(0, 0)] * left.ndim
     filled[taps_axis] = (0, reach * stride - taps)
     by_phase = jnp.moveaxis(jnp.pad(left, filled), taps_axis, axis + 1)  # (…, pixels, taps, …)

@@ -1,9 +1,7 @@
-"""What a training loop repeats, and the two loops that do.
+"""The step that a training loop repeats, and the two loops.
 
-The custom one makes many steps inside one tf.function, so that the host is asked once for all.
-
-The other loop is Keras' built-in one, `KerasLoop`. Both repeat the same step on the same rows, so
-they compute the same.
+`CustomLoop` makes many steps inside one tf.function, with one host call for all. `KerasLoop` is
+Keras' built-in loop. Both repeat the same step on the same rows, so they compute the same.
 """
 
 from __future__ import annotations
@@ -17,25 +15,25 @@ import numpy as np
 import tensorflow as tf
 
 from gan_runtime.engines.contract import StepNumbers
+from gan_runtime.engines.tf.inputs import Rows
 from gan_runtime.engines.tf.state import NetworkState
-from gan_runtime.engines.tf.step import Rows, TfReplicaStep
-from gan_runtime.engines.tf.workers import WaitClock, Workers
+from gan_runtime.engines.tf.step import TfReplicaStep
+from gan_runtime.engines.tf.strategy import WaitClock, Workers
 from gan_runtime.spec import RunSpec
 
 
 class WholeStep:
-    """A step on one replica: the updates of the program, then the average that follows.
-
-    Called in replica context.
+    """A step on one replica: the updates of the program, then the moving average. Called in replica
+    context.
     """
 
     def __init__(self, step: TfReplicaStep, state: NetworkState, ema_decay: float) -> None:
-        """`ema_decay`: 0 where nothing follows."""
+        """`ema_decay`: 0 without a moving average."""
         self._step, self._state, self._ema_decay = step, state, ema_decay
 
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
-        """Trains on this replica's stored rows in the step of this number, int32 from 0;
-        returns float32 (metrics,).
+        """Trains on this replica's stored rows; returns float32 (metrics,). `step`:
+        int32 from 0.
         """
         numbers = self._step(rows, step)
         if self._ema_decay:
@@ -45,31 +43,24 @@ class WholeStep:
 
     @property
     def metrics(self) -> list[str]:
-        """The order of the numbers; known once the step is traced."""
+        """The order of the numbers; empty until the step is traced."""
         return self._step.metrics
 
 
 class Loop(Protocol):
-    """How steps are repeated.
-
-    `batches`: see `input.distributed_batches`; with several replicas a step takes one of each.
-    """
+    """Repeats steps. `batches`: of `inputs.distributed_batches`; a step takes one per replica."""
 
     def traced(self, batches: Any, first_step: int) -> Any:
-        """The graph that training runs; built once, not run."""
+        """The graph of the training call; built once, not run."""
         ...
 
     def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
-        """Trains so many steps after `first_step` of them; returns when their numbers are on
-        the host.
-        """
+        """Trains `steps` steps after `first_step`; returns when their numbers are on the host."""
         ...
 
 
-class OwnLoop:
-    """A custom loop on tf.distribute; it also lets workers tell each other their wishes, and
-    replicas train alone for some steps.
-    """
+class CustomLoop:
+    """A loop on tf.distribute, with messages between workers, and local steps of replicas."""
 
     def __init__(
         self,
@@ -82,35 +73,34 @@ class OwnLoop:
     ) -> None:
         self._strategy, self._whole_step, self._state = strategy, step, state
         self._workers, self._clock, self._sync_every_steps = workers, clock, spec.sync_every_steps
-        # What depends on a tensor's value is written out: AutoGraph would rewrite all other code in
-        # vain, which takes seconds.
+        # Without AutoGraph: it takes seconds, and conditions on tensors are written out here.
         self._call = tf.function(self._train_call, reduce_retracing=True, autograph=False)
 
     def traced(self, batches: Any, first_step: int) -> Any:
         """The graph of the training call."""
         return self._call.get_concrete_function(
-            batches, *_counters(first_step, 1), self._workers.word(False)
+            batches, *_counters(first_step, 1), self._workers.message(False)
         )
 
     def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
         """One host call for all steps; metric → float32 (steps,), the mean over the replicas."""
         begin = time.perf_counter()
-        word = self._workers.word(stop_wish)
-        rows, stamps, heard = self._call(batches, *_counters(first_step, steps), word)
+        message = self._workers.message(stop_wish)
+        rows, stamps, messages = self._call(batches, *_counters(first_step, steps), message)
         numbers = rows.numpy()
         values = {
             metric: numbers[:, column] for column, metric in enumerate(self._whole_step.metrics)
         }
         seconds = time.perf_counter() - begin
-        return StepNumbers(values, seconds, self._workers.news(heard, stamps, steps, seconds))
+        return StepNumbers(values, seconds, self._workers.news(messages, stamps, steps, seconds))
 
     def _train_call(
-        self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, word: tf.Tensor
+        self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, message: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the
-        words of all workers.
+        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the messages
+        of all workers.
         """
-        heard = self._workers.sum(word, self._clock)
+        messages = self._workers.sum(message, self._clock)
 
         def one_step(
             index: tf.Tensor, rows: tf.TensorArray, stamps: tf.TensorArray
@@ -126,15 +116,12 @@ class OwnLoop:
             maximum_iterations=steps,
         )
         mean = self._workers.mean(rows.stack(), self._clock)
-        return (
-            mean,
-            tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0),
-            heard,
-        )
+        all_stamps = tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0)
+        return mean, all_stamps, messages
 
     def _step_everywhere(self, iterator: Any, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """float32 (metrics,), the mean over this worker's replicas; stamps of its first
-        replica and of what follows, (collectives, 2).
+        """float32 (metrics,), the mean over this worker's replicas; stamps of its first replica and
+        of later collectives, (collectives, 2).
         """
         numbers, own_stamps = self._strategy.run(
             self._replica_step, args=(iterator.get_next(), step)
@@ -149,7 +136,7 @@ class OwnLoop:
         return self._whole_step(rows, step), self._clock.take()
 
     def _average_when_due(self, steps_done: tf.Tensor, numbers: tf.Tensor) -> None:
-        """Ends a stretch of local steps; `numbers` are those of the last one."""
+        """Ends a series of local steps. `numbers`: of the last one."""
         due = steps_done % self._sync_every_steps == 0
 
         def average() -> tf.Tensor:
@@ -167,21 +154,19 @@ def _counters(first_step: int, steps: int) -> tuple[tf.Tensor, tf.Tensor]:
 # Keras' built-in training logic around the same step: a Model with a `train_step`, run by Keras'
 # own train function.
 #
-# What differs from the loop of our own, and all of it is as Keras has it: the host asks for each
-# step by itself, as `fit` does; Keras runs `train_step` on the replicas and takes the mean of each
-# of its numbers apart; a batch brings the number of its step along. Source:
-# keras.src.backend.tensorflow.trainer, Keras 3.15.
+# It differs from the custom loop as Keras does: one host call per step, as in `fit`; Keras runs
+# `train_step` on the replicas and takes the mean of each number separately; a batch comes with the
+# number of its step. Source: keras.src.backend.tensorflow.trainer, Keras 3.15.
 
-# The tf.function within Keras' train function. There is no public way to build its graph without
-# running it; Keras is pinned, and tests/engines/test_tf_loops.py counts the operations of that
+# The tf.function within Keras' train function. Keras has no public way to build its graph without
+# running it. Keras is pinned, and tests/engines/test_tf_loops.py counts the operations of that
 # graph.
 TRACED_FUNCTION = "multi_step_on_iterator"
 
 
 class SteppedModel(keras.Model):  # type: ignore[misc]
-    """A GAN whose updates are a `train_step`.
-
-    To be made under the strategy, which Keras then trains it with.
+    """A GAN whose updates are a `train_step`. Built in the scope of the strategy, which
+    Keras uses.
     """
 
     def __init__(self, step: WholeStep) -> None:
@@ -198,12 +183,12 @@ class SteppedModel(keras.Model):  # type: ignore[misc]
 
 
 class KerasLoop:
-    """See `loops.Loop`. `batches` are numbered; one worker."""
+    """For one worker. `batches`: with the number of their step."""
 
     def __init__(self, step: WholeStep) -> None:
         model = SteppedModel(step)
-        # No optimizer: each network has its own. No jit_compile: Keras has none under a strategy by
-        # itself; with xla=jit the step compiles what XLA can.
+        # No optimizer: each network has its own. No jit_compile: Keras has none under a strategy;
+        # with xla=jit the step itself compiles.
         model.compile(optimizer=None, jit_compile=False)
         model.make_train_function()
         self.train_function = model.train_function

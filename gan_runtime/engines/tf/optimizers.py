@@ -1,11 +1,10 @@
-"""Keras optimizers whose exchange between the replicas is ours: type of the numbers, clipping after
-the sum, local steps.
+"""Keras optimizers with another exchange between replicas: type of the numbers, clipping after the
+sum, local steps.
 
-A Keras optimizer sums gradients over replicas by itself and clips BEFORE that sum (measured: a norm
-limit of 1 gave an update of norm 2 on two replicas). A private method, `_all_reduce_sum_gradients`,
-is where both can be put right; in another, `_distributed_tf_update_step`, replicas in one memory
-are spared the same update. Keras is pinned for them, and tests/engines/test_tf_optimizers.py holds
-them to their promise.
+A Keras optimizer sums gradients over replicas itself and clips BEFORE that sum (measured: a norm
+limit of 1 gave an update of norm 2 on two replicas). Two private methods are overridden:
+`_all_reduce_sum_gradients` corrects that, and `_distributed_tf_update_step` updates replicas in one
+memory once. Keras is pinned for them, and tests/engines/test_tf_optimizers.py checks them.
 """
 
 from __future__ import annotations
@@ -18,17 +17,15 @@ import keras
 import tensorflow as tf
 
 from gan_runtime.engines.optimizers import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO, RMSprop, StepRate
-from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
-from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
+from gan_runtime.engines.tf.strategy import NO_CLOCK, SharedMemoryMirroredStrategy, WaitClock
 from gan_runtime.spec import RunSpec
 
 GradientsAndVariables = list[tuple[tf.Tensor, Any]]
 
 
 class GradientExchange:
-    """Sums the gradients of one network over the replicas, then clips them.
-
-    Called inside the replica step.
+    """Sums the gradients of one network over the replicas, then clips them. Called in replica
+    context.
     """
 
     def __init__(self, spec: RunSpec, network: str, clock: WaitClock = NO_CLOCK) -> None:
@@ -39,9 +36,8 @@ class GradientExchange:
     def __call__(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
         """Gradients of this replica's share of the loss → those of the whole batch, float32."""
         replica = tf.distribute.get_replica_context()
-        if (
-            not self.is_alone and replica.num_replicas_in_sync > 1
-        ):  # a single replica sends nothing, so it rounds nothing
+        # A single replica sends nothing, so it rounds nothing.
+        if not self.is_alone and replica.num_replicas_in_sync > 1:
             with tf.name_scope(f"all_reduce_{self._network}"):
                 narrow = [tf.cast(gradient, self._type) for gradient in gradients]
                 summed = self._clock.around(
@@ -54,8 +50,8 @@ class GradientExchange:
 
 
 class _Exchanging:
-    """Mixed in before a Keras optimizer: replaces its sum over the replicas, and spares
-    replicas the same update.
+    """A mixin for Keras optimizers: replaces the sum over replicas, and the update in
+    one memory.
     """
 
     exchange: GradientExchange
@@ -72,11 +68,10 @@ class _Exchanging:
         grads_and_vars: GradientsAndVariables,
         learning_rate: tf.Tensor,
     ) -> None:
-        """Replicas in one memory are updated once: the other copies of a weight take the buffer of
-        the first.
+        """Updates replicas in one memory once: other copies of a weight take the buffer of the
+        first.
 
-        The optimizer's slots then move on the first replica alone; nothing reads those of the
-        others.
+        The optimizer's slots then change on the first replica only; nothing reads the others.
         """
         if self.exchange.is_alone or not isinstance(distribution, SharedMemoryMirroredStrategy):
             super()._distributed_tf_update_step(distribution, grads_and_vars, learning_rate)  # type: ignore[misc]
@@ -87,7 +82,7 @@ class _Exchanging:
             )
 
     def _update_once(self) -> Callable[[Any, tf.Tensor, tf.Tensor], None]:
-        """To be called for each copy of one variable, one after another."""
+        """An update for the copies of one variable, called for one after another."""
         updated: list[tf.Tensor] = []
 
         def update(copy: Any, gradient: tf.Tensor, learning_rate: tf.Tensor) -> None:
@@ -104,11 +99,12 @@ class ExchangingAdam(_Exchanging, keras.optimizers.Adam):
     """Kingma and Ba 2015, as one fused operation a variable instead of Keras' sixteen."""
 
     def update_step(self, gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
-        """Algorithm 1 with both bias corrections in the rate (end of section 2), as Keras has it; g
-        the gradient, t updates so far:
+        """Algorithm 1 with both bias corrections in the rate (end of section 2), as in Keras; g:
+        the gradient, t: updates so far.
 
-        m ← β₁ m + (1 - β₁) g,  v ← β₂ v + (1 - β₂) g²,  w ← w - rate · √(1 - β₂ᵗ) / (1 - β₁ᵗ) · m /
-        (√v + ε)
+        m ← β₁ m + (1 - β₁) g
+        v ← β₂ v + (1 - β₂) g²
+        w ← w - rate · √(1 - β₂ᵗ) / (1 - β₁ᵗ) · m / (√v + ε)
         """
         index = self._get_variable_index(variable)
         updates_done = tf.cast(tf.convert_to_tensor(self.iterations) + 1, tf.float32)
@@ -131,7 +127,7 @@ class ExchangingSGD(_Exchanging, keras.optimizers.SGD):
 
 
 class ExchangingRMSprop(_Exchanging, RMSprop):
-    """Tieleman and Hinton 2012; see `RMSprop`."""
+    """Tieleman and Hinton 2012, with either place of epsilon."""
 
 
 def make_optimizer(
@@ -157,11 +153,11 @@ def make_optimizer(
 
 
 def shared_overflow(gradients: list[tf.Tensor], network: str) -> list[tf.Tensor]:
-    """If a gradient overflowed on any replica, infinite on all: then all skip the step and lower
-    the scale together.
+    """Gradients that are infinite on all replicas if one has overflowed on any: then all skip the
+    step and lower the scale together.
 
-    LossScaleOptimizer itself looks at replica 0 alone (measured: an overflow on replica 1 reached
-    all weights).
+    LossScaleOptimizer itself checks replica 0 only (measured: an overflow on replica 1 reached all
+    weights).
     """
     overflow = tf.add_n(
         [tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.float32)) for gradient in gradients]

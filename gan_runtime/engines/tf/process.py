@@ -1,8 +1,7 @@
-"""The process of a TensorFlow trainer: flags that are read once, memory that is kept, and its place
-in a cluster.
+"""The process of a TensorFlow trainer: flags, freed memory, and its rank in a cluster.
 
-The place is TF_CONFIG as it stands, or made from Slurm's variables by TensorFlow's resolver. Flags
-of a person's own that are let through stay.
+The rank comes from TF_CONFIG, or from Slurm's variables through TensorFlow's resolver. Flags of the
+user stay in force. No TensorFlow here, because it reads the flags when it is imported.
 """
 
 from __future__ import annotations
@@ -15,34 +14,31 @@ from gan_runtime.base.blocked_imports import keep_out
 from gan_runtime.base.cluster import Members, Place
 from gan_runtime.spec import RunSpec
 
-# Level 2 makes clusters of everything that XLA can compile; without the second flag it leaves the
-# CPU out.
+# Level 2 makes clusters of everything that XLA can compile; the second flag includes the CPU.
 AUTOCLUSTER_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
 
 
 def keep_jax_out() -> None:
-    """Where JAX is installed, importing TensorFlow imports it too; two frameworks in one
-    process may ask for the same device.
+    """Blocks the import of JAX, which TensorFlow would import where it is installed: both could
+    claim the same device.
     """
     keep_out("jax")
 
 
 def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:
-    """Automatic clustering where the run asks for it; and on the CPU, memory that stays in the
-    process from step to step (`keep_freed_memory`), and threads that suit as many replicas as there
-    are cores.
+    """Automatic clustering where an option selects it; on the CPU, memory that stays in the process
+    between steps, and one thread per operation for as many replicas as cores.
 
-    Such replicas keep the cores busy by themselves. An operation that also splits its work over all
-    cores only waits for the threads of the others (measured on 2 cores, 8 replicas: 5 % more
-    images/s with one thread an operation). So it is with small layers on 2 cores, as the updates of
-    two networks have operations to run beside each other (decision 48; more cores were not
-    measured). `trains`: a network that only makes pictures has one operation at a time, which may
-    use all cores.
+    Such replicas occupy the cores by themselves. An operation that also splits its work over all
+    cores waits for the threads of others (measured on 2 cores, 8 replicas: 5% more images/s with
+    one thread). The same holds for small layers on 2 cores, where the updates of two networks run
+    in parallel (decision 48; more cores were not measured). `trains`: inference has one operation
+    at a time, which may use all cores.
     """
     keep_jax_out()
     if spec.xla == "autocluster":
-        given = os.environ.get("TF_XLA_FLAGS", "")
-        os.environ["TF_XLA_FLAGS"] = f"{given} {AUTOCLUSTER_FLAGS}".strip()
+        flags = os.environ.get("TF_XLA_FLAGS", "")
+        os.environ["TF_XLA_FLAGS"] = f"{flags} {AUTOCLUSTER_FLAGS}".strip()
     if accelerator == "cpu":
         keep_freed_memory()
     cores = os.cpu_count() or 1
@@ -57,28 +53,27 @@ def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:
 
 
 # ----------------------------------------------------------------------
-# Keeps in the process what TensorFlow frees on the CPU within a step, for the next step to take.
+# Memory that TensorFlow frees on the CPU within a step stays in the process for the next step.
 #
-# glibc gives a thread's memory back to the system as soon as a region of 64 MB is free, and the
-# next step asks for it again, page by page, each one cleared by the kernel. A step of a small U-Net
+# glibc returns a thread's memory to the system as soon as a region of 64 MB is free, and the next
+# step requests it again, page by page, each one cleared by the kernel. A step of a small U-Net
 # (tiles of 64 pixels, batch 16) took 5,250 such pages in float32, and a fifth of its processor time
-# was the system's. Peak memory stays as it is; only the memory between two peaks is no longer given
-# back.
+# was the system's. Peak memory does not change.
 
-# Numbers of `mallopt`, malloc.h of glibc: how much at the end of a region may be free before it is
-# given back, how much of it stays then (a whole region), and from what size on an array is a region
-# of its own (glibc takes no more than half of one).
+# Numbers of `mallopt`, malloc.h of glibc: free memory at the end of a region before glibc returns
+# it, how much of it stays then (a whole region), and the least size of an array with its own region
+# (glibc allows half a region at most).
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3
-KEPT = {TRIM_THRESHOLD: 2**31 - 1, TOP_PAD: 64 * 2**20, MMAP_THRESHOLD: 32 * 2**20}
-CHOSEN_BY_A_PERSON = ("MALLOC_", "GLIBC_TUNABLES")
+MALLOC_OPTIONS = {TRIM_THRESHOLD: 2**31 - 1, TOP_PAD: 64 * 2**20, MMAP_THRESHOLD: 32 * 2**20}
+USER_SETTINGS = ("MALLOC_", "GLIBC_TUNABLES")
 
 
 def keep_freed_memory() -> bool:
-    """Whether it does: not where a person has chosen for malloc, nor with another C library."""
-    if any(name.startswith(CHOSEN_BY_A_PERSON) for name in os.environ):
+    """Returns False where the user has set malloc's options, and with another C library."""
+    if any(name.startswith(USER_SETTINGS) for name in os.environ):
         return False
     option = getattr(ctypes.CDLL(None), "mallopt", None)
-    return option is not None and all(option(name, value) for name, value in KEPT.items())
+    return option is not None and all(option(name, value) for name, value in MALLOC_OPTIONS.items())
 
 
 # ---- place in a cluster --------------------------------------------------------------------------
@@ -89,7 +84,7 @@ FIRST_PORT = 18_900  # of the workers on one Slurm node; worker n listens on FIR
 def place(workers: int) -> Place:
     """This process among `workers`.
 
-    Under Slurm it also sets TF_CONFIG, from which the strategy learns the addresses.
+    Under Slurm it also sets TF_CONFIG, from which the strategy reads the addresses.
 
     Raises AcceleratorError as `Members.found`.
     """
@@ -99,21 +94,19 @@ def place(workers: int) -> Place:
 
 
 def leave() -> None:
-    """Nothing to do: TensorFlow's workers part without a word."""
+    """Does nothing: TensorFlow's workers exit independently."""
 
 
 def _in_slurm() -> Members:
     keep_jax_out()
     import tensorflow as tf
 
-    # Which GPUs a task may see is Slurm's own business (--gpus-per-task). The resolver would deal
-    # them out itself and cannot without any, so it is told of one per task and to leave
-    # CUDA_VISIBLE_DEVICES alone.
+    # Slurm itself assigns GPUs to tasks (--gpus-per-task). The resolver would assign them too, and
+    # fails without any: with one per task and auto_set_gpu=False it leaves CUDA_VISIBLE_DEVICES.
     tasks = int(os.environ["SLURM_STEP_NUM_TASKS"])
     resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
         port_base=FIRST_PORT, gpus_per_node=tasks, gpus_per_task=1, auto_set_gpu=False
     )
-    addresses = tuple(
-        resolver.cluster_spec().as_dict()["worker"]
-    )  # first: only then it knows the task
+    # Before `task_id`, which it sets.
+    addresses = tuple(resolver.cluster_spec().as_dict()["worker"])
     return Members(int(resolver.task_id), addresses)

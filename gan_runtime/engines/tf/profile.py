@@ -1,10 +1,10 @@
-"""TensorFlow's profiler round some steps, and its trace read into operations.
+"""TensorFlow's profiler around some steps, and the operations in its trace.
 
 The trace is a file .xplane.pb: planes (host, devices) of lines (threads, streams) of events. A host
-event of an operation is called "<path in the graph>:<kind>". What XLA compiled has events that
-carry only the names of an HLO instruction and module; the module's text, in the plane
-/host:metadata, says from which operation an instruction was made. Fused instructions that say
-nothing take the operation of what they fuse; what then has no name counts as unattributed.
+event of an operation has the name "<path in the graph>:<kind>". Events of compiled code have only
+the names of an HLO instruction and module; the module's text, in the plane /host:metadata, names
+the operation of an instruction. Fused instructions without one take the operation of what they
+fuse; the rest counts as unattributed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from gan_runtime.engines.contract import ProfiledSteps, ProfileShare, StepKernels, StepNumbers
-from gan_runtime.engines.hlo_counts import counted, total
-from gan_runtime.engines.step_profile import Op, Window, shares
+from gan_runtime.engines.step_profile import Op, Window, counted, shares, total
 
 WINDOW = "profiled_steps"  # the event that spans the profiled call
 _HOST, _METADATA, _DEVICE = "/host:CPU", "/host:metadata", "/device:"
 _OPERATION = re.compile(r"^(?P<name>[^:\s]+):(?P<kind>[A-Za-z_]\w*)$")
 _WAITS_FOR_INPUT = "IteratorGetNextOp::DoCompute"
-# threads that prepare batches ahead; only waiting for a batch takes time from the step
+# Threads that prepare batches ahead; only waiting for a batch takes time from the step.
 _BACKGROUND = "tf_data_"
 _DEVICE_LINES = ("Stream", "XLA Ops")  # the other lines of a device repeat these in summary
-_ENDED = "end: "  # what XLA handed to a pool of threads ends with an event of its own
+_ENDED = "end: "  # event at the end of what XLA submits to a thread pool
 _PICOSECONDS = 1e-12
 HloNames = dict[tuple[str, str], str]  # (module, instruction) → path in the graph
 
@@ -39,7 +38,7 @@ HloNames = dict[tuple[str, str], str]  # (module, instruction) → path in the g
 def profiled(
     run: Callable[[], StepNumbers], networks: tuple[str, ...], phases: tuple[str, ...]
 ) -> ProfiledSteps:
-    """Runs some steps under the profiler. One profiler runs per process at a time."""
+    """Runs some steps under the profiler, of which a process has one at a time."""
     options = tf.profiler.experimental.ProfilerOptions(
         host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
     )
@@ -117,8 +116,8 @@ def _host_operations(plane: Any, hlo_names: HloNames) -> Iterator[Op]:
                 )
                 started[int(stats.of(event, "_p") or 0)] = op
                 yield op
-            elif (found := _OPERATION.match(name)) and not line.name.startswith(_BACKGROUND):
-                yield replace(op, name=found["name"], kind=found["kind"])
+            elif (match := _OPERATION.match(name)) and not line.name.startswith(_BACKGROUND):
+                yield replace(op, name=match["name"], kind=match["kind"])
     for key, op in started.items():
         yield replace(op, seconds=ended.get(key, op.end_s) - op.start_s, handed_over=True)
 
@@ -147,7 +146,7 @@ class _StatReader:
         self._names = {key: stat.name for key, stat in plane.stat_metadata.items()}
 
     def of(self, event: Any, name: str) -> str | int | None:
-        """None when the event has no such statistic, nor what it is an event of."""
+        """None when neither the event nor its metadata has this statistic."""
         for stat in (*event.stats, *self._plane.event_metadata[event.metadata_id].stats):
             if self._names.get(stat.metadata_id) == name:
                 kind = stat.WhichOneof("value")
@@ -158,7 +157,7 @@ class _StatReader:
 
 
 def _hlo_names(space: Any) -> HloNames:
-    """Which operation each HLO instruction was made from, of every module in the trace."""
+    """The operation of each HLO instruction, of every module in the trace."""
     names: HloNames = {}
     for plane in (plane for plane in space.planes if plane.name == _METADATA):
         for program in plane.event_metadata.values():
@@ -198,8 +197,8 @@ def graph_operations(concrete: Any) -> int:
 
 
 def step_kernels(concrete: Any, modules: Iterable[tuple[str, str]]) -> StepKernels:
-    """`modules`: XLA's text of each compiled function, before and after optimizing; none
-    where XLA compiles nothing.
+    """`modules`: XLA's text of each compiled function, before and after optimization;
+    may be empty.
     """
     texts = list(modules)
     if not texts:

@@ -1,18 +1,18 @@
 """Convolutions of small images as products of spectra: the convolution theorem, with fewer
 multiplications.
 
-A convolution of n pixels with k taps is a product for each frequency of a cyclic one that is long
-enough for nothing to come round into what is asked for. Per pixel of 7 × 7 and pair of channels a 5
-× 5 kernel takes 25 multiplications, its spectra 121 / 49. The way there and back is a small
-constant matrix for each channel, so that all of it is three matrix products:
+A convolution of n pixels with k taps is a product for each frequency of a cyclic convolution that
+is long enough for no wrap-around in the outcome. Per pixel of 7 × 7 and pair of channels a 5 × 5
+kernel takes 25 multiplications, its spectra 121 / 49. The transforms are small constant matrices
+for each channel, so all of it is three matrix products:
 
     outcome = to_outcome · ((of_kernel · kernel) × (of_values · values))        × : over the
     channels, product by product
 
-Of a real image the frequencies f and -f are each other's conjugates: one of them is kept, and its
-complex product is made of three real ones (Gauss; Knuth, The Art of Computer Programming 2, 4.6.4).
-A stride of s divides values and kernel into s × s phases, which take the place of channels. All
-ways back are such products again, so TensorFlow's own gradients are as fast.
+Of a real image the frequencies f and -f are conjugates: one of them suffices, and its complex
+product is three real ones (Gauss; Knuth, The Art of Computer Programming 2, 4.6.4). A stride of s
+divides values and kernel into s × s phases, which act as channels. All gradients are such products
+again, so TensorFlow's own are as fast.
 Sources: Mathieu, Henaff and LeCun 2014, arXiv:1312.5851, for networks; Winograd 1980 and Lavin and
 Gray 2016, arXiv:1509.09308, section 4, for the form.
 """
@@ -33,7 +33,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class SpectrumAxis:
-    """Of a convolution along one axis: outcome[v] = sum over t of values[stride · v + t - before] ·
+    """A convolution along one axis: outcome[v] = sum over t of values[stride · v + t - before] ·
     kernel[t].
 
     `size`, `outcome`: pixels of values and outcome; `taps`: of the kernel; `before`: zeros before
@@ -53,16 +53,14 @@ class SpectrumAxis:
 
     @property
     def reach(self) -> range:
-        """By how many places of its phase a value may lie from the outcome that it belongs
-        to: t - before = stride · d + phase.
+        """Distances d, in pixels of a phase, between a value and its outcome: t - before = stride ·
+        d + phase.
         """
         return range(-self.before // self.stride, (self.taps - 1 - self.before) // self.stride + 1)
 
     @property
     def period(self) -> int:
-        """Of the shortest cyclic convolution in which no outcome meets a value that is not
-        its own.
-        """
+        """Of the shortest cyclic convolution in which no outcome meets a wrapped-around value."""
         return max(
             self.pixels,
             self.outcome,
@@ -97,14 +95,11 @@ class SpectralConvolution:
         self._axes = (rows, columns)
 
     def multiplications(self, batch: int, channels_in: int, channels_out: int) -> int:
-        """Of one pass, the ways to the spectra and back among them.
-
-        Makes no matrix: those of large images would fill the memory.
+        """Of one pass with its transforms. Builds no matrix: those of large images would fill the
+        memory.
         """
         rows, columns = self._axes
-        alone = math.prod(
-            2 - axis.period % 2 for axis in self._axes
-        )  # frequencies 0 and π of an axis
+        alone = math.prod(2 - axis.period % 2 for axis in self._axes)  # frequencies 0 and π
         products = alone + (rows.period * columns.period - alone) // 2 * 3
         deep = rows.stride * columns.stride * channels_in  # channels of all phases
         spectra = (
@@ -130,8 +125,8 @@ class SpectralConvolution:
         )
 
     def transposed(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        """The gradient of `convolution` by its values: (B, height out, width out, channels
-        out) to (B, height, …, channels in).
+        """The gradient of `convolution` by its values: (B, height out, width out, channels out) →
+        (B, height, width, channels in).
         """
         rows, height, width, channels = values.shape
         pixels_first = tf.transpose(tf.reshape(values, [rows, height * width, channels]), [1, 0, 2])
@@ -162,7 +157,7 @@ class SpectralConvolution:
         return tf.reshape(apart, [sizes[0] * sizes[2], batch, sizes[1] * sizes[3] * channels])
 
     def _joined(self, phases: tf.Tensor, channels: int) -> tf.Tensor:
-        """The way back from `_phases`."""
+        """The inverse of `_phases`."""
         (rows, columns), batch = self._axes, phases.shape[1]
         sizes = [rows.pixels, columns.pixels, batch, rows.stride, columns.stride, channels]
         whole = tf.transpose(tf.reshape(phases, sizes), [2, 0, 3, 1, 4, 5])
@@ -207,8 +202,8 @@ def _matrices(rows: SpectrumAxis, columns: SpectrumAxis) -> Matrices:
 
 
 def _frequencies(height: int, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """In radians a pixel, (count, 2): those that are their own conjugates, and one of each
-    pair of the others.
+    """In radians per pixel, (count, 2): those that are their own conjugates, and one of each pair
+    of the others.
     """
     alone, pairs = [], []
     for row in range(height):
@@ -223,6 +218,6 @@ def _frequencies(height: int, width: int) -> tuple[NDArray[np.float64], NDArray[
 
 
 def _angles(frequencies: NDArray[np.float64], rows: range, columns: range) -> NDArray[np.float64]:
-    """(frequencies, places): of each frequency at each pixel, row by row."""
+    """(frequencies, pixels): the angle of each frequency at each pixel, row by row."""
     at = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
     return frequencies @ at.T

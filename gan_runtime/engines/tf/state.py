@@ -1,6 +1,5 @@
-"""Everything of a run that lives on the devices: weights, optimizer slots, averages.
-
-Saved and loaded as named arrays.
+"""The variables of a run on the devices: weights, optimizer slots, averages; saved and loaded as
+named arrays.
 """
 
 from __future__ import annotations
@@ -12,16 +11,13 @@ import numpy as np
 import tensorflow as tf
 
 from gan_runtime.base.metrics import UPDATE_RATIO, of_network
-from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.state_names import RATE_FACTOR, check_fit
+from gan_runtime.engines.contract import RATE_FACTOR, Arrays, check_fit
 
 
 @dataclass(frozen=True)
 class Average:
-    """A moving average.
-
-    `owner`: of its arrays in a checkpoint; `live`: the network in training; `network`: one of the
-    same shape, with the averaged weights.
+    """A moving average. `owner`: of its arrays in a checkpoint; `live`: the network in training;
+    `network`: with the averaged weights.
     """
 
     owner: str
@@ -30,7 +26,7 @@ class Average:
 
 
 class NetworkState:
-    """Names are those of one device, so a state of eight replicas opens on one and back."""
+    """Names are those of one device, so a state of eight replicas loads on one, and back."""
 
     def __init__(
         self,
@@ -48,11 +44,11 @@ class NetworkState:
         self._settle_call = tf.function(self._settle_replica, autograph=False)
 
     def arrays(self) -> Arrays:
-        """Every variable by name, as the first replica holds it."""
+        """Every variable by name, from the first replica."""
         return {name: np.asarray(variable) for name, variable in self.variables().items()}
 
     def assign(self, arrays: Arrays) -> None:
-        """Takes up a state on every replica.
+        """Loads a state on every replica.
 
         Raises:
             CheckpointError: names or shapes differ; nothing is changed then.
@@ -63,23 +59,22 @@ class NetworkState:
             variable.assign(arrays[name])
 
     def settle(self) -> None:
-        """Makes one model of what the replicas hold: batch-norm statistics drift apart, as
-        each sees its own share; local steps end.
+        """Makes the replicas one model: batch-norm statistics, which follow each replica's own
+        share, and after local steps the weights become their mean.
         """
         if self._replicas > 1 or self._averages:
             self._strategy.run(self._settle_call)
 
     def mark(self) -> None:
-        """Remembers the weights of what is trained as they are."""
+        """Remembers the weights of the trained networks."""
         self._marked = {
             name: [tf.identity(variable) for variable in self._networks[name].trainable_variables]
             for name in self._optimizers
         }
 
     def moved_since_mark(self) -> dict[str, float]:
-        """`update_ratio_<network>`: ‖w - w₀‖ / ‖w₀‖ over all weights together, w₀ those at `mark`.
-
-        Forgets the mark.
+        """`update_ratio_<network>`: ‖w - w₀‖ / ‖w₀‖ over all weights, w₀ those at `mark`; clears
+        the mark.
         """
         ratios = {}
         for name, before in self._marked.items():
@@ -96,18 +91,16 @@ class NetworkState:
     # ---- on one replica --------------------------------------------------------------------------
 
     def follow_average(self, decay: float) -> None:
-        """kept ← decay · kept + (1 - decay) · live, for every weight of each network that is
-        averaged.
-        """
+        """average ← decay · average + (1 - decay) · live, for every averaged weight."""
         for average in self._averages:
             pairs = zip(
                 average.network.trainable_variables, average.live.trainable_variables, strict=True
             )
-            for kept, live in pairs:
-                kept.assign(kept * decay + live * (1.0 - decay))
+            for averaged, live in pairs:
+                averaged.assign(averaged * decay + live * (1.0 - decay))
 
     def average_everything(self) -> None:
-        """Local steps end here: weights, slots and statistics of all replicas become their mean."""
+        """Ends local steps: weights, slots and statistics of all replicas become their mean."""
         _average(
             [
                 variable
@@ -123,10 +116,10 @@ class NetworkState:
             _average(statistics(self._networks))
         for average in self._averages:
             stored = average.live.non_trainable_variables
-            for kept, statistic in zip(
+            for averaged, statistic in zip(
                 average.network.non_trainable_variables, stored, strict=True
             ):
-                kept.assign(statistic)
+                averaged.assign(statistic)
 
     # ---- names -----------------------------------------------------------------------------------
 
@@ -139,16 +132,15 @@ class NetworkState:
             variables |= {
                 f"optimizer_{name}/{variable.path}": variable for variable in optimizer.variables
             }
-        for average in (
-            self._averages
-        ):  # under the paths of the original: Keras numbers layers without a name anew
+        for average in self._averages:
+            # Under the paths of the original: Keras numbers unnamed layers again.
             paths = [f"{average.owner}/{variable.path}" for variable in average.live.variables]
             variables |= dict(zip(paths, average.network.variables, strict=True))
         return variables
 
 
 def statistics(networks: dict[str, Any]) -> list[Any]:
-    """What batch norm stores: the variables that no gradient moves."""
+    """The variables that no gradient moves, such as the statistics of batch norm."""
     return [
         variable for network in networks.values() for variable in network.non_trainable_variables
     ]

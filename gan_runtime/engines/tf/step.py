@@ -1,9 +1,9 @@
 """One training step on one replica: forward passes, gradients, updates, and the numbers that the
 step reports.
 
-Measured traps that shape it (TensorFlow 2.21, Keras 3.15): the optimizers sum over the replicas, so
-each loss is divided by their number, once; XLA cannot compile the update of several CPU replicas,
-so only forward and backward are.
+Measured (TensorFlow 2.21, Keras 3.15): the optimizers sum over the replicas, so each loss is
+divided by their number, once; XLA cannot compile the update of several CPU replicas, so it compiles
+only the forward and backward passes.
 """
 
 from __future__ import annotations
@@ -14,48 +14,25 @@ from typing import Any, cast
 
 import tensorflow as tf
 
-from gan_runtime.base.fields import Field, Fields
 from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
-from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.step_profile import PHASE_SCOPE
-from gan_runtime.engines.task import EngineTask
+from gan_runtime.engines.task import EngineTask, weights_are_trained_only
+from gan_runtime.engines.tf.inputs import Rows, TfStepNoise, values_of
 from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
-from gan_runtime.engines.tf.noise import TfStepNoise
 from gan_runtime.engines.tf.optimizers import shared_overflow
-from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
+from gan_runtime.engines.tf.strategy import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise, Phase
 from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
 
-# ----------------------------------------------------------------------
-# From stored rows to the values that networks see, on the device: bytes travel, not floats.
-
-Rows = dict[str, tf.Tensor]  # (rows, *shape) by field
-
-
-def values_of(rows: Rows, fields: Fields) -> Rows:
-    """Stored rows → values, by field."""
-    return {name: value_of(rows[name], field) for name, field in fields.items()}
-
-
-def value_of(stored: tf.Tensor, field: Field) -> tf.Tensor:
-    """value = stored · scale + shift, float32; a field that is kept as stored stays as it is."""
-    if field.is_as_stored:
-        return stored
-    return tf.cast(stored, tf.float32) * field.scale + field.shift
-
-
-# Profiles tell by them what an operation is for (step_profile.py).
+# By these names profiles classify operations (step_profile.py).
 FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"
 Gradients = dict[str, list[tf.Tensor]]
 Numbers = dict[str, tf.Tensor]
 
 
 class TfReplicaStep:
-    """The networks and optimizers of a run, and what a step does to them.
-
-    Called in replica context.
-    """
+    """Changes the networks of a run by one step. Called in replica context."""
 
     def __init__(
         self,
@@ -70,13 +47,13 @@ class TfReplicaStep:
         self._networks, self._optimizers, self._replicas = networks, optimizers, replicas
         self._parts = task.spec.accumulation_steps
         self._kernels = _kernels(task.spec, replicas, accelerator)
-        # Replicas that train alone follow the mean of their own share; otherwise the exchange adds
-        # up to the global mean.
+        # Replicas that train alone use the mean of their own share; otherwise the exchange sums to
+        # the global mean.
         self._share = 1.0 if task.spec.sync_every_steps > 1 else 1.0 / replicas
         self.gradient_functions = [
             self._compiled(place) for place in range(len(task.program.phases))
         ]
-        self.metrics: list[str] = []  # the order of the numbers; known once the step is traced
+        self.metrics: list[str] = []  # the order of the numbers; empty until the step is traced
 
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
         """Trains on stored rows (batches of a step · share of the batch, …) by field; returns
@@ -89,9 +66,9 @@ class TfReplicaStep:
             gradients, phase_numbers = self._accumulated(
                 gradients_of, self.batch_of(rows, phase), step
             )
-            # On replicas in one memory a weight that only a number needs, and no gradient, was else
-            # read after the update as well (measured: the loss of a Wasserstein critic, whose
-            # gradient does not depend on its value).
+            # Otherwise, on replicas in one memory, a weight that only a number needs, and no
+            # gradient, may be read after the update (measured: the loss of a Wasserstein critic,
+            # whose gradient does not depend on its value).
             with tf.control_dependencies(list(phase_numbers.values())):
                 gradients = tf.nest.map_structure(tf.identity, gradients)
             self._clock.computed(tf.nest.flatten(gradients))
@@ -106,13 +83,13 @@ class TfReplicaStep:
         )
 
     def batch_of(self, rows: Rows, phase: Phase) -> Rows:
-        """The replica's share of the batch of real rows that a phase sees."""
+        """The replica's share of the training batch of a phase."""
         share = self._spec.batch_size_per_replica
         begin = phase.batch * share
         return {name: array[begin : begin + share] for name, array in rows.items()}
 
     def context(self, noise: Noise, step: tf.Tensor, kernels: Kernels | None = None) -> StepContext:
-        """What layers and losses may ask for in this step, int32 from 0."""
+        """What layers and losses may use in this step. `step`: int32 from 0."""
         scaled, progress = self._task.is_loss_scaled, Progress(step, self._task.steps)
         slopes = input_gradient, weighted_gradient
         return StepContext(noise, kernels, *slopes, mean_over_replicas, scaled, progress)
@@ -126,9 +103,9 @@ class TfReplicaStep:
         part: tf.Tensor,
         scales: Numbers,
     ) -> tuple[Gradients, Numbers]:
-        """Scaled gradients by network, and numbers, of the phase at `place` in the program.
+        """Scaled gradients by network, and numbers, of phase number `place`.
 
-        `rows`: one part of this replica's share of the batch, as stored. `scales`: see
+        `rows`: one part of this replica's share of the batch, as stored. `scales`: of
         `loss_scales`.
         """
         phase, share = self._task.program.phases[place], replica * self._parts + part
@@ -137,9 +114,9 @@ class TfReplicaStep:
         followers: dict[str, list[str]] = {}
         for update in phase.updates:
             followers.setdefault(update.followed(context.loss_scaling), []).append(update.network)
-        # A tape for each loss: one for all would follow D's loss back through G as well, and what
-        # exchanges numbers there (synchronised batch norm) is never pruned from a graph, so that
-        # all of it would be computed for nothing.
+        # A tape for each loss: one for all would follow D's loss back through G as well, and an
+        # exchange there (synchronised batch norm) is never pruned from a graph, so all of it would
+        # be computed to no effect.
         scope = PHASE_SCOPE.format(place)
         with ExitStack() as stack, step_scope(context), tf.name_scope(f"{scope}/{FORWARD_SCOPE}"):
             tapes = {
@@ -164,10 +141,8 @@ class TfReplicaStep:
         return gradients, {**forward.losses, **forward.scalars}
 
     def compiled_texts(self) -> Iterator[tuple[str, str]]:
-        """XLA's text of each phase's forward and backward pass on one replica: as handed to XLA,
-        and as optimized by it.
-
-        Compiles each phase once more. Nothing comes without xla=jit.
+        """XLA's text of each phase's forward and backward pass on one replica, before and after
+        optimization. Compiles each phase once more; empty without xla=jit.
         """
         if self._spec.xla != "jit":
             return
@@ -183,7 +158,7 @@ class TfReplicaStep:
 
     @contextmanager
     def _tape(self, networks: list[str]) -> Iterator[tf.GradientTape]:
-        """Records what depends on the weights of these networks."""
+        """Records operations on the weights of these networks."""
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             for name in networks:
                 tape.watch(
@@ -201,9 +176,7 @@ class TfReplicaStep:
     def _accumulated(
         self, gradients_of: Callable[..., Any], rows: Rows, step: tf.Tensor
     ) -> tuple[Gradients, Numbers]:
-        """Means over the parts of the batch, worked through one after another, so that memory
-        holds one part at a time.
-        """
+        """Means over the parts of the batch, one after another: memory holds one part at a time."""
         size = self._spec.batch_size_per_replica // self._parts
         total: tuple[Gradients, Numbers] | None = None
         for part in range(self._parts):
@@ -213,9 +186,9 @@ class TfReplicaStep:
                     name: tf.identity(array[part * size : (part + 1) * size])
                     for name, array in rows.items()
                 }
-            # A tensor, not a number: XLA would compile the phase anew for each number.
-            one = gradients_of(own, step, replica_id(), tf.constant(part), self.loss_scales())
-            total = one if total is None else tf.nest.map_structure(tf.add, total, one)
+            # A tensor, not a number: XLA would compile the phase again for each number.
+            result = gradients_of(own, step, replica_id(), tf.constant(part), self.loss_scales())
+            total = result if total is None else tf.nest.map_structure(tf.add, total, result)
         mean = (
             total
             if self._parts == 1
@@ -242,7 +215,7 @@ class TfReplicaStep:
         self._optimizers[network].apply(gradients, self._networks[network].trainable_variables)
 
     def _rates(self, network: str) -> Numbers:
-        """The rate, and in float16 the loss scale, of the update that comes next."""
+        """The rate, and in float16 the loss scale, of the next update."""
         optimizer = self._optimizers[network]
         numbers = {of_network(LEARNING_RATE, network): optimizer.learning_rate}
         if self._task.is_loss_scaled:
@@ -251,7 +224,6 @@ class TfReplicaStep:
 
 
 def input_gradient(function: Callable[[tf.Tensor], tf.Tensor], inputs: tf.Tensor) -> tf.Tensor:
-    """See `step_context.StepContext`."""
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         total = tf.reduce_sum(tf.cast(function(inputs), tf.float32))
@@ -263,7 +235,6 @@ def weighted_gradient(
     inputs: tf.Tensor,
     weight_of: Callable[[tf.Tensor], tf.Tensor],
 ) -> tf.Tensor:
-    """See `step_context.StepContext`."""
 
     @tf.custom_gradient
     def entrance(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
@@ -278,8 +249,8 @@ def weighted_gradient(
 
 
 def _dense(gradient: Any, variable: Any) -> tf.Tensor:
-    """A gradient as a tensor: an embedding's comes as slices, and that of a weight that a
-    loss does not touch not at all.
+    """A gradient as a tensor: an embedding's is slices; that of a weight without influence on the
+    loss is None.
     """
     if gradient is None:
         return tf.zeros(variable.shape, variable.dtype)
@@ -287,7 +258,6 @@ def _dense(gradient: Any, variable: Any) -> tf.Tensor:
 
 
 def mean_over_replicas(tensor: tf.Tensor) -> tf.Tensor:
-    """See `step_context.StepContext`."""
     return tf.distribute.get_replica_context().all_reduce("mean", tensor)
 
 

@@ -1,15 +1,14 @@
-"""The tiles of a picture in the TensorFlow engine: one graph over the cores, each of which loops
-over its rounds.
+"""The tiles of an image in the TensorFlow engine: one graph over the cores, each with a loop over
+its rounds.
 
-XLA compiles it with the weights as constants, so what follows from them alone is computed once;
-transposed convolutions are products as well (`TfProductKernels`). Operation by operation a tile of
-a small network would mostly wait for TensorFlow: 1.2 ms instead of 2.0 for one of 64 pixels (one
-core of an Intel Xeon with AMX, float32). The number of rounds is an argument, as with JAX
+XLA compiles it with the weights as constants, so values of the weights alone are computed once;
+transposed convolutions are products as well (`TfProductKernels`). One by one, the operations on a
+tile of a small network would mostly wait for TensorFlow: 2.0 ms instead of 1.2 for one of 64 pixels
+(one core of an Intel Xeon with AMX, float32). The number of rounds is an argument, as with JAX
 (engines/jax/tiles.py).
 
-Tracing gives the graph; XLA compiles it within the first call, and TensorFlow does not tell how
-long that takes. So each program is called twice when it is made, and what the first call took
-beyond the second counts as compiling.
+Tracing gives the graph; XLA compiles it within the first call, and TensorFlow does not report for
+how long. So the constructor calls each program twice, and the difference counts as compilation.
 """
 
 from __future__ import annotations
@@ -24,38 +23,39 @@ import tensorflow as tf
 from numpy.typing import NDArray
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from gan_runtime.engines import one_pixel
-from gan_runtime.engines.tf.devices import simulated
-from gan_runtime.engines.tf.kernels import PlainKernels, Sizes
-from gan_runtime.engines.tiles import Rounds, Shape, Translator
-from gan_runtime.engines.tiling.stopwatch import (
+from gan_runtime.engines.convolutions import from_one_pixel, one_pixel_convolution
+from gan_runtime.engines.tf.cpu_convolutions import Sizes
+from gan_runtime.engines.tf.kernels import PlainKernels
+from gan_runtime.engines.tf.strategy import simulated
+from gan_runtime.engines.tiles import (
     COMPILE,
     EXECUTE,
     TRACE,
     TRANSFER_IN,
     TRANSFER_OUT,
+    Rounds,
+    Shape,
     Stopwatch,
+    Translator,
 )
 from gan_runtime.workloads.step_context import Padding, kernel_scope
 
 # ----------------------------------------------------------------------
-# Transposed convolutions as products of matrices, for what XLA compiles on a CPU: see
-# engines/jax/tiles.py, which says why and how.
+# Transposed convolutions as products of matrices, for XLA on a CPU; engines/jax/tiles.py has the
+# equation.
 
 
 class TfProductKernels(PlainKernels):
-    """See `step_context.Kernels`. Made for networks that are only asked."""
+    """For inference."""
 
     def convolution(
         self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: Padding
     ) -> tf.Tensor:
-        """See `step_context.Kernels`."""
-        return one_pixel.convolution(values, kernel, strides, padding, super().convolution)
+        return one_pixel_convolution(values, kernel, strides, padding, super().convolution)
 
     def transposed_convolution(
         self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str
     ) -> tf.Tensor:
-        """See `step_context.Kernels`."""
         return transposed(values, kernel, strides, padding)
 
 
@@ -63,7 +63,7 @@ def transposed(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: st
     """(B, …, channels in) → (B, …, channels out). `kernel`: (…, channels out, channels in)."""
     rows, *sizes, channels = values.shape
     if set(sizes) == {1}:
-        return one_pixel.from_one(values, kernel, strides, padding)
+        return from_one_pixel(values, kernel, strides, padding)
     *taps, outer, inner = kernel.shape
     last = len(kernel.shape) - 1
     by_input = tf.reshape(tf.transpose(kernel, [last, *range(last)]), [inner, -1])
@@ -76,12 +76,12 @@ def transposed(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: st
 
 
 def _added(left: tf.Tensor, axis: int, taps_axis: int, stride: int, padding: str) -> tf.Tensor:
-    """`left`: pixels along `axis`, and what each of them leaves by tap along `taps_axis`;
-    gives that by pixel, so one axis less.
+    """Shares by pixel along `axis` and by tap along `taps_axis` → their sums by pixel: one axis
+    less.
     """
     shape = list(left.shape)
     pixels, taps = shape[axis], shape[taps_axis]
-    reach = -(-taps // stride)  # pixels on which the taps of one lie
+    reach = -(-taps // stride)  # pixels that the taps of one pixel reach
     filled = [(0, 0)] * len(shape)
     filled[taps_axis] = (0, reach * stride - taps)
     others = [place for place in range(len(shape)) if place != taps_axis]
@@ -110,10 +110,10 @@ def _part(values: tf.Tensor, axis: int, begin: int, length: int) -> tf.Tensor:
 
 
 class TfTileProgram:
-    """See `engines.tiles.TileProgram`.
+    """An `engines.tiles.TileProgram`.
 
-    Cores are simulated ones of this host; as many as the widest program needs are made by the first
-    one, so that must come first.
+    Cores are simulated ones of this host. The first program fixes their number, so the widest one
+    must come first.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class TfTileProgram:
         self._most, self._round, *sides = tiles
         with stopwatch.of(TRACE):
             self._painted = painter(translator, (self._round, *sides))
-            # Nothing in it depends on a tensor's value: AutoGraph would rewrite its code in vain.
+            # Without AutoGraph, which would rewrite the code to no effect.
             self._on_core = tf.function(self._loop, autograph=False, jit_compile=True)
             nothing = np.zeros((cores * self._most * self._round, *sides), np.float32)
             sent = self._sent(nothing, np.full(cores, self._most, np.int32))
@@ -142,8 +142,8 @@ class TfTileProgram:
             return np.concatenate([share.numpy() for share in shares])
 
     def _sent(self, tiles: NDArray[np.float32], rounds: Rounds) -> list[tf.Tensor]:
-        """Each core's share of both, on that core: first the tiles of all, then the rounds of
-        all.
+        """Each core's share of both, on that core: first the tiles of all, then the
+        rounds of all.
         """
         sent = []
         for array in (tiles, rounds):
@@ -153,10 +153,8 @@ class TfTileProgram:
         return sent
 
     def _everywhere(self, *sent: tf.Tensor) -> list[tf.Tensor]:
-        """The graph of all cores.
-
-        As `Strategy.run` builds it a frame takes a tenth longer: it packs and unpacks what each
-        replica has.
+        """The graph of all cores. With `Strategy.run`, which packs and unpacks each replica's
+        values, a frame takes a tenth longer.
         """
         tiles, rounds = sent[: self._cores], sent[self._cores :]
         outcome = []
@@ -171,13 +169,15 @@ class TfTileProgram:
         by_round = tf.reshape(tiles, [self._most, self._round, *tiles.shape[1:]])
         canvas = tf.TensorArray(tf.float32, size=self._most, element_shape=outcome.shape)
 
-        def one(number: tf.Tensor, canvas: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+        def paint_round(
+            number: tf.Tensor, canvas: tf.TensorArray
+        ) -> tuple[tf.Tensor, tf.TensorArray]:
             (painted,) = self._painted(tf.gather(by_round, number))
             return number + 1, canvas.write(number, painted)
 
         begin = (tf.constant(0), canvas)
         _, canvas = tf.while_loop(
-            lambda number, _: number < rounds[0], one, begin, parallel_iterations=1
+            lambda number, _: number < rounds[0], paint_round, begin, parallel_iterations=1
         )
         return tf.reshape(canvas.stack(), [tiles.shape[0], *outcome.shape[1:]])
 
@@ -188,8 +188,8 @@ class TfTileProgram:
 
 
 def painter(translator: Translator, taken: Shape) -> Any:
-    """(tiles of a round, height, width, channels in) → [(…, channels out)], with the weights
-    as constants.
+    """(tiles of a round, height, width, channels in) → [(…, channels out)], with
+    constant weights.
     """
     keras.config.set_dtype_policy(translator.precision)
     with tf.device("CPU:0"):

@@ -9,7 +9,7 @@ import pytest
 
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.scores import FrameTimes, RolloutScores, scored
-from gan_runtime.engines.tiling.division import Division
+from gan_runtime.engines.tile_grid import Division
 from tests.support.stored_films import HEIGHT, PERIOD, SOLVER_STEPS, WIDTH, frame, obstacle
 
 RIGHT = 10.0 / (0.1 * SOLVER_STEPS * PERIOD)  # f D / U

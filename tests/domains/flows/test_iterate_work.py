@@ -26,7 +26,7 @@ from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import RolloutCase, RolloutModel
 from gan_runtime.domains.flows.score_metrics import SCORES
-from gan_runtime.engines.tiling.stopwatch import COMPILE, EXECUTE, STAGES, Stopwatch
+from gan_runtime.engines.tiles import COMPILE, EXECUTE, STAGES, Stopwatch
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.engines.tf.engine import TfEngine
 from tests.support.engines.conditional_gan import CONDITIONAL_GAN
 from tests.support.engines.showers import random_showers
 from tests.support.engines.small_engines import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.engines.tf.engine import TfEngine
 from gan_runtime.workloads import dcgan_mnist
 from gan_runtime.workloads.layers import ReplicaDropout
 from tests.support.engines.claims import assert_replicas_become_their_mean_every_third_step

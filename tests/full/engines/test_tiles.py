@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tiling.stopwatch import STAGES
+from gan_runtime.engines.tiles import STAGES
 from tests.support.engines import toy_translator
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.tf_tiles import SIDES, painted_by_tensorflow

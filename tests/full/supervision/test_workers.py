@@ -114,7 +114,7 @@ def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
     """The generator's loss of each step and the state after the last one, of one process:
     this one.
     """
-    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.engines.tf.engine import TfEngine
 
     data = read_by_workload(spec, loading.load(spec.dataset))
     engine = kept(TfEngine(spec, workload_of(spec), data, "cpu"))

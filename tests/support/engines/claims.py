@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.engines.tf.engine import TfEngine
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
 

@@ -27,9 +27,9 @@ def as_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulated cores exchange by collectives, and each replica updates its own copy."""
     import tensorflow as tf
 
-    from gan_runtime.engines.tf import devices as tf_devices
+    from gan_runtime.engines.tf import strategy as tf_strategy
 
-    monkeypatch.setattr(tf_devices, "SharedMemoryMirroredStrategy", tf.distribute.MirroredStrategy)
+    monkeypatch.setattr(tf_strategy, "SharedMemoryMirroredStrategy", tf.distribute.MirroredStrategy)
 
 
 @pytest.fixture(params=["in one memory", "as on GPUs"])

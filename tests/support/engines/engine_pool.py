@@ -11,7 +11,7 @@ from gan_runtime.engines.contract import Arrays
 from tests.support.engines.small_engines import tf_engine
 
 if TYPE_CHECKING:
-    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.engines.tf.engine import TfEngine
 
 _free: dict[tuple[object, ...], list[tuple[TfEngine, Arrays]]] = defaultdict(
     list
@@ -46,14 +46,14 @@ def _key(arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[object, .
     """Equal where two engines would be: options by their values, workloads and data as
     objects, which engines keep alive.
     """
-    from gan_runtime.engines.tf import devices
+    from gan_runtime.engines.tf import strategy
 
     given = [*enumerate(arguments), *sorted(options.items())]
     named = (
         (name, value.tobytes() if hasattr(value, "tobytes") else _plain(value))
         for name, value in given
     )
-    return devices.SharedMemoryMirroredStrategy, *named
+    return strategy.SharedMemoryMirroredStrategy, *named
 
 
 def _plain(value: Any) -> object:

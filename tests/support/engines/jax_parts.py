@@ -12,12 +12,12 @@ import keras
 import numpy as np
 
 from gan_runtime.base.fields import Field
-from gan_runtime.engines.image_order import RowOrder
+from gan_runtime.engines.inputs import RowOrder
+from gan_runtime.engines.jax import inference as jax_inference
+from gan_runtime.engines.jax import inputs, tpu_volumes
 from gan_runtime.engines.jax import kernels as jax_kernels
-from gan_runtime.engines.jax import probes as jax_probes
-from gan_runtime.engines.jax import rows, tpu_volumes
 from gan_runtime.engines.jax.devices import AXIS
-from gan_runtime.engines.jax.noise import JaxStepNoise
+from gan_runtime.engines.jax.inputs import JaxStepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.task import StepPlan
 from gan_runtime.workloads.layers import ConditionalBatchNorm
@@ -59,14 +59,14 @@ def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
 
 def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts between 0 and 1, and counts and range from the lowest to the highest value."""
-    counts, low_high = jax_probes.ranged([jnp.asarray(half) for half in np.split(values, 2)])
-    return jax_probes.fixed(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
+    counts, low_high = jax_inference.ranged([jnp.asarray(half) for half in np.split(values, 2)])
+    return jax_inference.fixed(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
 
 
 def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
     """Shape of rows as they lie in a device's memory, and the rows that come back from there."""
-    lying = jnp.asarray(rows.laid(field, stored))
-    return lying.shape, np.asarray(rows.lifted(field, lying))
+    lying = jnp.asarray(inputs.laid(field, stored))
+    return lying.shape, np.asarray(inputs.lifted(field, lying))
 
 
 def read_by(
@@ -81,7 +81,7 @@ def read_by(
     data, order = Streamed(random_showers(40)), RowOrder(1, StepPlan(2, 8, rows=40, updates={}))
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), (AXIS,))
     with mock.patch.multiple(jax, process_count=lambda: processes, process_index=lambda: process):
-        rows.StreamedRows(data, order, mesh, steps).read(range(first_step, first_step + steps))
+        inputs.StreamedRows(data, order, mesh, steps).read(range(first_step, first_step + steps))
     [asked] = data.asked
     return asked.reshape(steps, 2, -1), order.rows(first_step, steps)
 
@@ -104,7 +104,7 @@ def block_of(
     if not tpu_volumes.is_few(kernel, (1, 1, 1)):
         return None
     block = tpu_volumes.best_block(
-        tpu_volumes.Sides(sizes, taps, ((0, 0),) * VOLUME_AXES, *channels)
+        tpu_volumes.ConvolutionShape(sizes, taps, ((0, 0),) * VOLUME_AXES, *channels)
     )
     return block.second, block.depth
 

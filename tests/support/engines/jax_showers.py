@@ -12,7 +12,7 @@ import numpy as np
 from gan_runtime.data.contract import DataSet
 from gan_runtime.domains.showers import networks
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.jax.spmd import JaxEngine
+from gan_runtime.engines.jax.engine import JaxEngine
 from tests.support.engines import jax_side, three_ways
 from tests.support.engines.jax_side import Numbers
 from tests.support.engines.three_ways import TakenUp

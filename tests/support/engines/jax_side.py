@@ -15,11 +15,10 @@ from gan_runtime import catalog
 from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.contract import Arrays, ProbeResult
 from gan_runtime.engines.inputs import fixed_inputs
-from gan_runtime.engines.jax import probes as jax_probes
-from gan_runtime.engines.jax import sampler as jax_sampler
+from gan_runtime.engines.jax import inference as jax_inference
 from gan_runtime.engines.jax import step as jax_step
-from gan_runtime.engines.jax.noise import JaxRequestNoise, JaxStepNoise
-from gan_runtime.engines.jax.spmd import JaxEngine
+from gan_runtime.engines.jax.engine import JaxEngine
+from gan_runtime.engines.jax.inputs import JaxRequestNoise, JaxStepNoise
 from gan_runtime.spec import RunSpec
 from tests.support.engines import same_noise
 from tests.support.engines.conditional_gan import CONDITIONAL_GAN, SHORT_CONDITIONAL_GAN
@@ -92,8 +91,8 @@ def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngi
     """Of a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of 8,
     float32.
     """
-    jax_step.JaxStepNoise = jax_probes.JaxStepNoise = NOISES[noise]  # type: ignore[attr-defined]
-    jax_sampler.JaxRequestNoise = SameRequestNoise if noise == "same" else OWN_REQUEST_NOISE  # type: ignore[attr-defined]
+    jax_step.JaxStepNoise = jax_inference.JaxStepNoise = NOISES[noise]  # type: ignore[attr-defined]
+    jax_inference.JaxRequestNoise = SameRequestNoise if noise == "same" else OWN_REQUEST_NOISE  # type: ignore[attr-defined]
     spec = RunSpec.parse(
         {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7}
         | ({"workload": workload} if workload in catalog.WORKLOADS else {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gan_runtime.engines.jax.spmd import JaxEngine
+from gan_runtime.engines.jax.engine import JaxEngine
 from tests.support.engines import jax_side
 from tests.support.engines.three_ways import CASES, ThreeWays, three_ways
 

@@ -65,7 +65,7 @@ def convolution_as_product(
 def split_product(
     weight: np.ndarray, bias: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, Any, bool]:
-    """values @ (2 weight)ᵀ + bias, in two parts; the shapes of what is kept between them, and
+    """values @ (2 weight)ᵀ + bias, in two parts; the shapes of the values between them, and
     whether the first part sees no values.
     """
 
@@ -74,11 +74,11 @@ def split_product(
 
     weights = {"weight": weight, "bias": bias}
     parts = split(function, weights, values)
-    kept = parts.ahead(weights)
-    turned = any(np.array_equal(np.asarray(array), 2.0 * weight.T) for array in kept)
+    between = parts.ahead(weights)
+    turned = any(np.array_equal(np.asarray(array), 2.0 * weight.T) for array in between)
     return (
-        np.asarray(parts.rest(*kept, values)),
-        sorted(shape.shape for shape in parts.kept),
+        np.asarray(parts.rest(*between, values)),
+        sorted(shape.shape for shape in parts.between),
         turned,
     )
 

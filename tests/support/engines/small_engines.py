@@ -12,13 +12,13 @@ import numpy as np
 from gan_runtime import catalog
 from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.contract import Arrays, BinCounts
-from gan_runtime.engines.image_order import RowOrder
+from gan_runtime.engines.inputs import RowOrder
 from gan_runtime.engines.task import StepPlan
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 
 if TYPE_CHECKING:
-    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.engines.tf.engine import TfEngine
 
 BATCH = 8
 MakeEngine = Callable[..., "TfEngine"]
@@ -78,7 +78,7 @@ def tf_engine(
     """`tf_engine(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5
     steps an epoch. Or on other `data`.
     """
-    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.engines.tf.engine import TfEngine
     from gan_runtime.workloads import mlp_gan
 
     new_group()
@@ -138,7 +138,7 @@ def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     """Every variable's value on each replica that reads it: replicas in one memory are
     updated by the slots of the first.
     """
-    from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
+    from gan_runtime.engines.tf.strategy import SharedMemoryMirroredStrategy
 
     shared = isinstance(engine.strategy, SharedMemoryMirroredStrategy)
     return {

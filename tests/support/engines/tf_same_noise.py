@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf import probes as tf_probes
-from gan_runtime.engines.tf import sampler as tf_sampler
+from gan_runtime.engines.tf import inference as tf_inference
 from gan_runtime.engines.tf import step as tf_step
 from tests.support.engines import same_noise
 
 
 def hand_to_engines(patch: pytest.MonkeyPatch) -> None:
     """Engines that are made from now on have this noise."""
-    for module in (tf_step, tf_probes):
+    for module in (tf_step, tf_inference):
         patch.setattr(module, "TfStepNoise", SameNoise)
-    patch.setattr(tf_sampler, "TfRequestNoise", SameRequestNoise)
+    patch.setattr(tf_inference, "TfRequestNoise", SameRequestNoise)
 
 
 class SameNoise:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gan_runtime.engines.tiles import ROUND
-from gan_runtime.engines.tiling.division import Division, divided
-from gan_runtime.engines.tiling.stopwatch import Stopwatch
+from gan_runtime.engines.tile_grid import Division, divided
+from gan_runtime.engines.tiles import ROUND, Stopwatch
 from tests.support.engines import toy_translator
 
 # Of six tiles, two rounds.

@@ -165,7 +165,7 @@ def with_discriminator(layer: Callable[[], Any]) -> UnconditionalPair:
 
 # What engines refuse, each with a part of the message.
 REFUSED: dict[str, tuple[UnconditionalPair, str]] = {
-    "dropout": (with_discriminator(lambda: layers.Dropout(0.5)), "take ReplicaDropout"),
+    "dropout": (with_discriminator(lambda: layers.Dropout(0.5)), "use ReplicaDropout"),
     "noise": (with_discriminator(lambda: layers.GaussianNoise(0.1)), "or the phase's noise"),
     "assigning": (
         with_discriminator(lambda: layers.SpectralNormalization(layers.Dense(4))),

@@ -1,4 +1,4 @@
-"""What an epoch's look at the networks is, whichever engine takes it."""
+"""The probe of the networks after an epoch: what both engines share."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from gan_runtime.workloads.contract import Phase, Program
 PROBE_ROWS = 256
 SCORE_BINS = 40
 WEIGHT_BINS = 60
-# that are judged apart: PROBE_ROWS hold a dozen rows of each then, and a chart that many lines
-MOST_CLASSES = 20
+MOST_CLASSES = 20  # with means of their own: about a dozen of PROBE_ROWS each
 LONGEST_CLASS = 100  # letters of a folder's name; the name of a number may have 200
-# By name: int (bins,), and the lowest and highest value, float (2,); these are not finite where a
-# value is none.
+# By name: int (bins,), and the lowest and highest value, float (2,), not finite where a value is
+# not.
 Counts = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def gradient_names(program: Program, phase: Phase, network: str) -> tuple[str, str]:
-    """What the gradient of a network in a phase is called: the kind of its histograms, and the
-    metric of its norm.
+    """Names of a network's gradient in a phase: the kind of its histograms, the metric of its norm.
 
     ("gradient", "gradient_norm_critic") where one phase changes the network, ("gradient@first",
     "gradient_norm_critic@first") where several do.
@@ -38,9 +36,7 @@ def gradient_names(program: Program, phase: Phase, network: str) -> tuple[str, s
 
 
 def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
-    """Lowest and highest value that a judged number can have; None where its bins follow the
-    values.
-    """
+    """Lowest and highest possible value of a score; None where its bins follow the values."""
     for judgement in entry.judgements:
         if judgement.name == name and judgement.low is not None and judgement.high is not None:
             return judgement.low, judgement.high
@@ -48,9 +44,7 @@ def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
 
 
 def probe_share(rows: int, replicas: int) -> int:
-    """Rows of the probe batch on each replica: of a set of `rows` rows, at most PROBE_ROWS in
-    all.
-    """
+    """Rows of the probe batch on each replica, at most PROBE_ROWS in all. `rows`: of the set."""
     return max(1, min(PROBE_ROWS, rows) // replicas)
 
 
@@ -58,9 +52,8 @@ def probe_share(rows: int, replicas: int) -> int:
 class ProbedClasses:
     """The classes of the rows of the probe batch.
 
-    `labels`: int (rows,), the place of each row's class among `names`. No names where nothing is
-    told class by class: where the workload reads no labels, of a single class, and of more than
-    MOST_CLASSES.
+    `labels`: int (rows,), the index of each row's class in `names`. `names` is empty where there
+    are no means by class: without labels, with one class, and with more than MOST_CLASSES.
     """
 
     names: tuple[str, ...]
@@ -68,7 +61,7 @@ class ProbedClasses:
 
     @classmethod
     def of(cls, fields: Fields, rows: Mapping[str, NDArray[Any]]) -> ProbedClasses:
-        """Those of the rows of all replicas."""
+        """`rows`: of all replicas."""
         names = tuple(_short(name, number) for number, name in enumerate(class_names(fields)))
         return (
             cls(names, rows[LABELS])
@@ -77,9 +70,9 @@ class ProbedClasses:
         )
 
     def means(self, judged: Mapping[str, NDArray[Any]]) -> dict[str, float]:
-        """The mean of each judged number, (rows,), over the rows of each class, by its stored name.
+        """The mean of each score, (rows,), over the rows of each class, by its stored name.
 
-        A class of which no row was probed has no mean: it is left out.
+        A class without a row in the probe batch is left out.
         """
         return {
             metrics.of_class(name, self.names[number]): float(
@@ -91,15 +84,13 @@ class ProbedClasses:
 
 
 def _short(name: str, number: int) -> str:
-    """With its number where it is cut: long names may begin alike."""
+    """A cut name has its number: long names may begin alike."""
     return name if len(name) <= LONGEST_CLASS else f"{name[:LONGEST_CLASS]}… ({number})"
 
 
 def parts(name: str, network: Any) -> dict[str, list[int]]:
-    """Where the variables of a network and of each of its layers stand among its trainable ones:
+    """Network, and each layer with trainable variables → their indices among those of the network:
     "critic/dense" → [0].
-
-    What has none is left out.
     """
     order = {id(variable): place for place, variable in enumerate(network.trainable_variables)}
     places = {name: list(order.values())} | {
@@ -110,27 +101,27 @@ def parts(name: str, network: Any) -> dict[str, list[int]]:
 
 
 def probed(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> ProbeResult:
-    """What a probe tells, by name.
+    """The result of a probe, by name.
 
-    Histograms of values that are not all finite are left out: they have no bins.
+    A histogram of values that are not all finite has no bins and is left out.
 
     `loss_scaled`: a gradient of the probe may overflow under a loss scale, as in a step that
-    float16 skips. That says nothing of the weights, so its norm is left out. Every other number
-    that is not finite stays, and is an alarm.
+    float16 skips. That says nothing about the weights, so its norm is left out. Every other number
+    that is not finite stays, and raises an alarm.
     """
     numbers = {name: float(scores[name]) for name in sorted(scores)}
-    drawn = [
+    finite = [
         _bin_counts(name, *histograms[name])
         for name in sorted(histograms)
         if np.isfinite(histograms[name][1]).all()
     ]
     norm = metrics.of_network(metrics.GRADIENT_NORM, "")
-    told = {
+    stored = {
         name: value
         for name, value in numbers.items()
         if np.isfinite(value) or not (loss_scaled and name.startswith(norm))
     }
-    return ProbeResult(drawn, told)
+    return ProbeResult(finite, stored)
 
 
 def _bin_counts(name: str, counts: np.ndarray, low_high: np.ndarray) -> BinCounts:

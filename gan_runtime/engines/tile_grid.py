@@ -10,14 +10,14 @@ over the edge.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.engines.tiling.stopwatch import Blend
-
 Sides = tuple[int, int]  # along height and width, in pixels
+Blend = Literal["none", "hann"]
+BLENDS: tuple[Blend, ...] = ("none", "hann")
 
 
 @dataclass(frozen=True)

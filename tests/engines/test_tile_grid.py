@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tiling.division import (
+from gan_runtime.engines.tile_grid import (
+    Blend,
     Division,
     Merging,
     borders,
@@ -19,7 +20,6 @@ from gan_runtime.engines.tiling.division import (
     ungrouped,
     weights,
 )
-from gan_runtime.engines.tiling.stopwatch import Blend
 
 
 def picture(height: int, width: int, channels: int = 2) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.base.fields import labels
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.engines.probing import ProbedClasses, gradient_names, probed, score_range
+from gan_runtime.engines.probes import ProbedClasses, gradient_names, probed, score_range
 from gan_runtime.records.journal import EpochScores
 from gan_runtime.workloads.contract import Forward, Phase, Program, Update
 

@@ -1,12 +1,12 @@
-"""What is looked at once an epoch: what the workload judges, weight and gradient histograms.
+"""Networks outside of training steps: the probe after each epoch, and samples.
 
-Passes run on all replicas; weights and gradients are the same everywhere and are counted on the
-first one.
+The passes of a probe run on all replicas. Weights and gradients are equal everywhere, so the first
+device counts them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from gan_runtime.base.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
-from gan_runtime.engines.inputs import host_values
+from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs, host_values
 from gan_runtime.engines.jax.devices import AXIS, on_first_device, placed
+from gan_runtime.engines.jax.inputs import EVERYWHERE, JaxRequestNoise, JaxStepNoise, Rows
 from gan_runtime.engines.jax.model import JaxModel, State
-from gan_runtime.engines.jax.noise import JaxStepNoise
-from gan_runtime.engines.jax.rows import EVERYWHERE, Rows
 from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
-from gan_runtime.engines.probing import (
+from gan_runtime.engines.probes import (
     SCORE_BINS,
     WEIGHT_BINS,
     ProbedClasses,
@@ -42,7 +41,7 @@ Ranged = tuple[jax.Array, jax.Array]  # counts int32 (bins,), lowest and highest
 
 
 class JaxProbes:
-    """Looks at the state of a run without changing it."""
+    """Probes the state of a run without changing it."""
 
     def __init__(
         self, task: EngineTask, mesh: Mesh, model: JaxModel, step: JaxReplicaStep, data: DataSet
@@ -84,8 +83,8 @@ class JaxProbes:
     # ---- on the host -----------------------------------------------------------------------------
 
     def _scored(self, name: str, judged: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Bins of what was judged of each row, with ends that are no numbers where a value is
-        none.
+        """Counts of the score of each row, and the ends of the bins: NaN where a value is not
+        finite.
         """
         if not np.isfinite(judged).all():
             return np.zeros(SCORE_BINS, int), np.full(2, np.nan)
@@ -100,11 +99,9 @@ class JaxProbes:
     def _summarised(
         self, weights: State, gradients: list[State]
     ) -> tuple[dict[str, Ranged], Numbers]:
-        """Histograms of each network as a whole and of each of its layers, and norms of gradients,
-        by name.
+        """Histograms of each network and of each of its layers, and norms of gradients, by name.
 
-        In one call: each shape by itself would be compiled anew, which takes longer than all
-        together.
+        In one call: one compilation for each shape would take longer than a single one for all.
         """
         summaries: dict[str, Ranged] = {}
         norms: Numbers = {}
@@ -131,9 +128,7 @@ class JaxProbes:
     def _probe_replica(
         self, state: State, rows: Rows, step: jax.Array
     ) -> tuple[Numbers, list[State], Numbers]:
-        """What is judged of all rows; by phase, unscaled gradients of the whole batch; single
-        numbers.
-        """
+        """Scores of all rows; by phase, unscaled gradients of the whole batch; single numbers."""
         task, noise = self._task, JaxStepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
         values = host_values(rows, task.fields)
         with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
@@ -163,30 +158,91 @@ class JaxProbes:
 
 
 def ranged(tensors: list[jax.Array]) -> Ranged:
-    """Counts and range over all values; see `tf/histograms`, which counts the same."""
+    """Counts and range over all values, as `ranged` of tf/inference.py."""
     flat = jnp.concatenate([tensor.reshape(-1).astype(jnp.float32) for tensor in tensors])
     low, high = flat.min(), flat.max()
     high = jnp.maximum(high, low + jnp.maximum(1e-12, 1e-5 * jnp.abs(low)))
     bins = jnp.clip(
         ((flat - low) / (high - low) * WEIGHT_BINS).astype(jnp.int32), 0, WEIGHT_BINS - 1
     )
-    # One pass a bin: scattering millions of values into a few places is what accelerators are worst
-    # at.
+    # One pass a bin: accelerators are slow at scattering millions of values into a few places.
     at_least = jax.lax.map(lambda number: (bins >= number).sum(), jnp.arange(WEIGHT_BINS + 1))
     return at_least[:-1] - at_least[1:], jnp.stack([low, high])
 
 
 def fixed(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
-    """int (bins,): how many scores fall into each of the bins."""
+    """int (bins,): scores in each bin."""
     bins = np.clip(((values - low) / (high - low) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
     return np.bincount(bins, minlength=SCORE_BINS)
 
 
 def _ends(values: NDArray[Any]) -> tuple[float, float]:
-    """Lowest and highest value, a little apart where all are equal."""
+    """Lowest and highest value, slightly apart where all are equal."""
     low = float(values.min())
     return low, max(float(values.max()), low + max(1e-12, 1e-5 * abs(low)))
 
 
 def _norm(tensors: list[jax.Array]) -> jax.Array:
     return jnp.sqrt(sum(jnp.square(tensor).sum() for tensor in tensors))
+
+
+# ---- samples -------------------------------------------------------------------------------------
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class JaxSampler:
+    """Runs the networks on equal chunks of at least SAMPLES rows, with one program for all."""
+
+    def __init__(
+        self, task: EngineTask, mesh: Mesh, model: JaxModel, step: JaxReplicaStep, data: DataSet
+    ) -> None:
+        self._task, self._model, self._step = task, model, step
+        self._rows = SAMPLES + -SAMPLES % mesh.size
+        self._fixed = fixed_inputs(task.workload, task.options, data)
+        by_replica = PartitionSpec(AXIS)
+        self._shared = NamedSharding(mesh, by_replica)
+        specs = (EVERYWHERE, by_replica, *[EVERYWHERE] * 3)
+        self._call = jax.jit(
+            jax.shard_map(
+                self._on_replica, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+            )
+        )
+
+    def sample(self, state: State, step: int) -> Arrays:
+        """For the fixed inputs, after `step` steps: named arrays (64, …)."""
+        return self.generate(state, self._fixed, step)
+
+    def generate(
+        self, state: State, inputs: Mapping[str, NDArray[Any]], step: int, seed: int = 0
+    ) -> Arrays:
+        """For any inputs (rows, …) with the names of the fixed ones: named arrays (rows, …).
+
+        `seed`: of the noise of `show`.
+
+        Raises:
+            ValueError: other names.
+        """
+        if set(inputs) != set(self._fixed):
+            raise ValueError(f"the inputs are {', '.join(inputs)}: use {', '.join(self._fixed)}.")
+        typed = {name: inputs[name].astype(array.dtype) for name, array in self._fixed.items()}
+        chunked = [
+            self._chunk(state, chunk, size, (place * self._rows, seed % 2**31, step))
+            for place, (chunk, size) in enumerate(chunks(typed, self._rows))
+        ]
+        return {name: np.concatenate([part[name] for part in chunked]) for name in chunked[0]}
+
+    def _chunk(self, state: State, inputs: Arrays, size: int, scalars: tuple[int, ...]) -> Arrays:
+        shown = self._call(state, placed(inputs, self._shared), *map(np.int32, scalars))
+        return {name: np.asarray(array)[:size] for name, array in shown.items()}
+
+    def _on_replica(
+        self, state: State, inputs: Rows, first: jax.Array, seed: jax.Array, step: jax.Array
+    ) -> Numbers:
+        task, networks = self._task, self._model.networks
+        if task.spec.samples_from == "ema":
+            networks = {**networks, **self._model.averages}
+        noise = JaxRequestNoise(seed, jax.lax.axis_index(AXIS), first)
+        with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
+            shown = task.workload.show(task.options, networks, inputs, noise)
+        return {name: jax.lax.all_gather(array, AXIS, tiled=True) for name, array in shown.items()}

@@ -11,8 +11,8 @@ import pytest
 
 from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.task import StepPlan
-from gan_runtime.engines.tf.devices import make_strategy
-from gan_runtime.engines.tf.input import distributed_batches, rows_of_pipeline
+from gan_runtime.engines.tf.inputs import distributed_batches, rows_of_pipeline
+from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
 from tests.support.engines.small_engines import Streamed, kept
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.engines.tf.devices import make_strategy, tpu_advice
+from gan_runtime.engines.tf.strategy import make_strategy, tpu_advice
 from gan_runtime.spec import RunSpec
 from tests.support.engines.small_engines import (
     MakeEngine,
@@ -106,7 +106,7 @@ def test_more_replicas_than_simulated_cores_are_refused() -> None:
     assert (
         str(refused.value)
         == "this process already runs TensorFlow with 8 CPU core(s), but the run needs 16: start it"
-        " in a process of its own."
+        " in a new process."
     )
 
 
@@ -114,7 +114,7 @@ def test_more_replicas_than_gpus_are_refused() -> None:
     with pytest.raises(
         AcceleratorError,
         match=(
-            r"the run wants 1024 GPU\(s\), but TensorFlow sees \d+: lower replicas, use"
+            r"the run needs 1024 GPU\(s\), but TensorFlow sees \d+: lower replicas, use"
             r" accelerator=cpu"
         ),
     ):

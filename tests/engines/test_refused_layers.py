@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime.engines.layer_traps import weights_are_trained_only
+from gan_runtime.engines.task import weights_are_trained_only
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import MakeEngine, random_images
 from tests.support.engines.tiny_gan import REFUSED, networks

@@ -1,5 +1,5 @@
-"""The tensorflow engine: the networks of a run and the step that trains them, on
-tf.distribute, repeated by one of two loops.
+"""The TensorFlow engine: the networks of a run and the step that trains them, on tf.distribute,
+repeated by one of two loops.
 """
 
 from __future__ import annotations
@@ -24,34 +24,30 @@ from gan_runtime.engines.contract import (
     StepKernels,
     StepNumbers,
 )
-from gan_runtime.engines.layer_traps import refuse_seed_generators
 from gan_runtime.engines.optimizers import StepRate
 from gan_runtime.engines.rates import rate_plan
-from gan_runtime.engines.task import check_networks, task_of
-from gan_runtime.engines.tf.devices import fullest, make_strategy
-from gan_runtime.engines.tf.input import distributed_batches
-from gan_runtime.engines.tf.loops import KerasLoop, Loop, OwnLoop, WholeStep
+from gan_runtime.engines.task import check_networks, refuse_seed_generators, task_of
+from gan_runtime.engines.tf.inference import TfProbes, TfSampler
+from gan_runtime.engines.tf.inputs import distributed_batches
+from gan_runtime.engines.tf.loops import CustomLoop, KerasLoop, Loop, WholeStep
 from gan_runtime.engines.tf.optimizers import make_optimizer
-from gan_runtime.engines.tf.probes import TfProbes
 from gan_runtime.engines.tf.process import keep_freed_memory
 from gan_runtime.engines.tf.profile import profiled, step_kernels
-from gan_runtime.engines.tf.sampler import TfSampler
 from gan_runtime.engines.tf.state import Average, NetworkState
 from gan_runtime.engines.tf.step import TfReplicaStep
-from gan_runtime.engines.tf.workers import WaitClock, Workers
+from gan_runtime.engines.tf.strategy import WaitClock, Workers, fullest, make_strategy
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 
 
 class TfEngine:
-    """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu.
+    """An `engines.contract.Engine`. `accelerator`: resolved (cpu, gpu or tpu).
 
-    `task`: what is trained; `networks` and `optimizers` by network; `step`: on one of the replicas
-    of `strategy`; `loop`: repeats it.
+    `networks`, `optimizers`: by network; `step`: on one replica of `strategy`; `loop`: repeats it.
     """
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
-        """`data`: with those fields only that the workload reads."""
+        """`data`: with only those fields that the workload reads."""
         self.spec, self._data, self._is_on_cpu = spec, data, accelerator == "cpu"
         self.task = task_of(spec, workload, data.fields, data.rows)
         self.strategy = make_strategy(spec, accelerator)
@@ -59,21 +55,18 @@ class TfEngine:
         self._workers = Workers(spec, self.strategy)
         self._clock = WaitClock(is_on=not self._workers.is_one)
         self._steps_done = 0
-        self._settled_at: int | None = (
-            None  # the steps done when the replicas were last made one model
-        )
+        self._settled_at: int | None = None  # steps done when the replicas last became one model
         self._iterator: Any = None
-        self._past_iterators: list[
-            Any
-        ] = []  # freeing one makes TensorFlow wait for its threads, up to minutes (measured)
+        # Freeing an iterator makes TensorFlow wait for its threads, up to minutes (measured).
+        self._past_iterators: list[Any] = []
         keras.utils.set_random_seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
         with self.strategy.scope():
             self.networks = self.task.networks()
             check_networks(self.task.program, self.networks)
             refuse_seed_generators(self.networks)
-            self._averages = self._copied()
-            # Read in every step on every replica, written by the host only.
+            self._averages = self._copies()
+            # Replicas read it in every step; only the host writes it.
             self._rate_factor = keras.Variable(
                 1.0, trainable=False, name="rate_factor", aggregation="only_first_replica"
             )
@@ -95,18 +88,18 @@ class TfEngine:
             local,
         )
         self._probes = TfProbes(self.task, self.strategy, self.networks, self.step, data)
-        self._sampler = TfSampler(self.task, self.strategy, self._shown(), self.step, data)
-        self.loop = self._chosen_loop()
+        networks = self._sampled_networks()
+        self._sampler = TfSampler(self.task, self.strategy, networks, self.step, data)
+        self.loop = self._make_loop()
 
     # ---- the contract ----------------------------------------------------------------------------
 
     def told_by_all(self, number: int) -> tuple[int, int]:
-        """Lowest and highest of the numbers that the workers tell."""
         return self._workers.extremes(number)
 
     def trace(self) -> None:
-        """Builds the graphs of the training call, without running it, and of what an epoch's end
-        asks for. That runs once meanwhile, so that the first epoch ends as quickly as any other.
+        """Builds the graphs of the training call, of the probe and of the samples. The last two run
+        once meanwhile, so that the first epoch ends as quickly as any other.
         """
         self._probes.trace()
         self._sampler.trace()
@@ -116,78 +109,56 @@ class TfEngine:
         warm.result()
 
     def updates(self) -> dict[str, int]:
-        """How often one step changes each network that it changes at all."""
         return dict(self.task.plan.updates)
 
     def kernels(self) -> StepKernels:
-        """Operations of the traced call; XLA's kernels only where the options ask for them,
-        since it compiles once more.
-        """
-        asked = self.spec.count_kernels == "yes"
-        return step_kernels(self.traced_call(), self.step.compiled_texts() if asked else ())
+        is_counted = self.spec.count_kernels == "yes"
+        return step_kernels(self.traced_call(), self.step.compiled_texts() if is_counted else ())
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-        """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
         numbers = self.loop.run(self._batches(), self._steps_done, steps, stop_wish)
         self._steps_done += steps
         return numbers
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
-        """Trains `steps` steps under TensorFlow's profiler."""
         phases = tuple(phase.name for phase in self.task.program.phases)
         return profiled(lambda: self.run(steps, stop_wish), tuple(self.networks), phases)
 
     def device_memory(self) -> DeviceMemory | None:
-        """Of the fullest GPU or TPU core; None on CPUs, whose allocator tells nothing of use."""
         return fullest(self.strategy.extended.worker_devices)
 
     def mark(self) -> None:
-        """Remembers the weights, so that the next `probe` can tell how far they have moved
-        since.
-        """
         self._state.mark()
 
     def probe(self) -> ProbeResult:
-        """Histograms and scores on the first rows of the set; `update_ratio_…` only after
-        `mark`.
-        """
+        """On the first rows of the set; `update_ratio_…` only after `mark`."""
         moved = self._state.moved_since_mark()
         self._settle()
-        seen = self._probes.probe(self._steps_done)
-        return ProbeResult(seen.histograms, {**seen.scores, **moved})
+        result = self._probes.probe(self._steps_done)
+        return ProbeResult(result.histograms, {**result.scores, **moved})
 
     def sample(self) -> dict[str, NDArray[Any]]:
-        """What the workload shows for its fixed inputs: named arrays (64, …)."""
         self._settle()
         return self._sampler.sample(self._steps_done)
 
     def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:
-        """What the workload shows for any number of inputs: named arrays (rows, …)."""
         self._settle()
         return self._sampler.generate(inputs, self._steps_done, seed)
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies the learning rates of all networks by `factor` from now on; the state
-        keeps it.
-        """
         self._rate_factor.assign(self._rate_factor * factor)
 
     def state(self) -> Arrays:
-        """Named arrays of every network and optimizer, and the number of steps done."""
         self._settle()
         return {**self._state.arrays(), "step": np.asarray(self._steps_done, np.int64)}
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a state, also in the middle of a training: the rows go on where that state
-        stood.
-        """
         self._state.assign({name: array for name, array in arrays.items() if name != "step"})
         self._steps_done, self._settled_at = int(arrays["step"]), None
         self._past_iterators.append(self._iterator)
         self._iterator = None
 
     def describe(self) -> dict[str, object]:
-        """Strategy, devices and versions."""
         return {
             "strategy": type(self.strategy).__name__,
             "devices": list(self.strategy.extended.worker_devices),
@@ -197,9 +168,7 @@ class TfEngine:
         }
 
     def variables(self) -> dict[str, Any]:
-        """Everything that lives on the devices, by its name in a checkpoint; replicas may
-        hold other values.
-        """
+        """Every variable by its name in a checkpoint; the values of replicas may differ."""
         return self._state.variables()
 
     def traced_call(self) -> Any:
@@ -212,15 +181,15 @@ class TfEngine:
         self._probes.warm_up()
         self._sampler.sample(0)
 
-    def _chosen_loop(self) -> Loop:
+    def _make_loop(self) -> Loop:
         step = WholeStep(self.step, self._state, self.spec.ema_decay)
         if self.spec.loop == "keras":
             with self.strategy.scope():
                 return KerasLoop(step)
-        return OwnLoop(self.spec, self.strategy, step, self._state, self._workers, self._clock)
+        return CustomLoop(self.spec, self.strategy, step, self._state, self._workers, self._clock)
 
     def _settle(self) -> None:
-        """Once for everything that an epoch's end wants of the one model: probe, samples, state."""
+        """Makes the replicas one model, once for probe, samples and state of an epoch's end."""
         if self._settled_at != self._steps_done:
             self._state.settle()
             self._settled_at = self._steps_done
@@ -231,7 +200,7 @@ class TfEngine:
                 self.strategy, self.spec, self.task.plan, self._data, self._steps_done
             )
             if self._is_on_cpu:
-                # once more: such an iterator makes TensorFlow give freed memory back from 128 kB on
+                # Again: such an iterator makes TensorFlow return freed memory from 128 kB on.
                 keep_freed_memory()
         return self._iterator
 
@@ -240,13 +209,12 @@ class TfEngine:
         updates = self.task.plan.updates[network]
         rate = StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor))
         optimizer = make_optimizer(self.spec, network, rate, self._clock)
-        optimizer.build(
-            self.networks[network].trainable_variables
-        )  # variables cannot be made inside the traced call
+        # Now, because the traced call cannot create variables.
+        optimizer.build(self.networks[network].trainable_variables)
         return optimizer
 
-    def _copied(self) -> dict[str, Average]:
-        """By network, the averages as training begins: copies of the networks that they follow."""
+    def _copies(self) -> dict[str, Average]:
+        """The averages as training begins, by network: copies of the networks that they follow."""
         copies = self.task.networks() if self.task.averages else {}
         averages = {
             name: Average(owner, self.networks[name], copies[name])
@@ -259,8 +227,8 @@ class TfEngine:
                 variable.assign(original)
         return averages
 
-    def _shown(self) -> dict[str, Any]:
-        """The networks that make the sample grids."""
+    def _sampled_networks(self) -> dict[str, Any]:
+        """The networks of the sample grids."""
         if self.spec.samples_from != "ema":
             return self.networks
         return {

@@ -1,5 +1,5 @@
-"""Which cells the taps of a kernel meet: bands for products of matrices, and kernels for
-enlarged values. Both engines' own.
+"""Convolutions that both engines compute as products of matrices: of enlarged values, onto one
+pixel and from one.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ def band(taps: int, outcomes: int) -> NDArray[np.float32]:
 
 
 # ----------------------------------------------------------------------
-# A convolution of values that were enlarged by repeating each cell, computed where they are still
-# small. Both engines' own.
+# A convolution of values that are enlarged by repeating each cell, computed from the small values.
 #
 # Along one axis, with every cell v repeated f times and a kernel w of k taps ("valid", stride 1),
 # outcome o = f·q + p is
@@ -87,8 +86,8 @@ class Axis:
 def among_zeros(
     values: Any, kernel: Any, strides: Sizes, padding: Padding
 ) -> tuple[Any, Any, Sizes, str]:
-    """What a convolution is asked with: zeros given as numbers are put around the values, and
-    the rest is "valid".
+    """The arguments of a convolution with its padding as a word: zeros stated as numbers are added
+    to the values, and the rest is "valid".
     """
     if isinstance(padding, str):
         return values, kernel, strides, padding
@@ -98,13 +97,12 @@ def among_zeros(
 def enlarged_convolution(
     values: Any, kernel: Any, factors: Sizes, settled: Callable[[Any], Any] = lambda matrix: matrix
 ) -> Any:
-    """See `step_context.Kernels`.
+    """`step_context.Kernels.enlarged_convolution` as one product of matrices: the cells that a
+    window touches by the kernels of all phases.
 
-    One product of matrices: the cells that a window touches by the kernels of all phases.
-
-    `settled`: what a compiler needs so that it computes these kernels, and their gradient, before
-    it goes on with them. (2, 9, 9, 8, 8) and (6, 6, 8, 8, 8) by 6 × 6 × 6 → (2, 49, 49, 41, 8),
-    from (2, 9, 9, 7, 96) and (96, 1728).
+    (2, 9, 9, 8, 8) and (6, 6, 8, 8, 8) by 6 × 6 × 6 → (2, 49, 49, 41, 8), from (2, 9, 9, 7, 96) and
+    (96, 1728). `settled`: a barrier that makes a compiler finish these kernels, and their gradient,
+    first.
     """
     axes = tuple(
         Axis(*along) for along in zip(values.shape[1:-1], factors, kernel.shape[:-2], strict=True)
@@ -115,9 +113,7 @@ def enlarged_convolution(
 
 
 def _touched(values: Any, axes: tuple[Axis, ...]) -> Any:
-    """(B, *cells, I) → (B, *windows, touched cells of all axes · I): what each window is
-    computed from.
-    """
+    """(B, *cells, I) → (B, *windows, touched cells of all axes · I): the input of each window."""
     around = [(0, 0), *((0, axis.beyond) for axis in axes), (0, 0)]
     padded = ops.pad(values, around) if any(map(any, around)) else values
     places = itertools.product(*(range(axis.touched) for axis in axes))
@@ -152,3 +148,69 @@ def _interleaved(phases: Any, axes: tuple[Axis, ...], filters: int) -> Any:
     pairs = [place for axis in range(1, count + 1) for place in (axis, axis + count)]
     side_by_side = ops.transpose(ops.reshape(phases, apart), (0, *pairs, 2 * count + 1))
     return ops.reshape(side_by_side, (-1, *(axis.windows * axis.factor for axis in axes), filters))
+
+
+# ----------------------------------------------------------------------
+# Convolutions onto one pixel, and transposed ones from one, as products of matrices.
+#
+# Along each axis only those taps are multiplied that meet a pixel: of 4 × 4 taps from 2 × 2 pixels
+# to one, and back, the four in the middle. A compiler multiplies all, and XLA does so in a plain
+# loop on a CPU. Innermost layers of a U-Net, three tiles, 128 channels, one core of an AMD EPYC:
+# 191 µs onto one pixel and 34 µs from it, as products 17 µs each.
+
+
+def one_pixel_convolution(
+    values: Any, kernel: Any, strides: Sizes, padding: Padding, otherwise: Callable[..., Any]
+) -> Any:
+    """`step_context.Kernels.convolution`; `otherwise(values, kernel, strides, padding)` where the
+    outcome has more than one pixel.
+    """
+    values, kernel, strides, zeros = among_zeros(values, kernel, strides, padding)
+    along = zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
+    if all(_outcome(*axis, zeros) == 1 for axis in along):
+        return onto_one_pixel(values, kernel, zeros)
+    return otherwise(values, kernel, strides, zeros)
+
+
+def onto_one_pixel(values: Any, kernel: Any, padding: str) -> Any:
+    """(B, …, channels in) and (*taps, channels in, channels out) → (B, 1, …, 1, channels out),
+    whatever the strides.
+
+    (3, 2, 2, 128) and (4, 4, 128, 128) → (3, 1, 1, 128), from (3, 512) and (512, 128).
+    """
+    *taps, _, outer = kernel.shape
+    rows, *sizes, _ = values.shape
+    pixels, used = [slice(None)], []
+    for size, tapped in zip(sizes, taps, strict=True):
+        # Taps on zeros before the first pixel.
+        before = max(tapped - size, 0) // 2 if padding == "same" else 0
+        pixels.append(slice(0, min(size, tapped - before)))
+        used.append(slice(before, min(tapped, before + size)))
+    met = ops.reshape(values[tuple(pixels)], (rows, -1))
+    product = ops.matmul(met, ops.reshape(kernel[tuple(used)], (-1, outer)))
+    return ops.reshape(product, (rows, *[1] * len(taps), outer))
+
+
+def from_one_pixel(values: Any, kernel: Any, strides: Sizes, padding: str) -> Any:
+    """(B, 1, …, 1, channels in) and (*taps, channels out, channels in) → (B, …, channels out).
+
+    (3, 1, 1, 128) and (4, 4, 128, 128) → (3, 2, 2, 128), from (3, 128) and (128, 512).
+    """
+    *taps, outer, inner = kernel.shape
+    rows, axes = values.shape[0], len(taps)
+    used, beyond = [], [(0, 0)]
+    for tapped, stride in zip(taps, strides, strict=True):
+        excess = max(tapped - stride, 0)
+        begin, length = (excess // 2, stride) if padding == "same" else (0, stride + excess)
+        used.append(slice(begin, min(tapped, begin + length)))
+        beyond.append((0, length - (used[-1].stop - begin)))  # pixels that no tap meets
+    met = kernel[tuple(used)]
+    sizes = met.shape[:axes]
+    by_input = ops.reshape(ops.moveaxis(met, -1, 0), (inner, -1))
+    product = ops.matmul(ops.reshape(values, (rows, inner)), by_input)
+    left = ops.reshape(product, (rows, *sizes, outer))
+    return ops.pad(left, [*beyond, (0, 0)]) if any(map(any, beyond)) else left
+
+
+def _outcome(size: int, taps: int, stride: int, padding: str) -> int:
+    return -(-(size if padding == "same" else size - taps + 1) // stride)

@@ -1,6 +1,4 @@
-"""What is looked at once an epoch: what the workload judges, and histograms of weights and
-gradients.
-"""
+"""Networks outside of training steps: the probe after each epoch, and samples."""
 
 from __future__ import annotations
 
@@ -16,7 +14,8 @@ from numpy.typing import NDArray
 from gan_runtime.base.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
-from gan_runtime.engines.probing import (
+from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs
+from gan_runtime.engines.probes import (
     SCORE_BINS,
     WEIGHT_BINS,
     ProbedClasses,
@@ -27,30 +26,24 @@ from gan_runtime.engines.probing import (
     score_range,
 )
 from gan_runtime.engines.task import EngineTask
-from gan_runtime.engines.tf.noise import TfStepNoise
+from gan_runtime.engines.tf.inputs import Rows, TfRequestNoise, TfStepNoise, values_of
 from gan_runtime.engines.tf.state import statistics
 from gan_runtime.engines.tf.step import (
     Numbers,
-    Rows,
     TfReplicaStep,
     mean_over_replicas,
     replica_id,
-    values_of,
 )
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Judged
 from gan_runtime.workloads.step_context import step_scope
 
-Counts = dict[
-    str, tuple[tf.Tensor, tf.Tensor]
-]  # by name: int (bins,), lowest and highest value (2,)
+# By name: int (bins,), lowest and highest value (2,).
+Counts = dict[str, tuple[tf.Tensor, tf.Tensor]]
 
 
 class TfProbes:
-    """Looks at the networks of a run without changing them.
-
-    Built and called like the engine that owns it.
-    """
+    """Probes the networks of a run without changing them."""
 
     def __init__(
         self,
@@ -66,8 +59,7 @@ class TfProbes:
         rows = data.read(np.arange(probe_share(data.rows, self._replicas) * self._replicas))
         self._batch = self._distributed(rows)
         self._classes = ProbedClasses.of(task.fields, rows)
-        # Nothing in it depends on a tensor's value: AutoGraph would rewrite its code in vain, which
-        # takes a second.
+        # Without AutoGraph, which would rewrite the code to no effect for a second.
         self._probe_call = tf.function(self._probe_everywhere, autograph=False)
 
     def trace(self) -> None:
@@ -75,9 +67,7 @@ class TfProbes:
         self._probe_call.get_concrete_function(self._batch, tf.constant(0, tf.int32))
 
     def warm_up(self) -> None:
-        """Runs the graph once for nothing: the first time takes three to four times as long
-        as any other.
-        """
+        """Runs the graph once: the first run takes three to four times as long as any other."""
         self._probe_call(self._batch, tf.constant(0, tf.int32))
 
     def probe(self, step: int) -> ProbeResult:
@@ -91,7 +81,7 @@ class TfProbes:
     # ---- on all replicas -------------------------------------------------------------------------
 
     def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
-        """What the first replica of this process found: all have the same numbers."""
+        """The numbers of this process' first replica, which equal those of all others."""
         everyone = self._strategy.run(self._probe_replica, args=(batch, step))
         first: tuple[Counts, Numbers, Numbers] = tf.nest.map_structure(
             lambda value: self._strategy.experimental_local_results(value)[0], everyone
@@ -113,8 +103,8 @@ class TfProbes:
     # ---- on one replica --------------------------------------------------------------------------
 
     def _probe_replica(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
-        """Histograms; single numbers; what was judged of all rows, (rows,), where it is told
-        class by class.
+        """Histograms; single numbers; scores of all rows, (rows,), where there are
+        means by class.
         """
         with self._stored_as_before():
             judged = self._judged(rows, step)
@@ -129,8 +119,8 @@ class TfProbes:
 
     @contextmanager
     def _stored_as_before(self) -> Iterator[None]:
-        """What layers store, such as batch norm's statistics, is afterward what it was:
-        passes in training mode move it.
+        """Restores values that layers store, such as batch norm's statistics, after passes in
+        training mode.
         """
         stored = statistics(self._networks)
         before = [tf.identity(variable) for variable in stored]
@@ -139,7 +129,7 @@ class TfProbes:
             variable.assign(value)
 
     def _judged(self, rows: Rows, step: tf.Tensor) -> Judged:
-        """Outside of a step's kernels, so in plain Keras."""
+        """In plain Keras, without the kernels of a step."""
         task, noise = self._task, TfStepNoise(self._spec.seed, step, replica_id(), self._replicas)
         values = values_of(rows, task.fields)
         with step_scope(self._step.context(noise, step)):
@@ -147,15 +137,15 @@ class TfProbes:
             return task.workload.judge(task.options, self._networks, values, inputs)
 
     def _gradients(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers]:
-        """Histograms and norms of each phase's gradients, unscaled, of as many rows of the
-        probe batch as a step sees.
+        """Histograms and norms of each phase's unscaled gradients, on as many rows of the probe
+        batch as a step has.
         """
         counts: Counts = {}
         norms: Numbers = {}
         scales = self._step.loss_scales()
         own = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
         for place, phase in enumerate(self._task.program.phases):
-            # Each phase begins with what the layers had stored at the end of training.
+            # Each phase starts with the stored values of the end of training.
             with self._stored_as_before():
                 scaled, _ = self._step.gradients(
                     place, own, step, replica_id(), tf.constant(0), scales
@@ -176,19 +166,17 @@ class TfProbes:
         return counts
 
     def _histograms(self, kind: str, network: str, values: list[tf.Tensor]) -> Counts:
-        """Of a network as a whole and of each of its layers; `values` in the order of its trainable
-        variables.
+        """Of a network and of each of its layers; `values` in the order of its trainable variables.
 
-        Zeros on all replicas but the first, whose numbers are the ones that are read: all have the
-        same values.
+        Zeros on all replicas but the first: values are equal on all, and only the first is read.
         """
-        wanted = {
+        tensors = {
             histogram(kind, part): [values[place] for place in places]
             for part, places in parts(network, self._networks[network]).items()
         }
         return _on_the_first_replica(
-            lambda: {part: ranged(tensors, WEIGHT_BINS) for part, tensors in wanted.items()},
-            dict.fromkeys(wanted, (tf.zeros([WEIGHT_BINS], tf.int32), tf.zeros([2]))),
+            lambda: {part: ranged(own, WEIGHT_BINS) for part, own in tensors.items()},
+            dict.fromkeys(tensors, (tf.zeros([WEIGHT_BINS], tf.int32), tf.zeros([2]))),
         )
 
     def _score_histograms(self, judged: Judged) -> Counts:
@@ -199,8 +187,8 @@ class TfProbes:
 
 
 def _mean_gradients(values: list[tf.Tensor], spec: RunSpec) -> list[tf.Tensor]:
-    """Each replica's gradients are its share of the sum, or in local training the mean over
-    its own rows.
+    """A replica's gradients are its share of the sum, or in local training the mean over its own
+    rows.
     """
     kind = "mean" if spec.sync_every_steps > 1 else "sum"
     return list(tf.distribute.get_replica_context().all_reduce(kind, values))
@@ -212,7 +200,7 @@ def _score_counts(
     """Counts of the rows of all replicas in fixed bins, or in bins from the lowest to the highest
     value.
 
-    A value that is no number would be counted in the first bin: the ends are none either then.
+    With a value that is not finite, which the first bin would count, the ends are NaN.
     """
     if ends is None:
         return ranged([_of_all_rows(values)], SCORE_BINS)
@@ -236,28 +224,27 @@ def _means(judged: Judged) -> Numbers:
 
 
 def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts:
-    """What `make` gives, on the first replica; `nothing` on the others.
-
-    A TPU learns only when it runs which replica it is.
+    """`make()` on the first replica; `nothing` on the others. On a TPU the replica's number is
+    known at run time only.
     """
-    known = tf.get_static_value(replica_id())
-    if known is None:
+    number = tf.get_static_value(replica_id())
+    if number is None:
         return dict(tf.cond(tf.equal(replica_id(), 0), make, lambda: nothing))
-    return make() if known == 0 else nothing
+    return make() if number == 0 else nothing
 
 
 # ----------------------------------------------------------------------
-# Histograms whose counts are made on the device: only bins + 2 numbers travel to the host.
+# Histograms counted on the device: the transfer to the host is bins + 2 numbers.
 
 
 def fixed(values: tf.Tensor, low: float, high: float, bins: int) -> tf.Tensor:
-    """int32 (bins,): how many `values` fall into each of `bins` equal bins of [low, high];
-    outliers go to the end bins.
+    """int32 (bins,): counts of `values` in equal bins of [low, high]; outliers are in
+    the end bins.
     """
     share = (tf.reshape(tf.cast(values, tf.float32), [-1]) - low) / (high - low)
     index = tf.clip_by_value(tf.cast(share * bins, tf.int32), 0, bins - 1)
-    # 2 ms for 1.6 million values, where a sum by segments takes 33 (processor time, beside 5 ms for
-    # the bins).
+    # 2 ms for 1.6 million values, where a sum by segments takes 33 (processor time; the bins take
+    # 5).
     return tf.raw_ops.DenseBincount(input=index, size=bins, weights=tf.zeros([0], tf.int32))
 
 
@@ -265,7 +252,117 @@ def ranged(tensors: list[tf.Tensor], bins: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Counts int32 (bins,) and [lowest, highest] float32 (2,) over all values of `tensors`."""
     flat = tf.concat([tf.reshape(tf.cast(tensor, tf.float32), [-1]) for tensor in tensors], axis=0)
     low, high = tf.reduce_min(flat), tf.reduce_max(flat)
-    # All values equal, such as new biases: one bin takes them all. A bin's width must be more than
-    # a rounding of the values.
+    # Equal values, such as new biases, are in one bin. Its width must exceed a rounding of the
+    # values.
     high = tf.maximum(high, low + tf.maximum(1e-12, 1e-5 * tf.abs(low)))
     return fixed(flat, low, high, bins), tf.stack([low, high])
+
+
+# ---- samples -------------------------------------------------------------------------------------
+
+Tensors = dict[str, tf.Tensor]
+
+
+class TfSampler:
+    """Runs the networks on equal chunks of at least SAMPLES rows, with one graph for all."""
+
+    def __init__(
+        self,
+        task: EngineTask,
+        strategy: tf.distribute.Strategy,
+        networks: dict[str, Any],
+        step: TfReplicaStep,
+        data: DataSet,
+    ) -> None:
+        self._task, self._strategy, self._networks, self._step = task, strategy, networks, step
+        # Rows of a chunk on each replica.
+        self._share = -(-SAMPLES // strategy.num_replicas_in_sync)
+        self._fixed = fixed_inputs(task.workload, task.options, data)
+        # Without AutoGraph, which would rewrite the code to no effect.
+        self._call = tf.function(self._everywhere, autograph=False)
+
+    def trace(self) -> None:
+        """Builds the graph, so that the end of the first epoch does not have to."""
+        chunk, _ = next(chunks(self._fixed, self._rows))
+        self._call.get_concrete_function(_tensors(chunk), *_scalars(0, 0, 0))
+
+    def sample(self, step: int) -> dict[str, NDArray[Any]]:
+        """For the fixed inputs, after `step` steps: named arrays (64, …)."""
+        return self.generate(self._fixed, step)
+
+    def generate(
+        self, inputs: dict[str, NDArray[Any]], step: int, seed: int = 0
+    ) -> dict[str, NDArray[Any]]:
+        """For any inputs (rows, …) with the names of the fixed ones: named arrays (rows, …).
+
+        `seed`: of the noise of `show`.
+
+        Raises:
+            ValueError: other names.
+        """
+        if set(inputs) != set(self._fixed):
+            raise ValueError(f"the inputs are {', '.join(inputs)}: use {', '.join(self._fixed)}.")
+        typed = {name: inputs[name].astype(array.dtype) for name, array in self._fixed.items()}
+        chunked = [
+            self._chunk(chunk, size, _scalars(place * self._rows, seed, step))
+            for place, (chunk, size) in enumerate(chunks(typed, self._rows))
+        ]
+        return {name: np.concatenate([part[name] for part in chunked]) for name in chunked[0]}
+
+    @property
+    def _rows(self) -> int:
+        return self._share * self._strategy.num_replicas_in_sync
+
+    def _chunk(
+        self, inputs: dict[str, NDArray[Any]], size: int, scalars: list[tf.Tensor]
+    ) -> dict[str, NDArray[Any]]:
+        shares = self._call(_tensors(inputs), *scalars)
+        return {
+            name: np.concatenate([share[name].numpy() for share in shares])[:size]
+            for name in shares[0]
+        }
+
+    def _everywhere(self, inputs: Tensors, *scalars: tf.Tensor) -> tuple[Tensors, ...]:
+        """The output of each replica of this process for its share of the inputs."""
+        shown = self._strategy.run(self._on_replica, args=(inputs, *scalars))
+        by_name = {
+            name: self._strategy.experimental_local_results(value) for name, value in shown.items()
+        }
+        replicas = range(len(next(iter(by_name.values()))))
+        return tuple(
+            {name: values[replica] for name, values in by_name.items()} for replica in replicas
+        )
+
+    def _on_replica(
+        self, inputs: Tensors, first: tf.Tensor, seed: tf.Tensor, step: tf.Tensor
+    ) -> Tensors:
+        begin = replica_id() * self._share
+        own = {
+            name: tf.ensure_shape(
+                tf.slice(
+                    value, [begin, *[0] * (len(value.shape) - 1)], [self._share, *value.shape[1:]]
+                ),
+                [self._share, *value.shape[1:]],
+            )
+            for name, value in inputs.items()
+        }
+        noise = TfRequestNoise(seed, replica_id(), first)
+        with step_scope(self._step.context(noise, step)):
+            shown = dict(self._task.workload.show(self._task.options, self._networks, own, noise))
+        if self._task.spec.workers == 1:
+            return shown
+        # A worker has only the rows of its own replicas, and the first worker writes the grid.
+        return {name: _gathered(value) for name, value in shown.items()}
+
+
+def _gathered(value: tf.Tensor) -> tf.Tensor:
+    return tf.distribute.get_replica_context().all_gather(value, axis=0)
+
+
+def _scalars(first: int, seed: int, step: int) -> list[tf.Tensor]:
+    """The index of a chunk's first row; the seed as an int32 from 0; the steps done."""
+    return [tf.constant(number, tf.int32) for number in (first, seed % 2**31, step)]
+
+
+def _tensors(arrays: dict[str, NDArray[Any]]) -> Tensors:
+    return {name: tf.constant(array) for name, array in arrays.items()}

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gan_runtime.engines.tiling.stopwatch import (
-    COMPILE,
-    EXECUTE,
-    MERGE,
-    STAGES,
-    StageTime,
-    Stopwatch,
-)
+from gan_runtime.engines.tiles import COMPILE, EXECUTE, MERGE, STAGES, StageTime, Stopwatch
 
 
 def test_tiles_of_a_picture_count_together_and_programs_once() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.image_order import RowOrder, epoch_order, philox
+from gan_runtime.engines.inputs import RowOrder, epoch_order, philox
 from gan_runtime.engines.task import StepPlan
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices

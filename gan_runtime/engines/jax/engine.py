@@ -1,0 +1,302 @@
+"""The JAX engine: one program over all devices (SPMD), many training steps in one compiled call.
+
+The call needs shapes only, so it also compiles for devices that this host does not have:
+
+    call = training_call(task_of(spec, workload, fields, rows=60_000), mesh)
+    compiled = jax.jit(call.function, donate_argnums=call.donated).lower(*call.arguments).compile()
+
+`mesh`: one axis, `devices.AXIS`, of spec.replicas devices.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from gan_runtime.base.metrics import UPDATE_RATIO, of_network
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.contract import (
+    RATE_FACTOR,
+    Arrays,
+    DeviceMemory,
+    ProbeResult,
+    ProfiledSteps,
+    StepKernels,
+    StepNumbers,
+    WorkerNews,
+    check_fit,
+)
+from gan_runtime.engines.inputs import RowOrder
+from gan_runtime.engines.jax import devices as jax_devices
+from gan_runtime.engines.jax import inputs as jax_inputs
+from gan_runtime.engines.jax.devices import AXIS, fullest, make_mesh, on_first_device, placed
+from gan_runtime.engines.jax.inference import JaxProbes, JaxSampler
+from gan_runtime.engines.jax.inputs import EVERYWHERE, SHARED, Rows, feed
+from gan_runtime.engines.jax.model import JaxModel, State
+from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
+from gan_runtime.engines.step_profile import counted
+from gan_runtime.engines.task import EngineTask, task_of
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Workload
+
+
+@dataclass(frozen=True)
+class TrainingCall:
+    """`function(state, resident, taken, first_step, steps)` → (state, float32 (most_steps,
+    metrics)).
+
+    `resident`, `taken`: the rows of the steps (inputs.py). `first_step`: int32, steps done before.
+    `steps`: int32, steps of this call; later rows of the table are 0.
+    `arguments`: shapes and shardings. `donated`: arguments that the call may overwrite. `metrics`:
+    of the columns.
+    """
+
+    function: Callable[..., tuple[State, jax.Array]]
+    arguments: tuple[Any, ...]
+    metrics: tuple[str, ...]
+    model: JaxModel
+    step: JaxReplicaStep
+    donated: tuple[int, ...] = (0,)
+
+
+def training_call(task: EngineTask, mesh: Mesh, streamed: bool = False) -> TrainingCall:
+    """The call of a run with resident or `streamed` rows. Builds the networks on the host."""
+    model = JaxModel(task)
+    step = JaxReplicaStep(task, model, mesh.size, mesh.devices.flat[0].platform)
+    arguments = _arguments(model, mesh, streamed)
+    longest = most_steps(task.spec)
+
+    def one_step(
+        state: State, resident: Rows, taken: Any, index: jax.Array | int, number: jax.Array
+    ) -> tuple[State, Numbers]:
+        return step(state, jax_inputs.of_step(task.fields, resident, taken, index), number)
+
+    def on_replica(
+        state: State, resident: Rows, taken: Any, first_step: jax.Array, steps: jax.Array
+    ) -> tuple[State, jax.Array]:
+        def body(index: jax.Array, carried: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
+            state, table = carried
+            state, numbers = one_step(state, resident, taken, index, first_step + index)
+            return state, table.at[index].set(jnp.stack([numbers[metric] for metric in metrics]))
+
+        table = jnp.zeros((longest, len(metrics)), jnp.float32)
+        state, table = jax.lax.fori_loop(0, steps, body, (state, table))
+        # Each replica's batch norm follows its own rows. Its statistics are moving means, so their
+        # mean now equals that of a mean in every step. A counter or a key has no mean.
+        floats = [
+            name for name in model.statistics if jnp.issubdtype(state[name].dtype, jnp.floating)
+        ]
+        means, table = jax.lax.pmean(({name: state[name] for name in floats}, table), AXIS)
+        return state | means, table
+
+    def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
+        specs = (EVERYWHERE, EVERYWHERE, SHARED, EVERYWHERE, EVERYWHERE)
+        return jax.shard_map(
+            function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+        )
+
+    first = mapped(
+        lambda state, resident, taken, number, _: one_step(state, resident, taken, 0, number)
+    )
+    metrics = tuple(sorted(jax.eval_shape(first, *arguments)[1]))
+    return TrainingCall(mapped(on_replica), arguments, metrics, model, step)
+
+
+def most_steps(spec: RunSpec) -> int:
+    """The longest call that the training loop makes."""
+    return max(spec.steps_per_loop, spec.profile_steps)
+
+
+def _arguments(model: JaxModel, mesh: Mesh, streamed: bool) -> tuple[Any, ...]:
+    def shaped(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, EVERYWHERE))
+
+    task = model.task
+    state = {name: shaped(array.shape, array.dtype) for name, array in model.initial().items()}
+    taken = (most_steps(task.spec), task.plan.batches, task.plan.batch_size_global)
+    rows = jax_inputs.shapes(task.fields, mesh, taken, None if streamed else task.plan.rows)
+    counter = shaped((), jnp.int32)
+    return state, *rows, counter, counter
+
+
+class Poll:
+    """Lowest and highest number of all processes, which must call this at the same time."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._places = NamedSharding(mesh, PartitionSpec(AXIS))
+        self._size = mesh.size
+        self._extremes = jax.jit(
+            lambda numbers: (numbers.min(), numbers.max()),
+            out_shardings=NamedSharding(mesh, PartitionSpec()),
+        )
+
+    def __call__(self, number: int) -> tuple[int, int]:
+        """`number`: below 2^31."""
+        # Each process fills the part of its own devices.
+        numbers = np.full(self._size, number, np.int32)
+        lowest, highest = self._extremes(
+            jax.make_array_from_callback(numbers.shape, self._places, lambda part: numbers[part])
+        )
+        return int(lowest), int(highest)
+
+
+class JaxEngine:
+    """An `engines.contract.Engine`. `accelerator`: resolved (cpu, gpu or tpu).
+
+    `model`: networks, optimizers and the names of their arrays; `mesh`: the devices.
+    """
+
+    def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
+        self.spec = spec
+        jax_devices.join(spec, accelerator)
+        self.task = task_of(spec, workload, data.fields, data.rows)
+        self.mesh = make_mesh(spec, accelerator)
+        self._call = training_call(self.task, self.mesh, streamed=data.resident is None)
+        self.model = self._call.model
+        self._steps_done = 0
+        self._state = self._placed(self.model.initial())
+        order = RowOrder(spec.seed, self.task.plan)
+        self._feed = feed(data, order, self.mesh, most_steps(spec))
+        parts = self.task, self.mesh, self.model, self._call.step, data
+        self._probes, self._sampler = JaxProbes(*parts), JaxSampler(*parts)
+        self._poll = Poll(self.mesh) if spec.workers > 1 else None
+        self._marked: State = {}
+        self.lowered: Any = None
+        self._compiled: Any = None
+
+    def told_by_all(self, number: int) -> tuple[int, int]:
+        return self._poll(number) if self._poll else (number, number)
+
+    def updates(self) -> dict[str, int]:
+        return self.task.plan.updates
+
+    def trace(self) -> None:
+        """Traces the training call; the first `run` compiles it, while the rows are read."""
+        self._feed.prepare(self._steps_done)
+        self.lowered = jax.jit(self._call.function, donate_argnums=self._call.donated).lower(
+            *self._call.arguments
+        )
+
+    def kernels(self) -> StepKernels:
+        operations = len(re.findall(r"= \"?stablehlo\.(?!constant)", self.lowered.as_text()))
+        if self.spec.count_kernels == "no":
+            return StepKernels(operations, None, None, None)
+        before = counted(self.lowered.as_text(dialect="hlo"))
+        after = counted(self.lowered.compile().as_text())
+        return StepKernels(operations, before.kernels, after.kernels, after.fusions)
+
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        """The numbers are means over the replicas of all workers."""
+        begin = time.perf_counter()
+        news = WorkerNews(stop_agreed=self._poll(stop_wish)[1] > 0) if self._poll else None
+        if self._compiled is None:
+            self._compiled = self.lowered.compile()
+        taken = self._feed.taken(self._steps_done, steps)
+        first, count = np.int32(self._steps_done), np.int32(steps)
+        self._state, table = self._compiled(self._state, self._feed.resident, taken, first, count)
+        self._steps_done += steps
+        self._feed.prepare(self._steps_done)
+        numbers = np.asarray(table)[:steps]
+        values = {metric: numbers[:, column] for column, metric in enumerate(self._call.metrics)}
+        return StepNumbers(values, time.perf_counter() - begin, news)
+
+    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+        """Not with JAX: the rules of options refuse it (spec/rules.py)."""
+        raise NotImplementedError
+
+    def device_memory(self) -> DeviceMemory | None:
+        return fullest(self.mesh.local_devices)
+
+    def mark(self) -> None:
+        # A copy: the next call overwrites the originals.
+        self._marked = {name: array.copy() for name, array in self._weights().items()}
+
+    def probe(self) -> ProbeResult:
+        """On the first rows of the set; sizes of updates only after `mark`."""
+        result = self._probes.probe(self._state, self._steps_done)
+        return ProbeResult(result.histograms, {**result.scores, **self._moved_since_mark()})
+
+    def sample(self) -> Arrays:
+        return self._sampler.sample(self._with_statistics(self._state), self._steps_done)
+
+    def generate(self, inputs: Arrays, seed: int = 0) -> Arrays:
+        settled = self._with_statistics(self._state)
+        return self._sampler.generate(settled, inputs, self._steps_done, seed)
+
+    def slow_down(self, factor: float) -> None:
+        slower: Arrays = {RATE_FACTOR: np.asarray(self._state[RATE_FACTOR]) * np.float32(factor)}
+        self._state = self._state | self._placed(slower)
+
+    def state(self) -> Arrays:
+        arrays = {
+            name: np.asarray(array) for name, array in self._with_statistics(self._state).items()
+        }
+        return {**arrays, "step": np.asarray(self._steps_done, np.int64)}
+
+    def load(self, arrays: Arrays) -> None:
+        stored = {name: array for name, array in arrays.items() if name != "step"}
+        check_fit(stored, {name: array.shape for name, array in self._state.items()})
+        self._state = self._placed(
+            {name: stored[name].astype(own.dtype) for name, own in self._state.items()}
+        )
+        self._steps_done = int(arrays["step"])
+
+    def describe(self) -> dict[str, object]:
+        return {
+            "strategy": f"SPMD over {self.mesh.size} device(s)",
+            "devices": [f"{device.device_kind} {device.id}" for device in self.mesh.devices.flat],
+            "jax": jax.__version__,
+            "keras": keras.__version__,
+            "parameters": {
+                name: network.count_params() for name, network in self.model.networks.items()
+            },
+        }
+
+    # ---- parts -----------------------------------------------------------------------------------
+
+    def _placed(self, arrays: Arrays) -> State:
+        """Equal on every device."""
+        state: State = placed(arrays, NamedSharding(self.mesh, EVERYWHERE))
+        return state
+
+    def _with_statistics(self, state: State) -> State:
+        """The averaged network gets the batch-norm statistics of the network in training."""
+        averages = self.model.in_average(self.model.statistics)
+        return state | {average: state[name] for name, average in averages.items()}
+
+    def _weights(self) -> State:
+        """Everything that gradients move, from the first device."""
+        names = [name for names in self.model.trainable.values() for name in names]
+        return on_first_device({name: self._state[name] for name in names})
+
+    def _moved_since_mark(self) -> dict[str, float]:
+        """Norm of the change of a network's weights since `mark`, over their norm then; clears the
+        mark.
+        """
+        before, self._marked = self._marked, {}
+        if not before:
+            return {}
+        now = self._weights()
+        return {
+            of_network(UPDATE_RATIO, network): float(
+                _norm([now[name] - before[name] for name in names])
+                / _norm([before[name] for name in names])
+            )
+            for network, names in self.model.trainable.items()
+        }
+
+
+def _norm(arrays: list[jax.Array]) -> np.ndarray:
+    return np.sqrt(sum(np.square(np.asarray(array, np.float64)).sum() for array in arrays))
+
+
+ENGINE = JaxEngine

@@ -1,0 +1,296 @@
+"""What a step reads on the devices: rows of a data set, and noise.
+
+Rows are dicts of stored arrays by field. A call takes one of two pairs:
+
+* resident: (the whole set, on every device; int32 (steps, batches, batch): which rows each step
+  sees), or
+* streamed: ({}; the rows themselves, (steps, batches, batch, …), read while the device computes).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import NDArray
+
+from gan_runtime.base.fields import Field, Fields
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.inputs import RowOrder
+from gan_runtime.engines.jax.devices import AXIS, placed
+from gan_runtime.engines.jax.tpu_volumes import flat, is_volume
+
+LANES = 128  # adjacent numbers in a TPU's memory
+EVERYWHERE = PartitionSpec()
+# Of (steps, batches, batch, …): each replica has its share of every batch.
+SHARED = PartitionSpec(None, None, AXIS)
+Rows = dict[str, Any]
+
+
+# ---- layout of rows ------------------------------------------------------------------------------
+
+
+def lying_shape(field: Field) -> tuple[int, ...]:
+    """Shape of a row on a device: a large one is flat and padded to whole lanes; a small one, such
+    as a label, is unchanged.
+
+    A TPU would pad a last axis of one channel to 128, and transpose the whole set in each call if
+    rows were not whole lanes.
+    """
+    numbers = math.prod(field.shape)
+    return field.shape if numbers < LANES else (-(-numbers // LANES) * LANES,)
+
+
+def laid(field: Field, stored: NDArray[Any]) -> NDArray[Any]:
+    """(…, *shape of the field) → (…, *lying_shape), padded with zeros. On the host."""
+    leading = stored.shape[: stored.ndim - len(field.shape)]
+    width = math.prod(lying_shape(field)) - math.prod(field.shape)
+    if not width:
+        return stored.reshape(*leading, *lying_shape(field))
+    return np.pad(stored.reshape(*leading, -1), [(0, 0)] * len(leading) + [(0, width)])
+
+
+def lifted(field: Field, lying: jax.Array) -> jax.Array:
+    """(…, *lying_shape) → (…, *shape of the field). On the device."""
+    if lying_shape(field) == field.shape:
+        return lying
+    return lying[..., : math.prod(field.shape)].reshape(*lying.shape[:-1], *field.shape)
+
+
+# ---- rows of a call ------------------------------------------------------------------------------
+
+
+def shapes(
+    fields: Fields, mesh: Mesh, taken: tuple[int, int, int], rows: int | None
+) -> tuple[Rows, Any]:
+    """The pair that a call takes, as shapes.
+
+    `taken`: (steps, batches, batch). `rows`: None when streamed.
+    """
+
+    def shaped(shape: tuple[int, ...], dtype: Any, spread: PartitionSpec) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spread))
+
+    def lying(*leading: int, spread: PartitionSpec) -> Rows:
+        return {
+            name: shaped((*leading, *lying_shape(field)), field.dtype, spread)
+            for name, field in fields.items()
+        }
+
+    if rows is None:
+        return {}, lying(*taken, spread=SHARED)
+    return lying(rows, spread=EVERYWHERE), shaped(taken, jnp.int32, SHARED)
+
+
+def of_step(fields: Fields, resident: Rows, taken: Any, index: Any) -> Rows:
+    """Stored rows (batches, share, *shape) of one step of a call, on a replica."""
+    if not resident:
+        return {name: lifted(field, taken[name][index]) for name, field in fields.items()}
+    wanted = taken[index]
+    return {
+        name: (
+            lifted(
+                field, jnp.take(resident[name], wanted.reshape(-1), axis=0, mode="clip")
+            ).reshape(*wanted.shape, *field.shape)
+        )
+        for name, field in fields.items()
+    }
+
+
+class Feed(Protocol):
+    """The rows of a run's calls. `resident`: the first half of the pair, equal in every call."""
+
+    resident: Rows
+
+    def taken(self, first_step: int, steps: int) -> Any:
+        """The second half for `steps` steps after `first_step`, padded to the longest call."""
+        ...
+
+    def prepare(self, first_step: int) -> None:
+        """Prepares the call that begins after `first_step` steps, while the device works."""
+        ...
+
+
+def feed(data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> Feed:
+    """The rows of `data` in this order; the longest call makes `longest` steps."""
+    return (StreamedRows if data.resident is None else ResidentRows)(data, order, mesh, longest)
+
+
+class ResidentRows:
+    """The whole set is on every device."""
+
+    def __init__(self, data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> None:
+        assert data.resident is not None
+        self._order, self._longest, self._mesh = order, longest, mesh
+        lying = {name: laid(field, data.resident[name]) for name, field in data.fields.items()}
+        self.resident: Rows = placed(lying, NamedSharding(mesh, EVERYWHERE))
+
+    def taken(self, first_step: int, steps: int) -> Any:
+        """int32 (longest, batches, batch), padded with zeros."""
+        rows = self._order.rows(first_step, steps)
+        padded = np.pad(rows, ((0, self._longest - steps), (0, 0), (0, 0)))
+        return placed(padded, NamedSharding(self._mesh, SHARED))
+
+    def prepare(self, first_step: int) -> None:
+        self._order.prepare(first_step)
+
+
+class StreamedRows:
+    """A thread reads the rows of the next call and sends them to the devices.
+
+    Each process reads for its own devices only.
+    """
+
+    def __init__(self, data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> None:
+        self.resident: Rows = {}
+        self._data, self._order, self._longest = data, order, longest
+        self._sharding = NamedSharding(mesh, SHARED)
+        self._held_steps = range(0)
+        self._held: Rows = {}  # rows of these steps on the host: (steps, batches, own share, …)
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rows")
+        self._pending: tuple[int, Future[Rows]] | None = None
+
+    def taken(self, first_step: int, steps: int) -> Rows:  # noqa: ARG002
+        """(longest, batches, batch, …) by field, with rows of later steps."""
+        return self._prepared(first_step).result()
+
+    def prepare(self, first_step: int) -> None:
+        self._prepared(first_step)
+
+    def _prepared(self, first_step: int) -> Future[Rows]:
+        if self._pending is None or self._pending[0] != first_step:
+            self._pending = first_step, self._reader.submit(self._sent, first_step)
+        return self._pending[1]
+
+    # ---- in the thread ---------------------------------------------------------------------------
+
+    def _sent(self, first_step: int) -> Rows:
+        """Rows of the longest call, on the devices."""
+        steps = range(first_step, first_step + self._longest)
+        self._held, self._held_steps = self._extended(steps), steps
+        sent: Rows = jax.make_array_from_process_local_data(self._sharding, self._held)
+        return sent
+
+    def _extended(self, steps: range) -> Rows:
+        """Rows left over from a short call, and new ones from the data set."""
+        if steps.start not in self._held_steps:
+            return self.read(steps)
+        skipped = steps.start - self._held_steps.start
+        fresh = self.read(range(self._held_steps.stop, steps.stop))
+        return {
+            name: np.concatenate([self._held[name][skipped:], rows]) for name, rows in fresh.items()
+        }
+
+    def read(self, steps: range) -> Rows:
+        """Rows of these steps for the devices of this process, in the layout of a device."""
+        shares = np.split(self._order.rows(steps.start, len(steps)), jax.process_count(), axis=2)
+        wanted = shares[jax.process_index()]
+        stored = self._data.read(wanted.reshape(-1).astype(np.int64))
+        return {
+            name: laid(field, stored[name]).reshape(*wanted.shape, *lying_shape(field))
+            for name, field in self._data.fields.items()
+        }
+
+
+# ---- noise ---------------------------------------------------------------------------------------
+#
+# Each row of the global batch has numbers of its own key (seed, step, row), so the number of
+# replicas changes nothing, and a replica draws its own rows only. Dropout masks are keyed by the
+# replica as well and come from the device's own generator, which gives other numbers on another
+# kind of device. (On a TPU, random numbers made in software took 72% of a step, by the compiler's
+# estimate.)
+
+STREAMS_PER_PHASE = 1000  # more than any phase opens
+REQUEST_PLACE = 1000  # instead of a phase's index: more than a program has
+# An 8-bit number decides each unit: a quarter of the random bits of floats.
+LEVELS = 256
+
+
+class JaxStepNoise:
+    """A `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
+
+    `share`: index of this part of the global batch, over replicas and accumulation steps.
+    `place`: index of the phase in the program; each phase has its own streams.
+    """
+
+    def __init__(self, seed: int, step: jax.Array, share: jax.Array, place: int = 0) -> None:
+        self._seed, self._step, self._share = seed, step, share
+        self._streams = place * STREAMS_PER_PHASE
+
+    def normal(self, rows: int, *shape: int) -> jax.Array:
+        """float32 (rows, *shape)."""
+        return self._by_row(rows, lambda key: jax.random.normal(key, shape))
+
+    def uniform(self, rows: int, *shape: int) -> jax.Array:
+        """float32 (rows, *shape), from 0 to below 1."""
+        return self._by_row(rows, lambda key: jax.random.uniform(key, shape))
+
+    def dropout(self, values: jax.Array, rate: float) -> jax.Array:
+        """Same shape and dtype as `values`; the retained share is rounded to a 256th and scaled
+        exactly.
+        """
+        kept_levels = round((1.0 - rate) * LEVELS)
+        if kept_levels == LEVELS:  # no byte holds it: it would wrap to 0 and drop everything
+            return values
+        words = jax.random.bits(jax.random.fold_in(self._step_key(), self._share), (4,), jnp.uint32)
+        # Volumes in the layout of a TPU's convolutions: another shape would cost a copy.
+        lying = flat(values) if is_volume(values) else values
+        _, levels = jax.lax.rng_bit_generator(words, lying.shape, jnp.uint8)
+        return _thinned(lying, jax.lax.optimization_barrier(levels), kept_levels).reshape(
+            values.shape
+        )
+
+    def _by_row(self, rows: int, draw: Callable[[jax.Array], jax.Array]) -> jax.Array:
+        key, numbers = self._step_key(), self._row_numbers(rows)
+        return jax.vmap(lambda number: draw(jax.random.fold_in(key, number)))(numbers)
+
+    def _row_numbers(self, rows: int) -> jax.Array:
+        return self._share * rows + jnp.arange(rows)
+
+    def _step_key(self) -> jax.Array:
+        self._streams += 1
+        return jax.random.fold_in(
+            jax.random.fold_in(jax.random.key(self._seed), self._streams), self._step
+        )
+
+
+class JaxRequestNoise(JaxStepNoise):
+    """Noise of rows on request.
+
+    `seed`: of the request, not of the run; `first`: index of the chunk's first row in the request.
+    """
+
+    def __init__(self, seed: jax.Array, share: jax.Array, first: jax.Array) -> None:
+        super().__init__(0, seed, share, place=REQUEST_PLACE)
+        self._first = first
+
+    def _row_numbers(self, rows: int) -> jax.Array:
+        return self._first + super()._row_numbers(rows)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _thinned(values: jax.Array, levels: jax.Array, kept_levels: int) -> jax.Array:
+    return jnp.where(
+        levels < kept_levels, values * jnp.asarray(LEVELS / kept_levels, values.dtype), 0
+    )
+
+
+def _forward(values: jax.Array, levels: jax.Array, kept_levels: int) -> tuple[jax.Array, jax.Array]:
+    return _thinned(values, levels, kept_levels), levels
+
+
+def _backward(kept_levels: int, levels: jax.Array, upstream: jax.Array) -> tuple[jax.Array, None]:
+    """Compares again: a TPU's compiler would pack the mask into bits for the way back, which is
+    slower.
+    """
+    return _thinned(upstream, jax.lax.optimization_barrier(levels), kept_levels), None
+
+
+_thinned.defvjp(_forward, _backward)
