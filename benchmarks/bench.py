@@ -1,10 +1,9 @@
 """Everything that is measured here. `make bench` runs it, `make bench ONLY=training` a part.
 
-Each row waits for an idle machine first (conditions.py). Prints JSON lines and keeps them:
-benchmarks/results/<date>-<row>.jsonl, latest.jsonl, and the tables of docs/benchmarks.md
-(report.py). All on the CPU; `cycles` and `pair_cycles` are what a compiler reckons for a TPU. ROWS
-below says what there is and how long it takes on 2 cores; docs/benchmarks.md says how long each
-took.
+Each row waits for an idle machine first (conditions.py). Prints JSON lines and keeps them in
+benchmarks/results/latest.jsonl and in the tables of docs/benchmarks.md (report.py). All on the
+CPU; `cycles` and `pair_cycles` are what a compiler estimates for a TPU. ROWS says what there is
+and how long it takes on 2 cores.
 
 python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N]
 [--referee SCRIPT] [--try]
@@ -149,7 +148,7 @@ def measured(name: str, given: argparse.Namespace) -> bool:
         failed = True
     report.add("machine", **results.machine(begin, load_before))
     if not given.trial:
-        print(results.keep(report.records, name, f"{begin:%Y-%m-%d}"), file=sys.stderr)
+        print(results.keep(report.records, name), file=sys.stderr)
     return not failed
 
 

@@ -1,5 +1,5 @@
-"""Where measurements are kept: JSON lines in benchmarks/results/, one file per day and row, and all
-newest rows in latest.jsonl.
+"""Where measurements are kept: the newest records of each row, as JSON lines in
+benchmarks/results/latest.jsonl. Git has the older ones.
 
 A record says which `row` it belongs to and what `kind` it is:
 
@@ -126,16 +126,12 @@ def _version(package: str) -> str:
         return ""
 
 
-def keep(records: list[Record], row: str, day: str, folder: Path = FOLDER) -> Path:
-    """Writes a row to a file of its own, never over an older one, and puts it in the place of
-    the older in latest.jsonl.
-    """
+def keep(records: list[Record], row: str, folder: Path = FOLDER) -> Path:
+    """Replaces the records of a row in latest.jsonl, whose path it returns."""
     folder.mkdir(exist_ok=True)
-    names = [f"{day}-{row}.jsonl", *(f"{day}-{row}-{number}.jsonl" for number in range(2, 1000))]
-    path = next(folder / name for name in names if not (folder / name).exists())
-    path.write_text(_lines(records), encoding="utf-8")
     others = [record for record in latest(folder) if record["row"] != row]
-    (folder / LATEST).write_text(_lines(others + records), encoding="utf-8")
+    path = folder / LATEST
+    path.write_text(_lines(others + records), encoding="utf-8")
     return path
 
 

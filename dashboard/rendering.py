@@ -3,7 +3,7 @@
 First screens: a chart costs a browser 70 ms and more, whether or not it can be seen. So the first
 pass over a page in a window draws what stands on its first screen with fewer points of its curves,
 and says what is to come; the browser draws that, asks again by itself, and gets the page as a
-whole. What stands above does not move. The reasons stand in docs/decisions/0063-first-views.md.
+whole. What stands above does not move. Why: docs/decisions/24-pages-under-load.md.
 
 Live pages: they are redrawn each second, but not so often that it takes from a training on the same
 few cores. What changes with each step is redrawn apart from the rest of the page. Before thirty

@@ -3,7 +3,7 @@ for the next large array.
 
 Pictures and frames are made of blocks of some megabytes that live for a moment. With the defaults
 of glibc and Arrow about 15 MB of them stay with the process
-(docs/decisions/0067-what-the-dashboard-keeps.md). DuckDB has an allocator of its own
+(docs/decisions/24-pages-under-load.md). DuckDB has an allocator of its own
 (store/database_file.py).
 """
 

@@ -4,7 +4,8 @@ answer after the other.
 Where the server is: on a page's address, such as /run, the script looks one level too deep first,
 is refused, and pauses. Which parts of itself the page is drawn with: else it asks for each when the
 page's elements have come, and for what that imports after it. They are named once the script itself
-is there, while the server makes the page. The reasons stand in docs/decisions/0063-first-views.md.
+is there, while the server makes the page. Why:
+docs/decisions/24-pages-under-load.md.
 Why a page does not connect: refusal.js.
 """
 

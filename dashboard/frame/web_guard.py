@@ -2,7 +2,7 @@
 nothing from another host.
 
 Every answer carries the headers below. With them the browser itself refuses what a text on a page
-might make it fetch. The reasons stand in docs/decisions/0024-web-guard.md.
+might make it fetch. Why: docs/decisions/07-web-guard-and-sign-in.md.
 
 Streamlit takes every message of its protocol (streamlit/proto/BackMsg.proto) from whoever has
 opened a page. Those that our pages send reach it. What each of the others could do here, and what

@@ -16,7 +16,7 @@ FITTED = (
     "This host's processor has no bfloat16 arithmetic, so precision is float32, and training takes"
     " longer than elsewhere."
 )
-# Measured in docs/decisions/0068-presets-fit-the-processor.md
+# Measured in docs/decisions/05-xla.md
 SLOW = (
     "This host's processor has no bfloat16 arithmetic: without XLA, a step of the DCGAN takes about"
     " 8 times as long in it as in float32."

@@ -114,7 +114,7 @@ def merge_when_closed(connection: duckdb.DuckDBPyConnection) -> None:
 
     Those leave the rows before them as they are. With merging, which DuckDB does otherwise, each
     one writes the last pictures anew, up to 2,048 of them and sometimes all, beside a training and
-    with that much memory (decision 69).
+    with that much memory (decision 24).
     """
     connection.execute("RESET GLOBAL max_vacuum_tasks")
 

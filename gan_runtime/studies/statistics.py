@@ -8,7 +8,7 @@ its middle is a geometric mean. Source of the repeats that a difference needs: N
 e-Handbook of Statistical Methods, section 7.2.2.2.
 
 The t distribution is computed here by its finite series: the dashboard needs one quantile of it,
-for which SciPy would load 27 MB and take 0.5 s (docs/decisions/0067-what-the-dashboard-keeps.md).
+for which SciPy would load 27 MB and take 0.5 s (docs/decisions/24-pages-under-load.md).
 The tests hold it to SciPy's. When a longer start is paid back by shorter steps: `break_even_steps`.
 """
 

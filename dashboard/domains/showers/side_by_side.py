@@ -4,7 +4,7 @@ three sides and in space.
 In space a shower can be turned with the mouse: a figure of Plotly, as JSON that its script in the
 browser draws. Streamlit brings that script. It would also take a figure of Plotly's package for
 Python, which it then loads at its start: 0.24 s and 15 MB of every dashboard, for this one figure
-(docs/decisions/0066-plotly-without-its-package.md).
+(docs/decisions/24-pages-under-load.md).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Pix2pix:
 
     def program(self, options: Pix2pixOptions, fields: Fields) -> Program:
         """Both networks from one forward pass, as in TensorFlow's tutorial; or D, then G
-        against the new D (decision 44).
+        against the new D (decision 22).
         """
         if options.updates == "together":
             return Program(

@@ -75,7 +75,7 @@ PRESETS = {
             "size": "tiny",
             "replicas": 1,
             "latent_size": (16),
-            # decision 42; with 254 random numbers the mean shower drowns in noise for a thousand
+            # decision 21; with 254 random numbers the mean shower drowns in noise for a thousand
             # steps
             "angle_gain": 6.0,  # measured angles of the tiny grid differ by 0.17 rad, so now by 1
             "norm_momentum": 0.9,  # else D judges what G made a hundred updates ago

@@ -192,7 +192,7 @@ _transposed_written_out.defvjp(
 #
 # D's second convolution on 17 × 17 × 25 cells, 5 × 6 × 6 taps of 4 to 4 channels, is 5 products by
 # (6 · 27 · 4, 22 · 4): 4.5 times the multiplications, most of them by zero, in a fraction of the
-# time (docs/decisions/0036-volumes.md). Both ways back, which JAX derives, are products too. A
+# time (docs/decisions/11-kernels.md). Both ways back, which JAX derives, are products too. A
 # product for each tap of both axes is as fast, and takes twice as long to compile.
 
 AXES = 3

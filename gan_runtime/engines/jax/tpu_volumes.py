@@ -13,7 +13,7 @@ columns. So
 Its kernel is block-banded: tap t is wherever a cell is t behind an outcome, zeros elsewhere. That
 is more arithmetic than the convolution has, on units that are full. A 5 × 6 × 6 kernel of 16 to 8
 channels with m = 6, n = 3 becomes 5 × 11 taps of 8 · 16 = 128 to 6 · 3 · 8 = 144 channels: 2.4
-times the products, in a fifth of the time (docs/decisions/0036-volumes.md).
+times the products, in a fifth of the time (docs/decisions/11-kernels.md).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Images are (B, height, width, C), volumes (B, x, y, z, C); kernels (…, C in, C
   computed at each pixel, x · K, and added up where they meet:
   y[v, u] = sum over r, c of (x · K)[v + r, u + c; r, c].
 * Of volumes with few channels neither gradient uses a CPU's bfloat16 matrix units, as the forward
-  convolution does (docs/decisions/0036-volumes.md has the times). The gradient by the values is a
+  convolution does (docs/decisions/11-kernels.md has the times). The gradient by the values is a
   convolution of the upstream gradient, among zeros, by the mirrored kernel. That by the kernel,
   with depth as channels (z · C to z · O), is the filter gradient of a convolution of images; its
   diagonals t = z - z' are the taps. For 25 cells and 6 taps that is 25 / 6 times the products that

@@ -32,7 +32,7 @@ def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:
     Such replicas occupy the cores by themselves. An operation that also splits its work over all
     cores waits for the threads of others (measured on 2 cores, 8 replicas: 5% more images/s with
     one thread). The same holds for small layers on 2 cores, where the updates of two networks run
-    in parallel (decision 48; more cores were not measured). `trains`: inference has one operation
+    in parallel (decision 11; more cores were not measured). `trains`: inference has one operation
     at a time, which may use all cores.
     """
     keep_jax_out()
