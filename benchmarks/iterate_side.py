@@ -24,7 +24,7 @@ from gan_runtime.base.fields import SOURCE
 from gan_runtime.domains.flows import rollout
 from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.engines.task import workload_of
-from gan_runtime.engines.tiles import WAYS, Painter, Picture, Translator
+from gan_runtime.engines.tiles import WAYS, ImageArray, TiledTranslator, Translator
 from gan_runtime.spec import RunSpec
 
 
@@ -48,7 +48,7 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
     return Translator(workload, options, fields, name, spec.precision, arrays)  # type: ignore[arg-type]
 
 
-def stepping(given: argparse.Namespace) -> Callable[[], Picture]:
+def stepping(given: argparse.Namespace) -> Callable[[], ImageArray]:
     """A call makes the next frame of the one before."""
     spec = RunSpec.parse(
         {"workload": "pix2pix", "engine": given.engine, "precision": given.precision}
@@ -58,9 +58,9 @@ def stepping(given: argparse.Namespace) -> Callable[[], Picture]:
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TILE_PROGRAM
     shape = translator.fields[SOURCE].shape
     source = np.random.default_rng(1).uniform(-1.0, 1.0, shape).astype(np.float32)
-    paint = Painter(program, translator, given.way, shape, given.cores)
+    paint = TiledTranslator(program, translator, given.way, shape, given.cores)
 
-    def step() -> Picture:
+    def step() -> ImageArray:
         made = paint(source)
         source[..., : made.shape[-1]] = made
         return made

@@ -14,7 +14,7 @@ from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import RolloutState
 from gan_runtime.domains.flows.scores import FrameTimes, scored
-from gan_runtime.engines.tile_grid import Division
+from gan_runtime.engines.tile_grid import TileGrid
 from gan_runtime.engines.tiles import STAGES, StageTime, Way
 from gan_runtime.evaluation import work
 from gan_runtime.evaluation.work import Evaluated
@@ -54,7 +54,7 @@ def _answer(kept: Frames, way: Way, step: int) -> Answer:
     """Of the first epoch."""
     truth, predicted = (film.astype(np.float32) for film in (kept.truth, kept.predicted))
     height, width = truth.shape[1:3]
-    division = Division((height, width), (height, width) if way == "whole" else TILE)
+    division = TileGrid((height, width), (height, width) if way == "whole" else TILE)
     film = Film(0, 0, STEPS, REYNOLDS, SOLVER_STEPS)
     outcome = scored(
         truth,

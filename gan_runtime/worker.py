@@ -42,7 +42,7 @@ from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.device_locks import handed
 from gan_runtime.engines.inputs import digest, fixed_inputs
-from gan_runtime.engines.task import check_batches, read_by_workload, workload_of
+from gan_runtime.engines.task import check_batches, data_for_workload, workload_of
 from gan_runtime.hardware import framework_settings, hosts
 from gan_runtime.records import journal, processes, run_state
 from gan_runtime.records.home import Home
@@ -236,7 +236,7 @@ def _outcome(
     rows, content = _data(run, spec, writer)
     writer.write(StatusChange.of("compiling", cause(Reason.BUILDING)))
     engine_module = importlib.import_module(engine_entry.module)
-    workload, data = workload_of(spec), read_by_workload(spec, rows)
+    workload, data = workload_of(spec), data_for_workload(spec, rows)
     check_batches(spec, workload.program(spec.of_workload, data.fields))
     if not run.has_checkpoint:
         disk.require(

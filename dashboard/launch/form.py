@@ -22,7 +22,7 @@ from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.catalog import declared
 from gan_runtime.data import loading
 from gan_runtime.data.loading import KnownSet
-from gan_runtime.engines.rates import planned, rate_plan
+from gan_runtime.engines.rates import rate_curves, rate_plan
 from gan_runtime.hardware import host_presets
 from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.records.home import Home
@@ -337,6 +337,6 @@ def _learning_rates(spec: RunSpec, rows: int) -> None:
         return
     titles = {network.name: network.title for network in known.networks}
     colors = {title: chart_panels.network_color(known, name) for name, title in titles.items()}
-    wide = pd.DataFrame(planned(spec, steps_per_epoch)).rename(columns=titles)
+    wide = pd.DataFrame(rate_curves(spec, steps_per_epoch)).rename(columns=titles)
     frame = wide.melt("epoch", var_name="series", value_name="rate")
     plots.chart(health_charts.planned_rates(frame, colors), key="launch.rates")

@@ -32,7 +32,7 @@ class WorkerSeconds:
 
 
 @dataclass(frozen=True)
-class WorkerNews:
+class WorkerStatus:
     """What a worker learns of all workers in a call.
 
     `stop_agreed`: one of them had a stop request when the call began, and all know of it.
@@ -47,12 +47,12 @@ class WorkerNews:
 class StepNumbers:
     """Per-step numbers of one host call: metric → float32 (steps,).
 
-    `seconds`: wall time of the call. `news`: None in a run of one worker.
+    `seconds`: wall time of the call. `worker_status`: None in a run of one worker.
     """
 
     values: dict[str, NDArray[np.float32]]
     seconds: float
-    news: WorkerNews | None = None
+    worker_status: WorkerStatus | None = None
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class ProfiledSteps:
     shares: tuple[ProfileShare, ...]
 
     @property
-    def news(self) -> WorkerNews | None:
+    def worker_status(self) -> WorkerStatus | None:
         """As in `StepNumbers`."""
-        return self.numbers.news
+        return self.numbers.worker_status
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Engine(Protocol):
     Built once, used by one thread at a time.
     """
 
-    def told_by_all(self, number: int) -> tuple[int, int]:
+    def worker_extremes(self, number: int) -> tuple[int, int]:
         """Lowest and highest `number` of all workers, which must call this at the same time."""
         ...
 
@@ -155,14 +155,14 @@ class Engine(Protocol):
         """Counts what `trace` has built; the option `count_kernels` compiles it once more."""
         ...
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """Trains `steps` steps; returns when their numbers are on the host.
 
-        `stop_wish`: a stop request of this worker, which all workers learn of.
+        `stop_requested`: a stop request of this worker, which all workers learn of.
         """
         ...
 
-    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+    def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
         """As `run`, under the framework's profiler: slower, so not fit for timing."""
         ...
 

@@ -43,13 +43,13 @@ def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
     return None
 
 
-def probe_share(rows: int, replicas: int) -> int:
+def probe_rows_per_replica(rows: int, replicas: int) -> int:
     """Rows of the probe batch on each replica, at most PROBE_ROWS in all. `rows`: of the set."""
     return max(1, min(PROBE_ROWS, rows) // replicas)
 
 
 @dataclass(frozen=True)
-class ProbedClasses:
+class ProbeClasses:
     """The classes of the rows of the probe batch.
 
     `labels`: int (rows,), the index of each row's class in `names`. `names` is empty where there
@@ -60,7 +60,7 @@ class ProbedClasses:
     labels: NDArray[Any]
 
     @classmethod
-    def of(cls, fields: Fields, rows: Mapping[str, NDArray[Any]]) -> ProbedClasses:
+    def of(cls, fields: Fields, rows: Mapping[str, NDArray[Any]]) -> ProbeClasses:
         """`rows`: of all replicas."""
         names = tuple(_short(name, number) for number, name in enumerate(class_names(fields)))
         return (
@@ -88,7 +88,7 @@ def _short(name: str, number: int) -> str:
     return name if len(name) <= LONGEST_CLASS else f"{name[:LONGEST_CLASS]}… ({number})"
 
 
-def parts(name: str, network: Any) -> dict[str, list[int]]:
+def variables_by_layer(name: str, network: Any) -> dict[str, list[int]]:
     """Network, and each layer with trainable variables → their indices among those of the network:
     "critic/dense" → [0].
     """
@@ -100,7 +100,7 @@ def parts(name: str, network: Any) -> dict[str, list[int]]:
     return {part: own for part, own in places.items() if own}
 
 
-def probed(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> ProbeResult:
+def probe_result(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> ProbeResult:
     """The result of a probe, by name.
 
     A histogram of values that are not all finite has no bins and is left out.

@@ -69,7 +69,7 @@ def rate_plan(spec: RunSpec, network: str, steps_per_epoch: int) -> RatePlan:
     )
 
 
-def planned(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[str, np.ndarray]:
+def rate_curves(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[str, np.ndarray]:
     """The rates over a whole run, for a chart: columns `epoch` (from 0) and one for each network.
 
     About `points` steps, and both sides of every restart, so that its edge is vertical.

@@ -111,7 +111,7 @@ def workload_of(spec: RunSpec) -> Workload:
     return workload
 
 
-def read_by_workload(spec: RunSpec, data: DataSet) -> DataSet:
+def data_for_workload(spec: RunSpec, data: DataSet) -> DataSet:
     """The data set with those fields only that the run's workload reads.
 
     Raises:
@@ -152,7 +152,7 @@ def refuse_seed_generators(networks: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def weights_are_trained_only(networks: Mapping[str, Any]) -> Iterator[None]:
+def forbid_weight_assignment(networks: Mapping[str, Any]) -> Iterator[None]:
     """Around a forward pass: no layer may assign a weight that gradients move, because TensorFlow
     would use the new value and JAX the old one.
 

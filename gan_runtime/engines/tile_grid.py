@@ -1,10 +1,10 @@
-"""Where the tiles of a picture lie: they cover it exactly, in rows from the top left.
+"""The grid of an image's tiles: how they cut an image, are shared among cores, and merge again.
+NumPy only.
 
-    Division(picture=(80, 192), tile=(64, 64), overlap=0)     6 tiles: rows 0 and 16, columns 0, 64
-    and 128
+    TileGrid(image=(80, 192), tile=(64, 64))     6 tiles: rows 0 and 16, columns 0, 64 and 128
 
-Tiles that do not fit evenly are moved inward, so the last two share more than `overlap`; none hangs
-over the edge.
+The tiles cover the image exactly. Where they do not fit evenly, the last ones move inward and
+overlap by more than `overlap`; none extends over the edge.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 Sides = tuple[int, int]  # along height and width, in pixels
+Weights = NDArray[np.float32]
 Blend = Literal["none", "hann"]
 BLENDS: tuple[Blend, ...] = ("none", "hann")
 
 
 @dataclass(frozen=True)
-class Division:
-    """`picture`, `tile`: sides in pixels; `overlap`: pixels that neighbors share at least.
+class TileGrid:
+    """`image`, `tile`: sides in pixels; `overlap`: least overlap of neighbors in pixels.
 
     Raises:
-        ValueError: a tile that is larger than the picture, or an overlap that is not below the
-            tile's sides.
+        ValueError: the tile is larger than the image, or the overlap is not below its sides.
     """
 
-    picture: Sides
+    image: Sides
     tile: Sides
     overlap: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.tile) < 1 or any(map(int.__gt__, self.tile, self.picture)):
+        if min(self.tile) < 1 or any(map(int.__gt__, self.tile, self.image)):
             raise ValueError(
-                f"a tile of {_words(self.tile)} pixels does not fit into {_words(self.picture)}."
+                f"a tile of {_words(self.tile)} pixels does not fit into {_words(self.image)}: use"
+                " a smaller tile."
             )
         if not 0 <= self.overlap < min(self.tile):
             raise ValueError(
@@ -47,16 +48,16 @@ class Division:
     @property
     def rows(self) -> tuple[int, ...]:
         """The first pixel row of each row of tiles."""
-        return places(self.picture[0], self.tile[0], self.overlap)
+        return tile_starts(self.image[0], self.tile[0], self.overlap)
 
     @property
     def columns(self) -> tuple[int, ...]:
         """The first pixel column of each column of tiles."""
-        return places(self.picture[1], self.tile[1], self.overlap)
+        return tile_starts(self.image[1], self.tile[1], self.overlap)
 
     @property
     def positions(self) -> tuple[Sides, ...]:
-        """First row and column of every tile."""
+        """First row and column of every tile, in rows from the top left."""
         return tuple((row, column) for row in self.rows for column in self.columns)
 
     def __len__(self) -> int:
@@ -68,17 +69,17 @@ class Division:
         return slice(row, row + height), slice(column, column + width)
 
 
-def places(length: int, tile: int, overlap: int) -> tuple[int, ...]:
-    """The first pixel of each tile along one axis: every tile - overlap pixels, the last one
-    so that it ends where the picture does.
+def tile_starts(length: int, tile: int, overlap: int) -> tuple[int, ...]:
+    """The first pixel of each tile along one axis: every tile - overlap pixels; the last tile ends
+    with the image.
     """
     last = length - tile
     return (*range(0, last, tile - overlap), last)
 
 
-def divided(picture: NDArray[Any], division: Division) -> NDArray[Any]:
+def split_tiles(image: NDArray[Any], grid: TileGrid) -> NDArray[Any]:
     """(height, width, channels) → (tiles, *tile, channels), in the order of `positions`."""
-    return np.stack([picture[division.at(position)] for position in division.positions])
+    return np.stack([image[grid.at(position)] for position in grid.positions])
 
 
 def _words(sides: Sides) -> str:
@@ -86,43 +87,40 @@ def _words(sides: Sides) -> str:
 
 
 # ----------------------------------------------------------------------
-# Tiles shared out among cores: every core gets equally many, so that one program serves all of
-# them.
+# Tiles of each core. All cores get equally many, so one program serves all.
 #
-# Map-reduce of a picture (R. Lehmann, P. Schaarschmidt, W. Karl, PARS-Mitteilungen 2024): divide,
+# Map-reduce of an image (R. Lehmann, P. Schaarschmidt, W. Karl, PARS-Mitteilungen 2024): divide,
 # group, map over the cores, merge.
 
 
-def share(tiles: int, cores: int) -> int:
+def tiles_per_core(tiles: int, cores: int) -> int:
     """Tiles of each core: tiles / cores, rounded up."""
     return -(-tiles // cores)
 
 
-def grouped(tiles: NDArray[Any], cores: int) -> NDArray[Any]:
-    """(tiles, …) → (cores · share, …): core k has those from k · share on.
+def group_tiles(tiles: NDArray[Any], cores: int) -> NDArray[Any]:
+    """(tiles, …) → (cores · share, …): core k has the tiles from k · share on.
 
-    What is missing is filled up with the last tile, whose outcome nobody takes.
+    The last tile pads the last share; the outcome of the padding is not used.
     """
-    missing = cores * share(len(tiles), cores) - len(tiles)
+    missing = cores * tiles_per_core(len(tiles), cores) - len(tiles)
     return np.concatenate([tiles, np.repeat(tiles[-1:], missing, axis=0)])
 
 
-def ungrouped(groups: NDArray[Any], tiles: int) -> NDArray[Any]:
+def ungroup_tiles(groups: NDArray[Any], tiles: int) -> NDArray[Any]:
     """(cores · share, …) → (tiles, …)."""
     return groups[:tiles]
 
 
 # ----------------------------------------------------------------------
-# Tiles that become a picture again: each pixel is the weighted mean of the tiles that hold it.
+# The image from its tiles: each pixel is the weighted mean of the tiles that contain it.
 #
 # p(x) = Σ_t w(x - x_t) p_t(x - x_t) / Σ_t w(x - x_t)
 
-Weights = NDArray[np.float32]
 
-
-def weights(tile: Sides, blend: Blend) -> Weights:
-    """(height, width) of one tile: all 1, or Hann's window along both axes, which lets a tile count
-    less toward its border.
+def blend_weights(tile: Sides, blend: Blend) -> Weights:
+    """(height, width) of one tile: all 1, or Hann's window along both axes, which is small toward
+    the border.
 
     w(i) = sin²(π (i + ½) / n) for i = 0 … n - 1: never 0, so that every pixel has a weight. For n =
     4: 0.146, 0.854, 0.854, 0.146.
@@ -133,54 +131,49 @@ def weights(tile: Sides, blend: Blend) -> Weights:
     return np.multiply.outer(*along).astype(np.float32)
 
 
-class Merging:
-    """The way back from the tiles of one division; the sum of the weights is known before the
-    tiles are.
-    """
+class TileMerge:
+    """Merges the tiles of one grid; the sum of the weights is computed once."""
 
-    def __init__(self, division: Division, blend: Blend = "none") -> None:
-        self._division = division
-        self._weights = weights(division.tile, blend)[..., np.newaxis]  # (*tile, 1)
-        self._sum = np.zeros((*division.picture, 1), np.float32)
-        for position in division.positions:
-            self._sum[division.at(position)] += self._weights
+    def __init__(self, grid: TileGrid, blend: Blend = "none") -> None:
+        self._grid = grid
+        self._weights = blend_weights(grid.tile, blend)[..., np.newaxis]  # (*tile, 1)
+        self._sum = np.zeros((*grid.image, 1), np.float32)
+        for position in grid.positions:
+            self._sum[grid.at(position)] += self._weights
 
     def __call__(self, tiles: NDArray[Any]) -> NDArray[np.float32]:
-        """(tiles, *tile, channels) → (height, width, channels).
-
-        Where one tile of weight 1 lies, its very values.
+        """(tiles, *tile, channels) → (height, width, channels). Exact where one tile of weight 1
+        is.
         """
-        picture = np.zeros((*self._division.picture, tiles.shape[-1]), np.float32)
-        for position, tile in zip(self._division.positions, tiles, strict=True):
-            picture[self._division.at(position)] += self._weights * tile
-        return picture / self._sum
+        image = np.zeros((*self._grid.image, tiles.shape[-1]), np.float32)
+        for position, tile in zip(self._grid.positions, tiles, strict=True):
+            image[self._grid.at(position)] += self._weights * tile
+        return image / self._sum
 
 
-# ----------------------------------------------------------------------
-# How much the borders of tiles show in a picture.
+# ---- visibility of the borders of tiles in an image ----------------------------------------------
 
 
-def borders(first: tuple[int, ...], tile: int, length: int) -> tuple[int, ...]:
-    """Along one axis the pixels that lie behind a border: where a tile begins, or one before
-    it has ended.
+def tile_borders(starts: tuple[int, ...], tile: int, length: int) -> tuple[int, ...]:
+    """Along one axis the pixels behind a border: where a tile begins, or one before it
+    has ended.
     """
-    begins, ends = set(first), {place + tile for place in first}
-    return tuple(sorted((begins | ends) - {0, length}))
+    ends = {start + tile for start in starts}
+    return tuple(sorted((set(starts) | ends) - {0, length}))
 
 
-def seam_ratio(pictures: NDArray[Any], division: Division) -> NDArray[np.float64]:
-    """(frames, height, width, channels) → (frames,): mean |difference| of neighbors with a tile's
-    border between them, over that of all other neighbors. 1: no seam is seen. NaN without borders,
-    or in an even picture.
+def seam_ratio(images: NDArray[Any], grid: TileGrid) -> NDArray[np.float64]:
+    """(frames, height, width, channels) → (frames,): mean |difference| of neighbors across a tile's
+    border, over that of all other neighbors. 1: no visible seam. NaN without borders, or in an even
+    image.
     """
-    wide = pictures.astype(np.float64)
+    wide = images.astype(np.float64)
     at_border: list[NDArray[np.float64]] = []
     elsewhere: list[NDArray[np.float64]] = []
-    for axis, first in ((1, division.rows), (2, division.columns)):
-        behind = borders(first, division.tile[axis - 1], division.picture[axis - 1])
-        change = np.moveaxis(
-            np.abs(np.diff(wide, axis=axis)), axis, 1
-        )  # change[k] is between pixels k and k + 1
+    for axis, starts in ((1, grid.rows), (2, grid.columns)):
+        behind = tile_borders(starts, grid.tile[axis - 1], grid.image[axis - 1])
+        # change[k] is between pixels k and k + 1.
+        change = np.moveaxis(np.abs(np.diff(wide, axis=axis)), axis, 1)
         is_border = np.isin(np.arange(change.shape[1]) + 1, behind)
         at_border.append(change[:, is_border].reshape(len(wide), -1))
         elsewhere.append(change[:, ~is_border].reshape(len(wide), -1))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.errors import SurfaceError
 from gan_runtime.data import loading
-from gan_runtime.engines.task import read_by_workload, workload_of
+from gan_runtime.engines.task import data_for_workload, workload_of
 from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.evaluation.surface_options import NAME
 from gan_runtime.evaluation.work import Evaluated, Subject
@@ -138,7 +138,7 @@ def compute(subject: Subject) -> Evaluated:
     keep_scikit_learn_out()
     run, size = subject.run, subject.options.size
     states, spec = snapshots.load(run.snapshots), run.spec()
-    data = read_by_workload(spec, loading.load(spec.dataset, subject.home))
+    data = data_for_workload(spec, loading.load(spec.dataset, subject.home))
     from gan_runtime.evaluation.loss_landscape import Landscape  # loads Keras
 
     landscape = Landscape(spec, workload_of(spec), data)

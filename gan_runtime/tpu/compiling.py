@@ -21,7 +21,7 @@ from gan_runtime.engines.jax.devices import AXIS
 from gan_runtime.engines.jax.engine import most_steps, training_call
 from gan_runtime.engines.jax.tiles import TileCall
 from gan_runtime.engines.task import task_of, workload_of
-from gan_runtime.engines.tile_grid import Division, share
+from gan_runtime.engines.tile_grid import TileGrid, tiles_per_core
 from gan_runtime.engines.tiles import translator_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import hlo_cost
@@ -84,8 +84,8 @@ def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[
         raise ValueError(f"{spec.workload} makes no pictures of pictures")
     translator = translator_of(spec, workload, reading.fields, {})
     height, width, channels = reading.fields[SOURCE].shape
-    division = Division((height, width), (translator.tile, translator.tile))
-    tiles = share(len(division), len(devices))
+    division = TileGrid((height, width), (translator.tile, translator.tile))
+    tiles = tiles_per_core(len(division), len(devices))
     call = TileCall(
         translator, Mesh(np.array(devices), (AXIS,)), (tiles, 1, *division.tile, channels)
     )

@@ -211,7 +211,7 @@ def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[]
     Several obey what they agreed on in their last call: if one stopped alone, the next all-reduce
     of the others would wait for ever.
     """
-    return stop_requested() if numbers.news is None else numbers.news.stop_agreed
+    return stop_requested() if numbers.worker_status is None else numbers.worker_status.stop_agreed
 
 
 def _why_stopped(
@@ -252,7 +252,7 @@ def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
 
 
 def _run(
-    engine: Engine, call: Call, ends_epoch: bool, stop_wish: bool
+    engine: Engine, call: Call, ends_epoch: bool, stop_requested: bool
 ) -> StepNumbers | ProfiledSteps:
     """One call on the device's thread; before the last one of an epoch the weights are
     remembered.
@@ -260,7 +260,7 @@ def _run(
     if ends_epoch:
         engine.mark()
     return (
-        engine.profile(call.steps, stop_wish)
+        engine.profile(call.steps, stop_requested)
         if call.profiled
-        else engine.run(call.steps, stop_wish)
+        else engine.run(call.steps, stop_requested)
     )

@@ -95,8 +95,8 @@ class Recorder:
             self._writer.write(journal.Phase(phase="first_call", seconds=measured.seconds))
             return
         self._calls.append((measured.seconds / steps, steps))
-        if measured.news is not None and measured.news.seconds is not None:
-            self._workers.call(epoch, first_step, steps, measured.news.seconds)
+        if measured.worker_status is not None and measured.worker_status.seconds is not None:
+            self._workers.call(epoch, first_step, steps, measured.worker_status.seconds)
 
     def _numbers(self, numbers: StepNumbers, seconds: float) -> int:
         """Writes the numbers of some steps that count as `seconds` of training, and moves

@@ -32,7 +32,7 @@ def restore(engine: Engine, run: RunDir, writer: JournalWriter) -> Checkpoint | 
     """
     checkpoint = checkpoints.load_newest(run.checkpoints)
     step = checkpoint.step if checkpoint else 0
-    lowest, highest = engine.told_by_all(step)
+    lowest, highest = engine.worker_extremes(step)
     if lowest != highest:
         # Each would make its own number of steps, and the first to end would leave the others
         # waiting in an exchange.
@@ -219,7 +219,7 @@ def begin(engine: Engine, spec: RunSpec, run: RunDir) -> tuple[dict[str, Any], l
         return {}, []
     source = WeightSource.of(spec.start_from, Home(run.path.parent.parent))
     checkpoint = source.checkpoint()
-    lowest, highest = engine.told_by_all(checkpoint.step)
+    lowest, highest = engine.worker_extremes(checkpoint.step)
     if lowest != highest:
         raise CheckpointError(
             f"one worker would begin with step {lowest} of {source.run.run_id}, another with step"

@@ -23,7 +23,7 @@ from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Engine
 from gan_runtime.engines.inputs import drawn_inputs, inputs_of
-from gan_runtime.engines.task import read_by_workload, workload_of
+from gan_runtime.engines.task import data_for_workload, workload_of
 from gan_runtime.records import run_state
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -178,7 +178,7 @@ def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:
     keep_scikit_learn_out()
     entry = catalog.engine(spec.engine)
     importlib.import_module(entry.flags).set_flags(spec, CPU)  # before anything loads the framework
-    data = read_by_workload(spec, loading.load(spec.dataset, home))
+    data = data_for_workload(spec, loading.load(spec.dataset, home))
     workload = workload_of(spec)
     engine: Engine = importlib.import_module(entry.module).ENGINE(spec, workload, data, CPU)
     engine.load(checkpoint.arrays)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.probes import parts, probed
+from gan_runtime.engines.probes import probe_result, variables_by_layer
 from gan_runtime.engines.tf import inference as tf_inference
 from tests.support.engines import tiny_gan
 
@@ -35,7 +35,7 @@ def test_equal_values_are_counted_in_one_bin_of_some_width(value: float) -> None
 
 def test_stored_counts_have_equal_bins_between_their_ends() -> None:
     counted = np.array([1, 0, 2, 4], np.int32), np.array([-1.0, 3.0], np.float32)
-    [found] = probed({"weight/generator": counted}, {}, loss_scaled=False).histograms
+    [found] = probe_result({"weight/generator": counted}, {}, loss_scaled=False).histograms
     assert (found.name, found.edges.tolist(), found.counts.tolist()) == (
         "weight/generator",
         [-1, 0, 1, 2, 3],
@@ -46,13 +46,13 @@ def test_stored_counts_have_equal_bins_between_their_ends() -> None:
 
 def test_a_network_and_its_layers_are_told_by_the_places_of_their_variables() -> None:
     networks = tiny_gan.networks()
-    assert parts("generator", networks["generator"]) == {
+    assert variables_by_layer("generator", networks["generator"]) == {
         "generator": [0, 1, 2, 3],
         "generator/dense": [0],
         "generator/norm": [1, 2],
         "generator/up": [3],
     }
-    assert parts("discriminator", networks["discriminator"]) == {
+    assert variables_by_layer("discriminator", networks["discriminator"]) == {
         "discriminator": [0, 1, 2, 3],
         "discriminator/conv": [0, 1],
         "discriminator/logit": [2, 3],

@@ -10,7 +10,7 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.base.fields import labels
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.engines.probes import ProbedClasses, gradient_names, probed, score_range
+from gan_runtime.engines.probes import ProbeClasses, gradient_names, probe_result, score_range
 from gan_runtime.records.journal import EpochScores
 from gan_runtime.workloads.contract import Forward, Phase, Program, Update
 
@@ -20,7 +20,7 @@ NAN = float("nan")
 
 
 def test_a_histogram_without_bins_is_left_out_and_others_are_in_the_order_of_their_names() -> None:
-    found = probed(
+    found = probe_result(
         {"weight/g": GOOD, "gradient/g": OVERFLOWED, "gradient/d": GOOD}, {}, loss_scaled=True
     )
     assert [
@@ -37,11 +37,11 @@ def test_a_norm_that_overflows_under_a_loss_scale_is_left_out_and_nothing_else()
         "gradient_norm_discriminator": 2.0,
         "spread_fake": NAN,
     }
-    assert list(probed({}, scores, loss_scaled=True).scores) == [
+    assert list(probe_result({}, scores, loss_scaled=True).scores) == [
         "gradient_norm_discriminator",
         "spread_fake",
     ]
-    assert list(probed({}, scores, loss_scaled=False).scores) == [
+    assert list(probe_result({}, scores, loss_scaled=False).scores) == [
         "gradient_norm_discriminator",
         "gradient_norm_generator",
         "spread_fake",
@@ -50,13 +50,13 @@ def test_a_norm_that_overflows_under_a_loss_scale_is_left_out_and_nothing_else()
 
 def test_scores_that_are_no_numbers_are_not_drawn_as_zeros() -> None:
     strange = (GOOD[0], np.array([NAN, NAN], np.float32))
-    found = probed({"score/real": strange, "score/fake": GOOD}, {}, loss_scaled=False)
+    found = probe_result({"score/real": strange, "score/fake": GOOD}, {}, loss_scaled=False)
     assert [item.name for item in found.histograms] == ["score/fake"]
 
 
 def test_a_judged_number_has_a_mean_for_each_class_of_which_there_are_rows() -> None:
     fields = {"labels": labels(("cat", "dog", "fish"))}
-    classes = ProbedClasses.of(fields, {"labels": np.array([2, 0, 2, 0, 2], np.int32)})
+    classes = ProbeClasses.of(fields, {"labels": np.array([2, 0, 2, 0, 2], np.int32)})
     judged = np.array([0.25, 0.5, 0.75, 1.0, 2.0], np.float32)
     assert classes.means({"real": judged}) == {"score/real/cat": 0.75, "score/real/fish": 1.0}
     assert np.isnan(classes.means({"fake": np.array([1, NAN, 1, 1, 1])})["score/fake/cat"]), (
@@ -67,13 +67,13 @@ def test_a_judged_number_has_a_mean_for_each_class_of_which_there_are_rows() -> 
 @pytest.mark.parametrize("count", [0, 1, 21])
 def test_nothing_is_told_class_by_class_of_no_class_a_single_one_or_too_many(count: int) -> None:
     fields = {"labels": labels(tuple(map(str, range(count))))}
-    classes = ProbedClasses.of(fields if count else {}, {"labels": np.zeros(2, np.int32)})
+    classes = ProbeClasses.of(fields if count else {}, {"labels": np.zeros(2, np.int32)})
     assert classes.means({"real": np.zeros(2, np.float32)}) == {}
 
 
 def test_classes_whose_long_names_begin_alike_are_told_apart_in_names_that_a_record_takes() -> None:
     long = tuple(f"{'x' * 250}{number}" for number in range(2))
-    classes = ProbedClasses.of({"labels": labels(long)}, {"labels": np.array([0, 1, 1])})
+    classes = ProbeClasses.of({"labels": labels(long)}, {"labels": np.array([0, 1, 1])})
     means = classes.means({"real": np.array([1.0, 2.0, 4.0])})
     assert list(means.values()) == [1.0, 3.0]
     assert EpochScores(epoch=1, step=1, wall_s=1.0, values=means).values == means

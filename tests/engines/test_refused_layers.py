@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime.engines.task import weights_are_trained_only
+from gan_runtime.engines.task import forbid_weight_assignment
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import MakeEngine, random_images
 from tests.support.engines.tiny_gan import REFUSED, networks
@@ -28,6 +28,6 @@ def test_both_engines_refuse_it_and_name_what_to_take(
 def test_weights_can_be_assigned_again_after_a_forward_pass() -> None:
     made = networks()
     kernel = made["generator"].trainable_variables[0]
-    with weights_are_trained_only(made), pytest.raises(ValueError, match=kernel.path):
+    with forbid_weight_assignment(made), pytest.raises(ValueError, match=kernel.path):
         kernel.assign(kernel * 2)
     kernel.assign(kernel * 2)

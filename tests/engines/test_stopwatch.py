@@ -1,4 +1,4 @@
-"""How the time of pictures is told apart."""
+"""The seconds of the stages of images."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def test_tiles_of_a_picture_count_together_and_programs_once() -> None:
     watch = Stopwatch(lambda: next(moments))
     with watch.of(COMPILE):
         pass
-    watch.next_picture()
+    watch.next_image()
     for _ in range(2):  # two tiles: 1 s and 2 s
         with watch.of(EXECUTE):
             pass
     with watch.of(MERGE):
         pass
-    watch.next_picture()
+    watch.next_image()
     with watch.of(EXECUTE):
         pass
     times = {time.stage: time for time in watch.times()}
@@ -26,4 +26,4 @@ def test_tiles_of_a_picture_count_together_and_programs_once() -> None:
     assert times["compile"] == StageTime("compile", 5.0, 1, 5.0)
     assert times["execute"] == StageTime("execute", 7.0, 2, 3.5)
     assert times["merge"] == StageTime("merge", 0.5, 2, 0.25)
-    assert watch.picture_s() == (3.5 + 4.0) / 2
+    assert watch.image_s() == (3.5 + 4.0) / 2

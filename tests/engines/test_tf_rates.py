@@ -42,12 +42,12 @@ def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(
     left = np.repeat([1.0, 0.5, 0.25], [5, 6, 1])
     for network, given in (("generator", 1e-4), ("discriminator", 3e-4)):
         plan = rate_plan(first.spec, network, steps_per_epoch=2)
-        planned = plan.rate(np.arange(12.0), np)
-        assert planned[[0, 1, 2, 4, 6]] == pytest.approx(
+        rate_curves = plan.rate(np.arange(12.0), np)
+        assert rate_curves[[0, 1, 2, 4, 6]] == pytest.approx(
             2.0 * given * np.array([0.5, 1.0, 1.0, 0.5, 1.0]), rel=1e-5
         )
         recorded = np.concatenate([numbers[f"learning_rate_{network}"] for numbers in found])
-        assert recorded == pytest.approx(planned * left, rel=1e-5)
+        assert recorded == pytest.approx(rate_curves * left, rel=1e-5)
 
 
 def test_the_weights_move_with_half_the_rate_after_an_alarm(make: MakeEngine) -> None:

@@ -1,6 +1,4 @@
-"""Tiles of a picture: where they lie, how cores share them, and the picture that they become
-again.
-"""
+"""The grid of tiles: positions, shares of the cores, and the merged image."""
 
 from __future__ import annotations
 
@@ -9,20 +7,20 @@ import pytest
 
 from gan_runtime.engines.tile_grid import (
     Blend,
-    Division,
-    Merging,
-    borders,
-    divided,
-    grouped,
-    places,
+    TileGrid,
+    TileMerge,
+    blend_weights,
+    group_tiles,
     seam_ratio,
-    share,
-    ungrouped,
-    weights,
+    split_tiles,
+    tile_borders,
+    tile_starts,
+    tiles_per_core,
+    ungroup_tiles,
 )
 
 
-def picture(height: int, width: int, channels: int = 2) -> np.ndarray:
+def image(height: int, width: int, channels: int = 2) -> np.ndarray:
     """Every number is another one."""
     return np.arange(height * width * channels, dtype=np.float32).reshape(height, width, channels)
 
@@ -41,22 +39,22 @@ def picture(height: int, width: int, channels: int = 2) -> np.ndarray:
 def test_tiles_lie_a_stride_apart_and_the_last_is_moved_inward(
     length: int, tile: int, overlap: int, expected: tuple[int, ...]
 ) -> None:
-    assert places(length, tile, overlap) == expected
+    assert tile_starts(length, tile, overlap) == expected
 
 
 def test_a_frame_of_the_vortex_street_has_six_tiles() -> None:
-    division = Division((80, 192), (64, 64))
-    assert division.positions == ((0, 0), (0, 64), (0, 128), (16, 0), (16, 64), (16, 128))
-    assert len(division) == 6
+    grid = TileGrid((80, 192), (64, 64))
+    assert grid.positions == ((0, 0), (0, 64), (0, 128), (16, 0), (16, 64), (16, 128))
+    assert len(grid) == 6
 
 
 @pytest.mark.parametrize("overlap", range(4))
 @pytest.mark.parametrize("sides", [(4, 4), (5, 9), (7, 4), (11, 13)])
 def test_tiles_cover_every_pixel_and_nothing_else(sides: tuple[int, int], overlap: int) -> None:
-    division = Division(sides, (4, 4), overlap)
+    grid = TileGrid(sides, (4, 4), overlap)
     covered = np.zeros(sides, int)
-    for position in division.positions:
-        tile = covered[division.at(position)]
+    for position in grid.positions:
+        tile = covered[grid.at(position)]
         assert tile.shape == (4, 4)
         tile += 1
     assert covered.min() >= 1
@@ -74,35 +72,35 @@ def test_a_division_that_makes_no_sense_is_refused(
     tile: tuple[int, int], overlap: int, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        Division((6, 9), tile, overlap)
+        TileGrid((6, 9), tile, overlap)
 
 
 @pytest.mark.parametrize("blend", ["none", "hann"])
 @pytest.mark.parametrize("overlap", [0, 1, 3])
 def test_divided_and_merged_is_the_picture_again(overlap: int, blend: Blend) -> None:
-    whole, division = picture(10, 13), Division((10, 13), (4, 4), overlap)
-    merged = Merging(division, blend)(divided(whole, division))
+    whole, grid = image(10, 13), TileGrid((10, 13), (4, 4), overlap)
+    merged = TileMerge(grid, blend)(split_tiles(whole, grid))
     np.testing.assert_allclose(merged, whole, rtol=1e-6)
 
 
 def test_where_one_tile_lies_its_values_stay_to_the_last_bit() -> None:
-    whole, division = picture(8, 8) / np.float32(7.0), Division((8, 8), (4, 4))
-    np.testing.assert_array_equal(Merging(division)(divided(whole, division)), whole)
+    whole, grid = image(8, 8) / np.float32(7.0), TileGrid((8, 8), (4, 4))
+    np.testing.assert_array_equal(TileMerge(grid)(split_tiles(whole, grid)), whole)
 
 
 def test_tiles_that_disagree_are_blended_by_their_weights() -> None:
     """Two tiles of 4 columns on 6: columns 2 and 3 are of both, where Hann's windows are
     0.854, 0.146 and 0.146, 0.854.
     """
-    division = Division((4, 6), (4, 4), 2)
+    grid = TileGrid((4, 6), (4, 4), 2)
     tiles = np.stack([np.zeros((4, 4, 1)), np.ones((4, 4, 1))]).astype(np.float32)
-    assert Merging(division)(tiles)[0, :, 0].tolist() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
-    blended = Merging(division, "hann")(tiles)[0, :, 0]
+    assert TileMerge(grid)(tiles)[0, :, 0].tolist() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
+    blended = TileMerge(grid, "hann")(tiles)[0, :, 0]
     assert blended == pytest.approx([0.0, 0.0, 0.1464466, 0.8535534, 1.0, 1.0], abs=1e-6)
 
 
 def test_hanns_window_is_never_zero() -> None:
-    window = weights((4, 2), "hann")
+    window = blend_weights((4, 2), "hann")
     assert window[:, 0] == pytest.approx([0.0732233, 0.4267767, 0.4267767, 0.0732233], abs=1e-6)
     assert window.shape == (4, 2)
 
@@ -112,17 +110,17 @@ def test_hanns_window_is_never_zero() -> None:
 )
 def test_every_core_gets_equally_many_tiles(tiles: int, cores: int, each: int) -> None:
     numbers = np.arange(tiles * 2).reshape(tiles, 2)
-    assert share(tiles, cores) == each
-    groups = grouped(numbers, cores)
+    assert tiles_per_core(tiles, cores) == each
+    groups = group_tiles(numbers, cores)
     assert groups.shape == (cores * each, 2)
-    np.testing.assert_array_equal(ungrouped(groups, tiles), numbers)
+    np.testing.assert_array_equal(ungroup_tiles(groups, tiles), numbers)
     assert (groups[tiles:] == numbers[-1]).all(), "filled up with the last tile"
 
 
 def test_borders_lie_where_tiles_begin_and_end() -> None:
-    assert borders((0, 16), 64, 80) == (16, 64)
-    assert borders((0, 64, 128), 64, 192) == (64, 128)
-    assert borders((0,), 64, 64) == ()
+    assert tile_borders((0, 16), 64, 80) == (16, 64)
+    assert tile_borders((0, 64, 128), 64, 192) == (64, 128)
+    assert tile_borders((0,), 64, 64) == ()
 
 
 def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> None:
@@ -132,11 +130,11 @@ def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> N
     rows, columns = np.mgrid[:8, :8]
     even = (rows + columns).astype(np.float32)[np.newaxis, ..., np.newaxis]
     lifted = even + 3.0 * (columns >= 4)[..., np.newaxis]
-    found = seam_ratio(np.concatenate([even, lifted]), Division((8, 8), (4, 4)))
+    found = seam_ratio(np.concatenate([even, lifted]), TileGrid((8, 8), (4, 4)))
     assert found == pytest.approx([1.0, (8 * 4.0 + 8 * 1.0) / 16])
 
 
 def test_without_a_border_or_any_change_there_is_no_seam_ratio() -> None:
     flat = np.zeros((2, 8, 8, 1), np.float32)
-    assert np.isnan(seam_ratio(flat, Division((8, 8), (8, 8)))).all()
-    assert np.isnan(seam_ratio(flat, Division((8, 8), (4, 4)))).all()
+    assert np.isnan(seam_ratio(flat, TileGrid((8, 8), (8, 8)))).all()
+    assert np.isnan(seam_ratio(flat, TileGrid((8, 8), (4, 4)))).all()

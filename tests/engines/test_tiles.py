@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tile_grid import Division
-from gan_runtime.engines.tiles import STAGES, filled_up, translator_of, whole
+from gan_runtime.engines.tile_grid import TileGrid
+from gan_runtime.engines.tiles import STAGES, pad_image, translator_of, whole_image_grid
 from gan_runtime.spec import RunSpec
 from tests.support.engines import tile_places, toy_translator
 from tests.support.engines.jax_process import JaxProcess
@@ -141,10 +141,10 @@ def test_what_follows_from_weights_alone_is_computed_ahead_unless_it_grows(jax: 
 
 
 def test_the_whole_picture_is_filled_up_with_its_last_rows_and_columns() -> None:
-    assert whole((80, 192), 64) == Division((128, 192), (128, 192))
+    assert whole_image_grid((80, 192), 64) == TileGrid((128, 192), (128, 192))
     small = np.arange(6, dtype=np.float32).reshape(2, 3, 1)
-    assert filled_up(small, (3, 4))[..., 0].tolist() == [[0, 1, 2, 2], [3, 4, 5, 5], [3, 4, 5, 5]]
-    assert filled_up(small, (2, 3)) is small
+    assert pad_image(small, (3, 4))[..., 0].tolist() == [[0, 1, 2, 2], [3, 4, 5, 5], [3, 4, 5, 5]]
+    assert pad_image(small, (2, 3)) is small
 
 
 def test_weights_are_those_of_the_average_where_samples_come_from_it() -> None:

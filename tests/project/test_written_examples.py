@@ -23,7 +23,8 @@ NewRun = Callable[..., RunDir]
 
 def test_a_tile_counts_less_toward_its_border() -> None:
     along = [0.146, 0.854, 0.854, 0.146]  # sin²(π (i + ½) / 4)
-    np.testing.assert_allclose(tile_grid.weights((4, 4), "hann"), np.outer(along, along), atol=1e-3)
+    weights = tile_grid.blend_weights((4, 4), "hann")
+    np.testing.assert_allclose(weights, np.outer(along, along), atol=1e-3)
 
 
 def test_a_renamed_run_keeps_its_rows(home: Home, new_run: NewRun) -> None:

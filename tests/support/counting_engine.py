@@ -63,26 +63,26 @@ class CountingEngine:
         self.wishes: list[bool] = []
         self.profiled: list[tuple[int, int]] = []  # first step, steps
 
-    def told_by_all(self, number: int) -> tuple[int, int]:
+    def worker_extremes(self, number: int) -> tuple[int, int]:
         """One worker alone, or one that hears of itself what the others say."""
         return number, number
 
     def trace(self) -> None:
         """Nothing to build."""
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """The numbers of the next steps; a run of one worker tells nobody its wish to stop."""
         self.calls.append(steps)
-        self.wishes.append(stop_wish)
+        self.wishes.append(stop_requested)
         numbers = np.arange(self.step + 1, self.step + steps + 1, dtype=np.float32)
         self.step += steps
         numbers[numbers == self.nan_at] = np.nan
         return StepNumbers({"loss_generator": numbers}, seconds=0.5 * steps)
 
-    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+    def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
         """As slow as a profiler."""
         self.profiled.append((self.step + 1, steps))
-        numbers = self.run(steps, stop_wish)
+        numbers = self.run(steps, stop_requested)
         return ProfiledSteps(
             replace(numbers, seconds=100.0), (ProfileShare("generator", "forward", 99.0, 1.0),)
         )

@@ -21,8 +21,8 @@ from gan_runtime.engines.contract import (
     ProfiledSteps,
     StepKernels,
     StepNumbers,
-    WorkerNews,
     WorkerSeconds,
+    WorkerStatus,
 )
 
 PACE_VARIABLE = "GAN_FAULTS_PACE"  # seconds that a host call takes
@@ -80,7 +80,7 @@ class ToyEngine:
         self._step, self._weights = 0, np.linspace(-1.0, 1.0, SIZE)
         self._pace_s = float(os.environ.get(PACE_VARIABLE, "0.01"))
 
-    def told_by_all(self, number: int) -> tuple[int, int]:
+    def worker_extremes(self, number: int) -> tuple[int, int]:
         """See Engine."""
         numbers = self._exchange.all(number)
         return min(numbers), max(numbers)
@@ -96,10 +96,10 @@ class ToyEngine:
         """None."""
         return StepKernels(0, None, None, 0)
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """See Engine."""
         time.sleep(self._pace_s)
-        agreed = any(self._exchange.all(int(stop_wish)))
+        agreed = any(self._exchange.all(int(stop_requested)))
         losses = [self._stepped() for _ in range(steps)]
         values = {
             "loss_generator": np.array(losses, np.float32),
@@ -107,7 +107,7 @@ class ToyEngine:
         }
         seconds = WorkerSeconds(self._pace_s, 0.0, (self._pace_s,) * self._workers)
         return StepNumbers(
-            values, steps * 0.01, None if self._workers == 1 else WorkerNews(agreed, seconds)
+            values, steps * 0.01, None if self._workers == 1 else WorkerStatus(agreed, seconds)
         )
 
     def _stepped(self) -> float:
@@ -117,9 +117,9 @@ class ToyEngine:
         )
         return float(np.abs(self._weights).mean())
 
-    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+    def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
         """Without shares."""
-        return ProfiledSteps(self.run(steps, stop_wish), ())
+        return ProfiledSteps(self.run(steps, stop_requested), ())
 
     def device_memory(self) -> DeviceMemory | None:
         """Not known."""

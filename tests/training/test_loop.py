@@ -17,8 +17,8 @@ from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.data.contract import picture_set
 from gan_runtime.engines.contract import (
     StepNumbers,
-    WorkerNews,
     WorkerSeconds,
+    WorkerStatus,
 )
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
@@ -109,10 +109,10 @@ def test_the_next_call_runs_while_the_numbers_of_the_last_are_written(run: RunDi
     started = threading.Event()
 
     class Overlapping(CountingEngine):
-        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
             if len(self.calls) == 1:
                 started.set()
-            return super().run(steps, stop_wish)
+            return super().run(steps, stop_requested)
 
     class WaitingWriter(JournalWriter):
         def write(self, *records: journal.Record) -> None:
@@ -138,11 +138,11 @@ def test_an_epoch_begins_while_pictures_and_checkpoint_of_the_one_before_are_wri
         epoch before are there.
         """
 
-        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
             if self.step in (5, 10):
                 wait_until(lambda: is_written(self.step), "pictures and checkpoint are there")
                 begun.append(self.step)
-            return super().run(steps, stop_wish)
+            return super().run(steps, stop_requested)
 
     assert train(run, Waiting()).status == "finished"
     assert begun == [5, 10]
@@ -260,13 +260,13 @@ def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
     """The wish of this worker alone stops nothing; that of another does, told in the third call."""
 
     class OneOfTwo(CountingEngine):
-        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-            numbers = super().run(steps, stop_wish)
+        def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
+            numbers = super().run(steps, stop_requested)
             agreed = len(self.calls) == 3
             return StepNumbers(
                 numbers.values,
                 numbers.seconds,
-                WorkerNews(agreed, WorkerSeconds(0.1, 0.2, (0.1, 0.1))),
+                WorkerStatus(agreed, WorkerSeconds(0.1, 0.2, (0.1, 0.1))),
             )
 
     engine = OneOfTwo()

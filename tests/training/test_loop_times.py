@@ -100,8 +100,8 @@ def test_profiled_steps_of_which_the_training_goes_back_are_profiled_again(run: 
 
 def test_the_scatter_of_the_steps_is_told_at_the_end(run: RunDir) -> None:
     class Uneven(CountingEngine):
-        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-            return replace(super().run(steps, stop_wish), seconds=steps * len(self.calls) / 10)
+        def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
+            return replace(super().run(steps, stop_requested), seconds=steps * len(self.calls) / 10)
 
     train(run, Uneven(), epochs=4)
     phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
@@ -117,9 +117,9 @@ def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -
     """
 
     class SlowAlone(CountingEngine):
-        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
             return replace(
-                super().run(steps, stop_wish),
+                super().run(steps, stop_requested),
                 seconds=0.00166 * steps + (0.001 if steps == 1 else 0.0),
             )
 

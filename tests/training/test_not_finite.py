@@ -39,9 +39,9 @@ class Overflowing(CountingEngine):
         super().__init__(nan_at, scores)
         self.breaks_at, self.weight, self.loaded = breaks_at, 1.0, list[int]()
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """As a CountingEngine, but for the weight."""
-        numbers = super().run(steps, stop_wish)
+        numbers = super().run(steps, stop_requested)
         if self.step - steps < self.breaks_at <= self.step:
             self.weight = float("nan")
         return numbers
@@ -241,7 +241,7 @@ def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> N
 
 def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(run: RunDir) -> None:
     class OneOfTwo(CountingEngine):
-        def told_by_all(self, number: int) -> tuple[int, int]:
+        def worker_extremes(self, number: int) -> tuple[int, int]:
             return min(number, 10), max(number, 10)
 
     engine = OneOfTwo()

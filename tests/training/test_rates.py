@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.engines.rates import RatePlan, batch_factor, planned, rate_plan
+from gan_runtime.engines.rates import RatePlan, batch_factor, rate_curves, rate_plan
 from gan_runtime.spec import RunSpec
 
 COSINE = {"learning_rate_schedule": "cosine_restarts", "restart_epochs": 2}
@@ -98,14 +98,16 @@ def test_the_drawn_rates_cover_the_run_and_both_sides_of_a_restart() -> None:
     spec = RunSpec.parse(
         {"learning_rate_generator": 0.4, "learning_rate_discriminator": 0.2, "epochs": 4, **COSINE}
     )
-    drawn = planned(spec, steps_per_epoch=100, points=5)
+    drawn = rate_curves(spec, steps_per_epoch=100, points=5)
     assert list(drawn["epoch"]) == [0.0, 1.0, 1.99, 2.0, 2.99, 3.99]
     assert list(drawn["generator"]) == pytest.approx([0.4, 0.2, 0.0, 0.4, 0.2, 0.0], abs=0.005)
     assert list(drawn["discriminator"] * 2) == pytest.approx(list(drawn["generator"]))
 
 
 def test_a_run_that_ends_within_its_warm_up_is_drawn_to_its_end() -> None:
-    drawn = planned(RunSpec.parse({"epochs": 1, "warmup_epochs": 2}), steps_per_epoch=10, points=2)
+    drawn = rate_curves(
+        RunSpec.parse({"epochs": 1, "warmup_epochs": 2}), steps_per_epoch=10, points=2
+    )
     assert (list(drawn["epoch"]), list(drawn["generator"])) == (
         [0.0, 0.9],
         pytest.approx([0.05e-4, 0.5e-4]),

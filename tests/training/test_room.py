@@ -13,7 +13,7 @@ import pytest
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError
 from gan_runtime.data import loading
-from gan_runtime.engines.contract import StepNumbers, WorkerNews
+from gan_runtime.engines.contract import StepNumbers, WorkerStatus
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
@@ -56,9 +56,9 @@ class FillingEngine(CountingEngine):
         super().__init__()
         self.left, self.bytes_left = left, bytes_left
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """As ever."""
-        numbers = super().run(steps, stop_wish)
+        numbers = super().run(steps, stop_requested)
         if self.step >= 7:
             self.left[0] = self.bytes_left
         return numbers
@@ -90,10 +90,10 @@ def test_a_disk_that_is_nearly_full_ends_the_run_with_a_checkpoint_and_it_goes_o
 class FillingWorker(FillingEngine):
     """One of several workers, of which another one finds the disk full."""
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """As ever, and what the workers agree on."""
-        numbers = super().run(steps, stop_wish)
-        return replace(numbers, news=WorkerNews(stop_agreed=self.step >= 7))
+        numbers = super().run(steps, stop_requested)
+        return replace(numbers, worker_status=WorkerStatus(stop_agreed=self.step >= 7))
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,10 @@ from gan_runtime.domains.flows.scores import (
 )
 from gan_runtime.engines.inputs import host_value
 from gan_runtime.engines.task import workload_of
-from gan_runtime.engines.tile_grid import Division
+from gan_runtime.engines.tile_grid import TileGrid
 from gan_runtime.engines.tiles import (
-    Painter,
     StageTime,
+    TiledTranslator,
     TileProgram,
     Translator,
     Way,
@@ -222,11 +222,11 @@ def set_flags(spec: RunSpec) -> None:
     )
 
 
-def division_of(case: RolloutCase, model: RolloutModel, options: RolloutOptions) -> Division:
+def division_of(case: RolloutCase, model: RolloutModel, options: RolloutOptions) -> TileGrid:
     """Into tiles of the size of the training. Raises SpecError: the overlap reaches their side."""
     height, width = case.source.shape[:2]
     try:
-        return Division((height, width), (model.translator.tile,) * 2, options.overlap)
+        return TileGrid((height, width), (model.translator.tile,) * 2, options.overlap)
     except ValueError as error:
         raise SpecError([FieldError("overlap", str(error))]) from None
 
@@ -235,16 +235,16 @@ def outcome(
     iteration: Iteration,
     model: RolloutModel,
     case: RolloutCase,
-    tiles: Division,
+    tiles: TileGrid,
     way: Way,
     on_step: OnStep,
 ) -> tuple[Answer, Frames]:
     """The answer of one way and its frames. `tiles`: those whose borders may be seams."""
     options, shape = iteration.options, case.source.shape
     division = (options.cores, options.overlap, options.blend)
-    painter = Painter(model.program, model.translator, way, shape, *division)
+    painter = TiledTranslator(model.program, model.translator, way, shape, *division)
     predicted = rolled_out(painter, case.source, case.steps, on_step)
-    times = FrameTimes(painter.stopwatch.picture_s(), iteration.solver_s)
+    times = FrameTimes(painter.stopwatch.image_s(), iteration.solver_s)
     replay = case.replay.frames if case.replay else None
     scores = scored(case.truth, predicted, case.mask, tiles, case.film, times, case.period, replay)
     halves = (frames.astype(np.float16) for frames in (case.truth, predicted, case.mask))
@@ -337,7 +337,7 @@ def key_of(facts: dict[str, Any], state: RolloutState) -> str:
 
 
 def facts_of(
-    iteration: Iteration, model: RolloutModel, case: RolloutCase, painter: Painter
+    iteration: Iteration, model: RolloutModel, case: RolloutCase, painter: TiledTranslator
 ) -> dict[str, Any]:
     """The conditions of a rollout, by name."""
     options, film = iteration.options, case.film
@@ -346,10 +346,10 @@ def facts_of(
         "way": painter.way,
         "engine": model.spec.engine,
         "cores": painter.cores,
-        "tile": list(painter.division.tile),
-        "overlap": painter.division.overlap,
+        "tile": list(painter.grid.tile),
+        "overlap": painter.grid.overlap,
         "blend": options.blend,
-        "tiles": len(painter.division),
+        "tiles": len(painter.grid),
         "grid": [*case.source.shape[:2], case.truth.shape[-1]],
         "reynolds": film.reynolds,
         "trajectory": options.trajectory,

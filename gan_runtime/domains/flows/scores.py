@@ -20,7 +20,7 @@ from gan_runtime.domains.flows import lattice
 from gan_runtime.domains.flows.fields import DIAMETER, UX, UY, VORTICITY, WIDTH
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.lattice import CENTER, INFLOW
-from gan_runtime.engines.tile_grid import Division, seam_ratio
+from gan_runtime.engines.tile_grid import TileGrid, seam_ratio
 from gan_runtime.records.answer import Curve, Score, Series
 
 Values = NDArray[np.float32]
@@ -246,7 +246,7 @@ def scored(
     truth: Values,
     predicted: Values,
     mask: Values,
-    tiles: Division,
+    tiles: TileGrid,
     film: Film,
     times: FrameTimes,
     period: float = math.nan,

@@ -96,7 +96,7 @@ def _in_slurm() -> Members:
 AXIS = "replicas"  # of the mesh
 
 
-def placed(arrays: Any, sharding: Sharding) -> Any:
+def put_on_devices(arrays: Any, sharding: Sharding) -> Any:
     """A tree of host arrays, equal in all processes, on the devices of `sharding`."""
     import jax
 

@@ -32,15 +32,21 @@ from gan_runtime.engines.contract import (
     ProfiledSteps,
     StepKernels,
     StepNumbers,
-    WorkerNews,
+    WorkerStatus,
     check_fit,
 )
 from gan_runtime.engines.inputs import RowOrder
 from gan_runtime.engines.jax import devices as jax_devices
 from gan_runtime.engines.jax import inputs as jax_inputs
-from gan_runtime.engines.jax.devices import AXIS, fullest, make_mesh, on_first_device, placed
+from gan_runtime.engines.jax.devices import (
+    AXIS,
+    fullest,
+    make_mesh,
+    on_first_device,
+    put_on_devices,
+)
 from gan_runtime.engines.jax.inference import JaxProbes, JaxSampler
-from gan_runtime.engines.jax.inputs import EVERYWHERE, SHARED, Rows, feed
+from gan_runtime.engines.jax.inputs import REPLICATED, SHARDED, Rows, feed
 from gan_runtime.engines.jax.model import JaxModel, State
 from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
 from gan_runtime.engines.step_profile import counted
@@ -51,11 +57,11 @@ from gan_runtime.workloads.contract import Workload
 
 @dataclass(frozen=True)
 class TrainingCall:
-    """`function(state, resident, taken, first_step, steps)` → (state, float32 (most_steps,
+    """`function(state, resident, call_rows, first_step, steps)` → (state, float32 (most_steps,
     metrics)).
 
-    `resident`, `taken`: the rows of the steps (inputs.py). `first_step`: int32, steps done before.
-    `steps`: int32, steps of this call; later rows of the table are 0.
+    `resident`, `call_rows`: the rows of the steps (inputs.py).
+    `first_step`: int32, steps done before. `steps`: int32, of this call; later numbers are 0.
     `arguments`: shapes and shardings. `donated`: arguments that the call may overwrite. `metrics`:
     of the columns.
     """
@@ -76,16 +82,16 @@ def training_call(task: EngineTask, mesh: Mesh, streamed: bool = False) -> Train
     longest = most_steps(task.spec)
 
     def one_step(
-        state: State, resident: Rows, taken: Any, index: jax.Array | int, number: jax.Array
+        state: State, resident: Rows, call_rows: Any, index: jax.Array | int, number: jax.Array
     ) -> tuple[State, Numbers]:
-        return step(state, jax_inputs.of_step(task.fields, resident, taken, index), number)
+        return step(state, jax_inputs.step_rows(task.fields, resident, call_rows, index), number)
 
     def on_replica(
-        state: State, resident: Rows, taken: Any, first_step: jax.Array, steps: jax.Array
+        state: State, resident: Rows, call_rows: Any, first_step: jax.Array, steps: jax.Array
     ) -> tuple[State, jax.Array]:
         def body(index: jax.Array, carried: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
             state, table = carried
-            state, numbers = one_step(state, resident, taken, index, first_step + index)
+            state, numbers = one_step(state, resident, call_rows, index, first_step + index)
             return state, table.at[index].set(jnp.stack([numbers[metric] for metric in metrics]))
 
         table = jnp.zeros((longest, len(metrics)), jnp.float32)
@@ -99,13 +105,15 @@ def training_call(task: EngineTask, mesh: Mesh, streamed: bool = False) -> Train
         return state | means, table
 
     def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
-        specs = (EVERYWHERE, EVERYWHERE, SHARED, EVERYWHERE, EVERYWHERE)
+        specs = (REPLICATED, REPLICATED, SHARDED, REPLICATED, REPLICATED)
         return jax.shard_map(
-            function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+            function, mesh=mesh, in_specs=specs, out_specs=REPLICATED, check_vma=False
         )
 
     first = mapped(
-        lambda state, resident, taken, number, _: one_step(state, resident, taken, 0, number)
+        lambda state, resident, call_rows, number, _: one_step(
+            state, resident, call_rows, 0, number
+        )
     )
     metrics = tuple(sorted(jax.eval_shape(first, *arguments)[1]))
     return TrainingCall(mapped(on_replica), arguments, metrics, model, step)
@@ -118,12 +126,12 @@ def most_steps(spec: RunSpec) -> int:
 
 def _arguments(model: JaxModel, mesh: Mesh, streamed: bool) -> tuple[Any, ...]:
     def shaped(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, EVERYWHERE))
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, REPLICATED))
 
     task = model.task
     state = {name: shaped(array.shape, array.dtype) for name, array in model.initial().items()}
-    taken = (most_steps(task.spec), task.plan.batches, task.plan.batch_size_global)
-    rows = jax_inputs.shapes(task.fields, mesh, taken, None if streamed else task.plan.rows)
+    sizes = (most_steps(task.spec), task.plan.batches, task.plan.batch_size_global)
+    rows = jax_inputs.row_shapes(task.fields, mesh, sizes, None if streamed else task.plan.rows)
     counter = shaped((), jnp.int32)
     return state, *rows, counter, counter
 
@@ -173,7 +181,7 @@ class JaxEngine:
         self.lowered: Any = None
         self._compiled: Any = None
 
-    def told_by_all(self, number: int) -> tuple[int, int]:
+    def worker_extremes(self, number: int) -> tuple[int, int]:
         return self._poll(number) if self._poll else (number, number)
 
     def updates(self) -> dict[str, int]:
@@ -194,22 +202,24 @@ class JaxEngine:
         after = counted(self.lowered.compile().as_text())
         return StepKernels(operations, before.kernels, after.kernels, after.fusions)
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """The numbers are means over the replicas of all workers."""
         begin = time.perf_counter()
-        news = WorkerNews(stop_agreed=self._poll(stop_wish)[1] > 0) if self._poll else None
+        status = WorkerStatus(stop_agreed=self._poll(stop_requested)[1] > 0) if self._poll else None
         if self._compiled is None:
             self._compiled = self.lowered.compile()
-        taken = self._feed.taken(self._steps_done, steps)
+        call_rows = self._feed.call_rows(self._steps_done, steps)
         first, count = np.int32(self._steps_done), np.int32(steps)
-        self._state, table = self._compiled(self._state, self._feed.resident, taken, first, count)
+        self._state, table = self._compiled(
+            self._state, self._feed.resident, call_rows, first, count
+        )
         self._steps_done += steps
         self._feed.prepare(self._steps_done)
         numbers = np.asarray(table)[:steps]
         values = {metric: numbers[:, column] for column, metric in enumerate(self._call.metrics)}
-        return StepNumbers(values, time.perf_counter() - begin, news)
+        return StepNumbers(values, time.perf_counter() - begin, status)
 
-    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+    def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
         """Not with JAX: the rules of options refuse it (spec/rules.py)."""
         raise NotImplementedError
 
@@ -265,7 +275,7 @@ class JaxEngine:
 
     def _placed(self, arrays: Arrays) -> State:
         """Equal on every device."""
-        state: State = placed(arrays, NamedSharding(self.mesh, EVERYWHERE))
+        state: State = put_on_devices(arrays, NamedSharding(self.mesh, REPLICATED))
         return state
 
     def _with_statistics(self, state: State) -> State:

@@ -19,19 +19,19 @@ from gan_runtime.base.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
 from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs, host_values
-from gan_runtime.engines.jax.devices import AXIS, on_first_device, placed
-from gan_runtime.engines.jax.inputs import EVERYWHERE, JaxRequestNoise, JaxStepNoise, Rows
+from gan_runtime.engines.jax.devices import AXIS, on_first_device, put_on_devices
+from gan_runtime.engines.jax.inputs import REPLICATED, JaxRequestNoise, JaxStepNoise, Rows
 from gan_runtime.engines.jax.model import JaxModel, State
 from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
 from gan_runtime.engines.probes import (
     SCORE_BINS,
     WEIGHT_BINS,
-    ProbedClasses,
+    ProbeClasses,
     gradient_names,
-    parts,
-    probe_share,
-    probed,
+    probe_result,
+    probe_rows_per_replica,
     score_range,
+    variables_by_layer,
 )
 from gan_runtime.engines.task import EngineTask
 from gan_runtime.workloads.step_context import step_scope
@@ -47,20 +47,20 @@ class JaxProbes:
         self, task: EngineTask, mesh: Mesh, model: JaxModel, step: JaxReplicaStep, data: DataSet
     ) -> None:
         self._task, self._spec, self._model, self._step = task, task.spec, model, step
-        first = data.read(np.arange(probe_share(data.rows, mesh.size) * mesh.size))
-        self._classes = ProbedClasses.of(task.fields, first)
-        self._rows: Rows = placed(
+        first = data.read(np.arange(probe_rows_per_replica(data.rows, mesh.size) * mesh.size))
+        self._classes = ProbeClasses.of(task.fields, first)
+        self._rows: Rows = put_on_devices(
             {name: first[name] for name in task.fields}, NamedSharding(mesh, BY_REPLICA)
         )
 
         def mapped(function: Callable[..., Any], *specs: PartitionSpec) -> Any:
             return jax.jit(
                 jax.shard_map(
-                    function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+                    function, mesh=mesh, in_specs=specs, out_specs=REPLICATED, check_vma=False
                 )
             )
 
-        self._probe_call = mapped(self._probe_replica, EVERYWHERE, BY_REPLICA, EVERYWHERE)
+        self._probe_call = mapped(self._probe_replica, REPLICATED, BY_REPLICA, REPLICATED)
         self._summary_call = jax.jit(self._summarised)
 
     def probe(self, state: State, step: int) -> ProbeResult:
@@ -78,7 +78,7 @@ class JaxProbes:
             part: (np.asarray(bins), np.asarray(ends)) for part, (bins, ends) in summaries.items()
         }
         scores = {**scalars, **norms, **self._classes.means(judged)}
-        return probed(counts, scores, loss_scaled=self._task.is_loss_scaled)
+        return probe_result(counts, scores, loss_scaled=self._task.is_loss_scaled)
 
     # ---- on the host -----------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class JaxProbes:
         names = self._model.trainable[network]
         return {
             f"{kind}/{part}": ranged([arrays[names[place]] for place in places])
-            for part, places in parts(network, self._model.networks[network]).items()
+            for part, places in variables_by_layer(network, self._model.networks[network]).items()
         }
 
     # ---- on one replica --------------------------------------------------------------------------
@@ -202,10 +202,10 @@ class JaxSampler:
         self._fixed = fixed_inputs(task.workload, task.options, data)
         by_replica = PartitionSpec(AXIS)
         self._shared = NamedSharding(mesh, by_replica)
-        specs = (EVERYWHERE, by_replica, *[EVERYWHERE] * 3)
+        specs = (REPLICATED, by_replica, *[REPLICATED] * 3)
         self._call = jax.jit(
             jax.shard_map(
-                self._on_replica, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+                self._on_replica, mesh=mesh, in_specs=specs, out_specs=REPLICATED, check_vma=False
             )
         )
 
@@ -233,7 +233,7 @@ class JaxSampler:
         return {name: np.concatenate([part[name] for part in chunked]) for name in chunked[0]}
 
     def _chunk(self, state: State, inputs: Arrays, size: int, scalars: tuple[int, ...]) -> Arrays:
-        shown = self._call(state, placed(inputs, self._shared), *map(np.int32, scalars))
+        shown = self._call(state, put_on_devices(inputs, self._shared), *map(np.int32, scalars))
         return {name: np.asarray(array)[:size] for name, array in shown.items()}
 
     def _on_replica(

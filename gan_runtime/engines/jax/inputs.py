@@ -24,20 +24,20 @@ from numpy.typing import NDArray
 from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.inputs import RowOrder
-from gan_runtime.engines.jax.devices import AXIS, placed
+from gan_runtime.engines.jax.devices import AXIS, put_on_devices
 from gan_runtime.engines.jax.tpu_volumes import flat, is_volume
 
 LANES = 128  # adjacent numbers in a TPU's memory
-EVERYWHERE = PartitionSpec()
+REPLICATED = PartitionSpec()
 # Of (steps, batches, batch, …): each replica has its share of every batch.
-SHARED = PartitionSpec(None, None, AXIS)
+SHARDED = PartitionSpec(None, None, AXIS)
 Rows = dict[str, Any]
 
 
 # ---- layout of rows ------------------------------------------------------------------------------
 
 
-def lying_shape(field: Field) -> tuple[int, ...]:
+def device_shape(field: Field) -> tuple[int, ...]:
     """Shape of a row on a device: a large one is flat and padded to whole lanes; a small one, such
     as a label, is unchanged.
 
@@ -48,57 +48,60 @@ def lying_shape(field: Field) -> tuple[int, ...]:
     return field.shape if numbers < LANES else (-(-numbers // LANES) * LANES,)
 
 
-def laid(field: Field, stored: NDArray[Any]) -> NDArray[Any]:
-    """(…, *shape of the field) → (…, *lying_shape), padded with zeros. On the host."""
+def to_device_layout(field: Field, stored: NDArray[Any]) -> NDArray[Any]:
+    """(…, *shape of the field) → (…, *device_shape), padded with zeros. On the host."""
     leading = stored.shape[: stored.ndim - len(field.shape)]
-    width = math.prod(lying_shape(field)) - math.prod(field.shape)
+    width = math.prod(device_shape(field)) - math.prod(field.shape)
     if not width:
-        return stored.reshape(*leading, *lying_shape(field))
+        return stored.reshape(*leading, *device_shape(field))
     return np.pad(stored.reshape(*leading, -1), [(0, 0)] * len(leading) + [(0, width)])
 
 
-def lifted(field: Field, lying: jax.Array) -> jax.Array:
-    """(…, *lying_shape) → (…, *shape of the field). On the device."""
-    if lying_shape(field) == field.shape:
-        return lying
-    return lying[..., : math.prod(field.shape)].reshape(*lying.shape[:-1], *field.shape)
+def from_device_layout(field: Field, rows: jax.Array) -> jax.Array:
+    """(…, *device_shape) → (…, *shape of the field). On the device."""
+    if device_shape(field) == field.shape:
+        return rows
+    return rows[..., : math.prod(field.shape)].reshape(*rows.shape[:-1], *field.shape)
 
 
 # ---- rows of a call ------------------------------------------------------------------------------
 
 
-def shapes(
-    fields: Fields, mesh: Mesh, taken: tuple[int, int, int], rows: int | None
+def row_shapes(
+    fields: Fields, mesh: Mesh, sizes: tuple[int, int, int], rows: int | None
 ) -> tuple[Rows, Any]:
     """The pair that a call takes, as shapes.
 
-    `taken`: (steps, batches, batch). `rows`: None when streamed.
+    `sizes`: (steps, batches, batch). `rows`: None when streamed.
     """
 
     def shaped(shape: tuple[int, ...], dtype: Any, spread: PartitionSpec) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spread))
 
-    def lying(*leading: int, spread: PartitionSpec) -> Rows:
+    def in_layout(*leading: int, spread: PartitionSpec) -> Rows:
         return {
-            name: shaped((*leading, *lying_shape(field)), field.dtype, spread)
+            name: shaped((*leading, *device_shape(field)), field.dtype, spread)
             for name, field in fields.items()
         }
 
     if rows is None:
-        return {}, lying(*taken, spread=SHARED)
-    return lying(rows, spread=EVERYWHERE), shaped(taken, jnp.int32, SHARED)
+        return {}, in_layout(*sizes, spread=SHARDED)
+    return in_layout(rows, spread=REPLICATED), shaped(sizes, jnp.int32, SHARDED)
 
 
-def of_step(fields: Fields, resident: Rows, taken: Any, index: Any) -> Rows:
+def step_rows(fields: Fields, resident: Rows, call_rows: Any, index: Any) -> Rows:
     """Stored rows (batches, share, *shape) of one step of a call, on a replica."""
     if not resident:
-        return {name: lifted(field, taken[name][index]) for name, field in fields.items()}
-    wanted = taken[index]
+        return {
+            name: from_device_layout(field, call_rows[name][index])
+            for name, field in fields.items()
+        }
+    numbers = call_rows[index]
     return {
         name: (
-            lifted(
-                field, jnp.take(resident[name], wanted.reshape(-1), axis=0, mode="clip")
-            ).reshape(*wanted.shape, *field.shape)
+            from_device_layout(
+                field, jnp.take(resident[name], numbers.reshape(-1), axis=0, mode="clip")
+            ).reshape(*numbers.shape, *field.shape)
         )
         for name, field in fields.items()
     }
@@ -109,7 +112,7 @@ class Feed(Protocol):
 
     resident: Rows
 
-    def taken(self, first_step: int, steps: int) -> Any:
+    def call_rows(self, first_step: int, steps: int) -> Any:
         """The second half for `steps` steps after `first_step`, padded to the longest call."""
         ...
 
@@ -129,14 +132,17 @@ class ResidentRows:
     def __init__(self, data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> None:
         assert data.resident is not None
         self._order, self._longest, self._mesh = order, longest, mesh
-        lying = {name: laid(field, data.resident[name]) for name, field in data.fields.items()}
-        self.resident: Rows = placed(lying, NamedSharding(mesh, EVERYWHERE))
+        rows = {
+            name: to_device_layout(field, data.resident[name])
+            for name, field in data.fields.items()
+        }
+        self.resident: Rows = put_on_devices(rows, NamedSharding(mesh, REPLICATED))
 
-    def taken(self, first_step: int, steps: int) -> Any:
+    def call_rows(self, first_step: int, steps: int) -> Any:
         """int32 (longest, batches, batch), padded with zeros."""
         rows = self._order.rows(first_step, steps)
         padded = np.pad(rows, ((0, self._longest - steps), (0, 0), (0, 0)))
-        return placed(padded, NamedSharding(self._mesh, SHARED))
+        return put_on_devices(padded, NamedSharding(self._mesh, SHARDED))
 
     def prepare(self, first_step: int) -> None:
         self._order.prepare(first_step)
@@ -151,13 +157,14 @@ class StreamedRows:
     def __init__(self, data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> None:
         self.resident: Rows = {}
         self._data, self._order, self._longest = data, order, longest
-        self._sharding = NamedSharding(mesh, SHARED)
-        self._held_steps = range(0)
-        self._held: Rows = {}  # rows of these steps on the host: (steps, batches, own share, …)
+        self._sharding = NamedSharding(mesh, SHARDED)
+        self._read_steps = range(0)
+        # Rows of these steps on the host: (steps, batches, own share, …).
+        self._read_rows: Rows = {}
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rows")
         self._pending: tuple[int, Future[Rows]] | None = None
 
-    def taken(self, first_step: int, steps: int) -> Rows:  # noqa: ARG002
+    def call_rows(self, first_step: int, steps: int) -> Rows:  # noqa: ARG002
         """(longest, batches, batch, …) by field, with rows of later steps."""
         return self._prepared(first_step).result()
 
@@ -174,27 +181,30 @@ class StreamedRows:
     def _sent(self, first_step: int) -> Rows:
         """Rows of the longest call, on the devices."""
         steps = range(first_step, first_step + self._longest)
-        self._held, self._held_steps = self._extended(steps), steps
-        sent: Rows = jax.make_array_from_process_local_data(self._sharding, self._held)
+        self._read_rows, self._read_steps = self._extended(steps), steps
+        sent: Rows = jax.make_array_from_process_local_data(self._sharding, self._read_rows)
         return sent
 
     def _extended(self, steps: range) -> Rows:
         """Rows left over from a short call, and new ones from the data set."""
-        if steps.start not in self._held_steps:
+        if steps.start not in self._read_steps:
             return self.read(steps)
-        skipped = steps.start - self._held_steps.start
-        fresh = self.read(range(self._held_steps.stop, steps.stop))
+        skipped = steps.start - self._read_steps.start
+        fresh = self.read(range(self._read_steps.stop, steps.stop))
         return {
-            name: np.concatenate([self._held[name][skipped:], rows]) for name, rows in fresh.items()
+            name: np.concatenate([self._read_rows[name][skipped:], rows])
+            for name, rows in fresh.items()
         }
 
     def read(self, steps: range) -> Rows:
         """Rows of these steps for the devices of this process, in the layout of a device."""
         shares = np.split(self._order.rows(steps.start, len(steps)), jax.process_count(), axis=2)
-        wanted = shares[jax.process_index()]
-        stored = self._data.read(wanted.reshape(-1).astype(np.int64))
+        numbers = shares[jax.process_index()]
+        stored = self._data.read(numbers.reshape(-1).astype(np.int64))
         return {
-            name: laid(field, stored[name]).reshape(*wanted.shape, *lying_shape(field))
+            name: to_device_layout(field, stored[name]).reshape(
+                *numbers.shape, *device_shape(field)
+            )
             for name, field in self._data.fields.items()
         }
 
@@ -236,14 +246,14 @@ class JaxStepNoise:
         """Same shape and dtype as `values`; the retained share is rounded to a 256th and scaled
         exactly.
         """
-        kept_levels = round((1.0 - rate) * LEVELS)
-        if kept_levels == LEVELS:  # no byte holds it: it would wrap to 0 and drop everything
+        retained_levels = round((1.0 - rate) * LEVELS)
+        if retained_levels == LEVELS:  # no byte holds it: it would wrap to 0 and drop everything
             return values
         words = jax.random.bits(jax.random.fold_in(self._step_key(), self._share), (4,), jnp.uint32)
         # Volumes in the layout of a TPU's convolutions: another shape would cost a copy.
-        lying = flat(values) if is_volume(values) else values
-        _, levels = jax.lax.rng_bit_generator(words, lying.shape, jnp.uint8)
-        return _thinned(lying, jax.lax.optimization_barrier(levels), kept_levels).reshape(
+        in_layout = flat(values) if is_volume(values) else values
+        _, levels = jax.lax.rng_bit_generator(words, in_layout.shape, jnp.uint8)
+        return _thinned(in_layout, jax.lax.optimization_barrier(levels), retained_levels).reshape(
             values.shape
         )
 
@@ -276,21 +286,25 @@ class JaxRequestNoise(JaxStepNoise):
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
-def _thinned(values: jax.Array, levels: jax.Array, kept_levels: int) -> jax.Array:
+def _thinned(values: jax.Array, levels: jax.Array, retained_levels: int) -> jax.Array:
     return jnp.where(
-        levels < kept_levels, values * jnp.asarray(LEVELS / kept_levels, values.dtype), 0
+        levels < retained_levels, values * jnp.asarray(LEVELS / retained_levels, values.dtype), 0
     )
 
 
-def _forward(values: jax.Array, levels: jax.Array, kept_levels: int) -> tuple[jax.Array, jax.Array]:
-    return _thinned(values, levels, kept_levels), levels
+def _forward(
+    values: jax.Array, levels: jax.Array, retained_levels: int
+) -> tuple[jax.Array, jax.Array]:
+    return _thinned(values, levels, retained_levels), levels
 
 
-def _backward(kept_levels: int, levels: jax.Array, upstream: jax.Array) -> tuple[jax.Array, None]:
+def _backward(
+    retained_levels: int, levels: jax.Array, upstream: jax.Array
+) -> tuple[jax.Array, None]:
     """Compares again: a TPU's compiler would pack the mask into bits for the way back, which is
     slower.
     """
-    return _thinned(upstream, jax.lax.optimization_barrier(levels), kept_levels), None
+    return _thinned(upstream, jax.lax.optimization_barrier(levels), retained_levels), None
 
 
 _thinned.defvjp(_forward, _backward)

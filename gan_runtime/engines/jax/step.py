@@ -23,7 +23,7 @@ from gan_runtime.engines.jax.kernels import JaxCpuKernels, JaxKernels
 from gan_runtime.engines.jax.model import JaxModel, State
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.step_profile import PHASE_SCOPE
-from gan_runtime.engines.task import EngineTask, weights_are_trained_only
+from gan_runtime.engines.task import EngineTask, forbid_weight_assignment
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
 
@@ -142,7 +142,7 @@ class JaxReplicaStep:
             self._model.scope(state) as scope,
             step_scope(self.context(scope, noise, step, self._kernels)),
         ):
-            with weights_are_trained_only(self._model.networks):
+            with forbid_weight_assignment(self._model.networks):
                 forward = self._task.program.phases[place].forward(
                     self._model.networks, batch, noise
                 )

@@ -29,8 +29,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from gan_runtime.engines.convolutions import from_one_pixel, one_pixel_convolution
-from gan_runtime.engines.jax.devices import AXIS, placed
-from gan_runtime.engines.jax.inputs import EVERYWHERE
+from gan_runtime.engines.jax.devices import AXIS, put_on_devices
+from gan_runtime.engines.jax.inputs import REPLICATED
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes
 from gan_runtime.engines.tiles import (
     COMPILE,
@@ -135,7 +135,7 @@ def _function(
     return jaxpr_as_fun(ClosedJaxpr(part, closed.consts))
 
 
-SHARED = PartitionSpec(AXIS)
+SHARDED = PartitionSpec(AXIS)
 
 
 class TileCall:
@@ -157,14 +157,14 @@ class TileCall:
         most, self._round, *sides = tiles
         taken = jax.ShapeDtypeStruct((self._round, *sides), "float32")
         self.split = split(self._painted, self.weights, taken)
-        specs = (EVERYWHERE, SHARED, SHARED)
+        specs = (REPLICATED, SHARDED, SHARDED)
         self.function = jax.shard_map(
-            self._on_core, mesh=mesh, in_specs=specs, out_specs=SHARED, check_vma=False
+            self._on_core, mesh=mesh, in_specs=specs, out_specs=SHARDED, check_vma=False
         )
         self.arguments = (
-            [_shaped(array.shape, array.dtype, mesh, EVERYWHERE) for array in self.split.between],
-            _shaped((mesh.size * most * self._round, *sides), "float32", mesh, SHARED),
-            _shaped((mesh.size,), "int32", mesh, SHARED),
+            [_shaped(array.shape, array.dtype, mesh, REPLICATED) for array in self.split.between],
+            _shaped((mesh.size * most * self._round, *sides), "float32", mesh, SHARDED),
+            _shaped((mesh.size,), "int32", mesh, SHARDED),
         )
 
     def _painted(self, weights: dict[str, jax.Array], tiles: jax.Array) -> jax.Array:
@@ -196,7 +196,7 @@ class JaxTileProgram:
     ) -> None:
         self._watch = stopwatch
         mesh = Mesh(np.array(jax.devices()[:cores]), (AXIS,))
-        self._shared = NamedSharding(mesh, SHARED)
+        self._shared = NamedSharding(mesh, SHARDED)
         with stopwatch.of(TRACE):
             call = TileCall(translator, mesh, tiles)
             lowered = jax.jit(call.function).lower(*call.arguments)
@@ -204,9 +204,9 @@ class JaxTileProgram:
             path: np.asarray(translator.arrays[path]).astype(shape.dtype)
             for path, shape in call.weights.items()
         }
-        everywhere = NamedSharding(mesh, EVERYWHERE)
+        everywhere = NamedSharding(mesh, REPLICATED)
         self._between = jax.jit(call.split.ahead, out_shardings=everywhere)(
-            placed(weights, everywhere)
+            put_on_devices(weights, everywhere)
         )
         with stopwatch.of(COMPILE):
             self._compiled: Any = lowered.compile()
@@ -214,7 +214,9 @@ class JaxTileProgram:
     def __call__(self, tiles: NDArray[np.float32], rounds: Rounds) -> NDArray[np.float32]:
         """(cores · share, …) → (cores · share, …)."""
         with self._watch.of(TRANSFER_IN):
-            sent = jax.block_until_ready([placed(array, self._shared) for array in (tiles, rounds)])
+            sent = jax.block_until_ready(
+                [put_on_devices(array, self._shared) for array in (tiles, rounds)]
+            )
         with self._watch.of(EXECUTE):
             outcome = jax.block_until_ready(self._compiled(self._between, *sent))
         with self._watch.of(TRANSFER_OUT):

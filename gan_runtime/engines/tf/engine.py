@@ -94,7 +94,7 @@ class TfEngine:
 
     # ---- the contract ----------------------------------------------------------------------------
 
-    def told_by_all(self, number: int) -> tuple[int, int]:
+    def worker_extremes(self, number: int) -> tuple[int, int]:
         return self._workers.extremes(number)
 
     def trace(self) -> None:
@@ -115,14 +115,14 @@ class TfEngine:
         is_counted = self.spec.count_kernels == "yes"
         return step_kernels(self.traced_call(), self.step.compiled_texts() if is_counted else ())
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-        numbers = self.loop.run(self._batches(), self._steps_done, steps, stop_wish)
+    def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
+        numbers = self.loop.run(self._batches(), self._steps_done, steps, stop_requested)
         self._steps_done += steps
         return numbers
 
-    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+    def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
         phases = tuple(phase.name for phase in self.task.program.phases)
-        return profiled(lambda: self.run(steps, stop_wish), tuple(self.networks), phases)
+        return profiled(lambda: self.run(steps, stop_requested), tuple(self.networks), phases)
 
     def device_memory(self) -> DeviceMemory | None:
         return fullest(self.strategy.extended.worker_devices)

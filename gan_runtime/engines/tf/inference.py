@@ -18,12 +18,12 @@ from gan_runtime.engines.inputs import SAMPLES, chunks, fixed_inputs
 from gan_runtime.engines.probes import (
     SCORE_BINS,
     WEIGHT_BINS,
-    ProbedClasses,
+    ProbeClasses,
     gradient_names,
-    parts,
-    probe_share,
-    probed,
+    probe_result,
+    probe_rows_per_replica,
     score_range,
+    variables_by_layer,
 )
 from gan_runtime.engines.task import EngineTask
 from gan_runtime.engines.tf.inputs import Rows, TfRequestNoise, TfStepNoise, values_of
@@ -56,9 +56,11 @@ class TfProbes:
         self._task, self._spec, self._strategy = task, task.spec, strategy
         self._networks, self._step = networks, step
         self._replicas = strategy.num_replicas_in_sync
-        rows = data.read(np.arange(probe_share(data.rows, self._replicas) * self._replicas))
+        rows = data.read(
+            np.arange(probe_rows_per_replica(data.rows, self._replicas) * self._replicas)
+        )
         self._batch = self._distributed(rows)
-        self._classes = ProbedClasses.of(task.fields, rows)
+        self._classes = ProbeClasses.of(task.fields, rows)
         # Without AutoGraph, which would rewrite the code to no effect for a second.
         self._probe_call = tf.function(self._probe_everywhere, autograph=False)
 
@@ -76,7 +78,7 @@ class TfProbes:
             lambda value: value.numpy(), self._probe_call(self._batch, tf.constant(step, tf.int32))
         )
         scores |= self._classes.means(judged)
-        return probed(counts, scores, loss_scaled=self._task.is_loss_scaled)
+        return probe_result(counts, scores, loss_scaled=self._task.is_loss_scaled)
 
     # ---- on all replicas -------------------------------------------------------------------------
 
@@ -172,7 +174,7 @@ class TfProbes:
         """
         tensors = {
             histogram(kind, part): [values[place] for place in places]
-            for part, places in parts(network, self._networks[network]).items()
+            for part, places in variables_by_layer(network, self._networks[network]).items()
         }
         return _on_the_first_replica(
             lambda: {part: ranged(own, WEIGHT_BINS) for part, own in tensors.items()},

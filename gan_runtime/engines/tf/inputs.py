@@ -198,13 +198,15 @@ class TfStepNoise:
         """Same shape and dtype as `values`; the retained share is rounded to a 256th and scaled
         exactly.
         """
-        kept_levels = round((1.0 - rate) * LEVELS)
-        if kept_levels == LEVELS:  # no byte holds it: it would wrap to 0 and drop everything
+        retained_levels = round((1.0 - rate) * LEVELS)
+        if retained_levels == LEVELS:  # no byte holds it: it would wrap to 0 and drop everything
             return values
         key = _fold_in(self._step_key(), self._share)
-        keep = _random_bytes(values.shape, key) < tf.constant(kept_levels, tf.uint8)
+        keep = _random_bytes(values.shape, key) < tf.constant(retained_levels, tf.uint8)
         return tf.where(
-            keep, values * tf.cast(LEVELS / kept_levels, values.dtype), tf.zeros([], values.dtype)
+            keep,
+            values * tf.cast(LEVELS / retained_levels, values.dtype),
+            tf.zeros([], values.dtype),
         )
 
     def _step_key(self) -> tf.Tensor:

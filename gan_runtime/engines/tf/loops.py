@@ -54,7 +54,7 @@ class Loop(Protocol):
         """The graph of the training call; built once, not run."""
         ...
 
-    def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
+    def run(self, batches: Any, first_step: int, steps: int, stop_requested: bool) -> StepNumbers:
         """Trains `steps` steps after `first_step`; returns when their numbers are on the host."""
         ...
 
@@ -82,17 +82,17 @@ class CustomLoop:
             batches, *_counters(first_step, 1), self._workers.message(False)
         )
 
-    def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
+    def run(self, batches: Any, first_step: int, steps: int, stop_requested: bool) -> StepNumbers:
         """One host call for all steps; metric → float32 (steps,), the mean over the replicas."""
         begin = time.perf_counter()
-        message = self._workers.message(stop_wish)
+        message = self._workers.message(stop_requested)
         rows, stamps, messages = self._call(batches, *_counters(first_step, steps), message)
         numbers = rows.numpy()
         values = {
             metric: numbers[:, column] for column, metric in enumerate(self._whole_step.metrics)
         }
         seconds = time.perf_counter() - begin
-        return StepNumbers(values, seconds, self._workers.news(messages, stamps, steps, seconds))
+        return StepNumbers(values, seconds, self._workers.status(messages, stamps, steps, seconds))
 
     def _train_call(
         self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, message: tf.Tensor
@@ -200,7 +200,7 @@ class KerasLoop:
         """The graph of one step."""
         return self._traced_function.get_concrete_function(batches)
 
-    def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:  # noqa: ARG002
+    def run(self, batches: Any, first_step: int, steps: int, stop_requested: bool) -> StepNumbers:  # noqa: ARG002
         """One host call for each step; metric → float32 (steps,), the mean over the replicas."""
         begin = time.perf_counter()
         logs = [self.train_function(batches) for _ in range(steps)]

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.step_profile import PHASE_SCOPE
-from gan_runtime.engines.task import EngineTask, weights_are_trained_only
+from gan_runtime.engines.task import EngineTask, forbid_weight_assignment
 from gan_runtime.engines.tf.inputs import Rows, TfStepNoise, values_of
 from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
 from gan_runtime.engines.tf.optimizers import shared_overflow
@@ -123,7 +123,7 @@ class TfReplicaStep:
                 loss: stack.enter_context(self._tape(networks))
                 for loss, networks in followers.items()
             }
-            stack.enter_context(weights_are_trained_only(self._networks))
+            stack.enter_context(forbid_weight_assignment(self._networks))
             forward = phase.forward(self._networks, values_of(rows, self._task.fields), noise)
             losses = {
                 loss: forward.losses[loss] * scales[networks[0]] * self._share

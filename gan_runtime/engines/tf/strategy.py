@@ -17,7 +17,7 @@ from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members
 from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.base.tpu_advice import cause
-from gan_runtime.engines.contract import DeviceMemory, WorkerNews, WorkerSeconds
+from gan_runtime.engines.contract import DeviceMemory, WorkerSeconds, WorkerStatus
 from gan_runtime.spec import RunSpec
 
 Result = TypeVar("Result")
@@ -252,12 +252,12 @@ class Workers:
         # None before the first call, 0 after it, because that one includes compilation.
         self._own_s: float | None = None
 
-    def message(self, stop_wish: bool) -> tf.Tensor:
+    def message(self, stop_requested: bool) -> tf.Tensor:
         """float32 (1 + workers,): this worker's stop request (0 or 1), and its own seconds per step
         at its rank.
         """
         message = np.zeros(1 + self._spec.workers, np.float32)
-        message[0], message[1 + self._rank] = stop_wish, self._own_s or 0.0
+        message[0], message[1 + self._rank] = stop_requested, self._own_s or 0.0
         return tf.constant(message)
 
     def extremes(self, number: int) -> tuple[int, int]:
@@ -300,9 +300,9 @@ class Workers:
             clock.around(lambda: self._strategy.run(on_replica, args=(value,)), own=[value])
         )[0]
 
-    def news(
+    def status(
         self, messages: tf.Tensor, stamps: tf.Tensor, steps: int, seconds: float
-    ) -> WorkerNews | None:
+    ) -> WorkerStatus | None:
         """What this worker learns in a call of `seconds`; None for a single worker."""
         if self.is_one:
             return None
@@ -310,7 +310,7 @@ class Workers:
         own_s = max(0.0, seconds / steps - wait_s)
         self._own_s = 0.0 if self._own_s is None else own_s
         total = messages.numpy()
-        return WorkerNews(
+        return WorkerStatus(
             bool(total[0] > 0),
             WorkerSeconds(own_s, wait_s, tuple(float(value) for value in total[1:])),
         )

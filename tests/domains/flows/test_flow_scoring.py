@@ -9,7 +9,7 @@ import pytest
 
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.scores import FrameTimes, RolloutScores, scored
-from gan_runtime.engines.tile_grid import Division
+from gan_runtime.engines.tile_grid import TileGrid
 from tests.support.stored_films import HEIGHT, PERIOD, SOLVER_STEPS, WIDTH, frame, obstacle
 
 RIGHT = 10.0 / (0.1 * SOLVER_STEPS * PERIOD)  # f D / U
@@ -26,7 +26,7 @@ def measured(
     """Of a prediction of the street."""
     steps = len(predicted) - 1
     known = film or Film(0, 0, steps, 120.0, SOLVER_STEPS)
-    tiles, mask = Division((HEIGHT, WIDTH), (16, 16)), obstacle().astype(np.float32)
+    tiles, mask = TileGrid((HEIGHT, WIDTH), (16, 16)), obstacle().astype(np.float32)
     return scored(
         street(steps), predicted, mask, tiles, known, FrameTimes(0.01, 0.02), period, replay
     )

@@ -13,7 +13,7 @@ from gan_runtime.data.preparations import Asked
 from gan_runtime.domains.flows import scores, workload
 from gan_runtime.domains.flows.rollout import rolled_out
 from gan_runtime.engines.tf.tiles import TfTileProgram
-from gan_runtime.engines.tiles import Painter, translator_of
+from gan_runtime.engines.tiles import TiledTranslator, translator_of
 from gan_runtime.records.home import Home
 from gan_runtime.spec.presets import PRESETS
 from tests.support.engines.small_engines import tf_engine
@@ -57,7 +57,9 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     translator = translator_of(engine.task.spec, workload.WORKLOAD, data.fields, engine.state())
     overlap = 3 * translator.tile // 4
     given = rows[SOURCE][0].astype(np.float32)
-    painter = Painter(TfTileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann")
+    painter = TiledTranslator(
+        TfTileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann"
+    )
     predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
     copied = np.repeat(truth[:1], FRAMES, axis=0)
     of_model, of_copy = (scores.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))

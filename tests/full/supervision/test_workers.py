@@ -21,7 +21,7 @@ from gan_runtime.base.cluster import free_addresses, tf_config
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.task import read_by_workload, workload_of
+from gan_runtime.engines.task import data_for_workload, workload_of
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
@@ -116,7 +116,7 @@ def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
     """
     from gan_runtime.engines.tf.engine import TfEngine
 
-    data = read_by_workload(spec, loading.load(spec.dataset))
+    data = data_for_workload(spec, loading.load(spec.dataset))
     engine = kept(TfEngine(spec, workload_of(spec), data, "cpu"))
     return engine.run(steps).values["loss_generator"], engine.state()
 

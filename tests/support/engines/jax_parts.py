@@ -65,8 +65,8 @@ def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
     """Shape of rows as they lie in a device's memory, and the rows that come back from there."""
-    lying = jnp.asarray(inputs.laid(field, stored))
-    return lying.shape, np.asarray(inputs.lifted(field, lying))
+    lying = jnp.asarray(inputs.to_device_layout(field, stored))
+    return lying.shape, np.asarray(inputs.from_device_layout(field, lying))
 
 
 def read_by(

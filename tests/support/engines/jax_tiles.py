@@ -11,7 +11,7 @@ import numpy as np
 
 from gan_runtime.engines.jax import tiles as products
 from gan_runtime.engines.jax.tiles import JaxTileProgram, split
-from gan_runtime.engines.tiles import Painter
+from gan_runtime.engines.tiles import TiledTranslator
 from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
@@ -22,13 +22,13 @@ from tests.support.engines import tile_places, toy_translator
 def painted_in_tiles(
     sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]
 ) -> tuple[list[np.ndarray], list[list[str]]]:
-    """The picture of each way (`Painter`'s arguments behind the source), and the stages that
-    took time.
+    """The image of each way (the arguments of `TiledTranslator` after the source), and the stages
+    that took time.
     """
     source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
     pictures, stages = [], []
     for way, *division in ways:
-        painter = Painter(JaxTileProgram, translator, way, source.shape, *division)
+        painter = TiledTranslator(JaxTileProgram, translator, way, source.shape, *division)
         pictures.append(painter(source))
         stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
     return pictures, stages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gan_runtime.engines.tiles import Painter
+from gan_runtime.engines.tiles import TiledTranslator
 from tests.support.engines import toy_translator
 from tests.support.engines.small_engines import new_group
 
@@ -22,7 +22,7 @@ def painted_by_tensorflow(sides: tuple[int, int], precision: str, *ways: tuple[A
     try:
         for way, *division in ways:
             new_group()
-            painter = Painter(TfTileProgram, translator, way, source.shape, *division)
+            painter = TiledTranslator(TfTileProgram, translator, way, source.shape, *division)
             pictures.append(painter(source))
             stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
     finally:
