@@ -27,7 +27,10 @@ def under_load(path: Path = KEPT) -> str:
         for record in records
         if record["kind"] == "figure"
     ]
-    return WHAT + table(["Figure", "Value", "Target", "Met", "Machine", "Commit"], lines)
+    commits = ", ".join(dict.fromkeys(machine["commit"] for machine in machines.values()))
+    return f"{WHAT}Commits: {commits}.\n\n" + table(
+        ["Figure", "Value", "Target", "Met", "Machine"], lines
+    )
 
 
 def _line(record: Record, machine: Record) -> list[str]:
@@ -52,7 +55,6 @@ def _line(record: Record, machine: Record) -> list[str]:
         wanted,
         met + (reason if record["value"] is not None else ""),
         conditions.in_words(machine),
-        machine["commit"],
     ]
 
 

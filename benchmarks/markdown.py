@@ -13,8 +13,8 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table; "Not measured." without lines."""
     if not lines:
         return f"{NOT_MEASURED.capitalize()}.\n"
-    rows = [header, ["---"] * len(header), *lines]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    head, *below = [f"| {' | '.join(row)} |\n" for row in (header, *lines)]
+    return "".join([head, f"|{'---|' * len(header)}\n", *below])
 
 
 def number(value: float, unit: str = "") -> str:

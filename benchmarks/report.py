@@ -17,6 +17,7 @@ from benchmarks.results import Record
 from gan_runtime.records.home import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
+SLOWEST = 6  # pages of the table
 INTRODUCTION = """# Benchmarks
 
 Written by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`; do not edit.
@@ -94,18 +95,14 @@ def text(records: Sequence[Record]) -> str:
 
 
 def rates(records: Sequence[Record]) -> str:
-    """What each side reached by itself."""
-    lines = [
-        [
-            record["row"],
-            record["name"],
-            f"{record['value']:,.0f}",
-            record["unit"],
-        ]
-        for record in records
-        if record["kind"] == "rate"
-    ]
-    return table(["Row", "Side", "Median", "Unit"], lines)
+    """What each side reached by itself: a line for each row and unit."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if record["kind"] == "rate" and record["unit"] != "% of a step":
+            side = f"{record['name']}: {record['value']:,.0f}"
+            lines.setdefault((record["row"], record["unit"]), []).append(side)
+    rows = [[row, "; ".join(sides), unit] for (row, unit), sides in lines.items()]
+    return table(["Row", "Medians", "Unit"], rows)
 
 
 def overhead(records: Sequence[Record]) -> str:
@@ -222,14 +219,14 @@ def pages(records: Sequence[Record]) -> str:
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     found = facts[0]
+    slowest = sorted(found["pages"], key=lambda page: -found["cold"][page])[:SLOWEST]
     lines = [
-        [page, f"{seconds:.2f} s", f"{found['cold'][page]:.2f} s"]
-        for page, seconds in found["pages"].items()
+        [page, f"{found['pages'][page]:.2f} s", f"{found['cold'][page]:.2f} s"] for page in slowest
     ]
     return (
         f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; read"
-        f" from their journals in {found['take_in_s']:.0f} s. Time of the page's script; the first"
-        " visit also loads libraries (Home) and probes the host (Launch).\n\n"
+        f" from their journals in {found['take_in_s']:.0f} s. Time of the script of the"
+        " six slowest pages; the first visit also loads libraries.\n\n"
         + table(["Page", "Second visit", "First visit"], lines)
     )
 

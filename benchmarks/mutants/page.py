@@ -118,8 +118,8 @@ def text(records: list[Record]) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join("| " + " | ".join(map(str, cells)) + " |\n" for cells in lines)
+    first, *lines = ["| " + " | ".join(map(str, cells)) + " |\n" for cells in (head, *rows)]
+    return "".join([first, f"|{'---|' * len(head)}\n", *lines])
 
 
 def _run(run: Record) -> tuple[str, ...]:

@@ -52,10 +52,21 @@ def options() -> str:
         members = [option for option in shared.values() if option.group == group]
         if members:
             parts += [f"## {group}\n", _options_list(members)]
+    listed: dict[tuple[str, str], str] = {}
     for record in dict.fromkeys(entry.options for entry in catalog.WORKLOADS.values()):
-        names = [f"`{name}`" for name, e in catalog.WORKLOADS.items() if e.options is record]
-        own = option_records.of(record).values()
-        parts += [f"## {', '.join(names)}\n", _options_list(own)]
+        names = ", ".join(f"`{n}`" for n, e in catalog.WORKLOADS.items() if e.options is record)
+        own = [
+            option for option in option_records.of(record).values() if _key(option) not in listed
+        ]
+        inherited = {
+            listed[_key(option)]
+            for option in option_records.of(record).values()
+            if _key(option) in listed
+        }
+        parts.append(f"## {names}\n")
+        parts += [f"The options of {of}, and:\n" for of in sorted(inherited)]
+        parts.append(_options_list(own))
+        listed |= {_key(option): names for option in own}
     parts.append("Options of an evaluation: `evaluate NAME --help`.\n")
     parts.append("Next: [metrics](metrics.md) · [commands](commands.md).\n")
     return "\n".join(parts)
@@ -63,26 +74,35 @@ def options() -> str:
 
 def _options_list(members: Iterable[Option]) -> str:
     return "".join(
-        f"- `{option.name}` ({_values(option)}): {first_sentence(option.help)}\n"
-        for option in members
+        f"- `{option.name}`{_values(option)}: {_meaning(option)}\n" for option in members
     )
+
+
+def _key(option: Option) -> tuple[str, str]:
+    return option.name, f"{_values(option)}: {option.help}"
 
 
 def _values(option: Option) -> str:
-    """The allowed values, the default in bold: "off, **jit**", "1 to 64, **8**"."""
+    """The allowed values, the default in bold: " (off, **jit**)", " (1 to 64, **8**)"."""
+    default = f"**{option.default}**" if option.default != "" else ""
     if option.choices:
-        words = [f"**{one}**" if one == option.default else one for one in option.choices]
-        return ", ".join(words)
-    allowed = option.allowed.removeprefix("a whole number from ") if option.kind is not str else ""
-    return ", ".join(
-        filter(None, (allowed, f"**{option.default}**" if option.default != "" else ""))
-    )
+        words = [default if one == option.default else one for one in option.choices]
+    else:
+        of_numbers = option.allowed if option.kind is not str else ""
+        shorter = re.sub(r"^(?:a whole number from|at least) ", "", of_numbers)
+        words = [shorter.replace(" and at most ", " to "), default]
+    return f" ({', '.join(filter(None, words))})" if any(words) else ""
+
+
+def _meaning(option: Option) -> str:
+    """Its help; of numbers the first sentence."""
+    return " ".join(option.help.split()) if option.choices else first_sentence(option.help)
 
 
 def first_sentence(text: str) -> str:
     """The first sentence of a help text."""
     plain = " ".join(text.split())
-    return re.split(r"(?<=[a-z0-9)'`][.]) (?=[A-Z'])", plain)[0]
+    return re.split(r"(?<!et al[.])(?<=[a-z0-9)'`][.]) (?=[A-Z'])", plain)[0]
 
 
 # ---- metrics -------------------------------------------------------------------------------------

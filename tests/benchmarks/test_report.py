@@ -158,7 +158,7 @@ def test_growth_is_a_table_of_batches_and_replicas() -> None:
     ]
     assert report.growth(records).splitlines() == [
         "| Global batch | 1 replica | 8 replicas |",
-        "| --- | --- | --- |",
+        "|---|---|---|",
         "| 64 | 0.090 | not measured |",
         "| 256 | 0.300 | 0.310 |",
     ]

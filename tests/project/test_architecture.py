@@ -252,7 +252,7 @@ def test_the_reference_explains_every_option() -> None:
     page = text(Path("docs/reference/options.md"))
     names = {option.name for option in EVERY_OPTION.values()}
     assert len(names) > 50
-    assert [name for name in sorted(names) if f"- `{name}` (" not in page] == []
+    assert [name for name in sorted(names) if f"- `{name}`" not in page] == []
 
 
 def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -> None:

@@ -156,6 +156,8 @@ CODE = re.compile(
 )
 SQL = re.compile(r"\b(?:SELECT|FROM|WHERE|CREATE|INSERT|UPDATE|DELETE|VALUES|ORDER BY)\b")
 PERCENT = r"(?<=\d) %"
+DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+KINDS = (*DEFINITIONS, ast.Constant, ast.JoinedStr)
 PROSE = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z0]{2,}")
 
 
@@ -186,8 +188,8 @@ def of_module(path: Path) -> Iterator[str]:
     """The string literals of a module that are prose; of an f-string the texts around a 0 for
     each value.
     """
-    of_file = nodes(path)
-    skipped = {id(node) for node in of_file for node in docstrings(node, path)}
+    of_file = [node for node in nodes(path) if isinstance(node, KINDS)]
+    skipped = {id(text) for node in of_file for text in docstrings(node, path)}
     for node in of_file:
         if isinstance(node, ast.JoinedStr):
             skipped |= {id(part) for part in ast.walk(node) if part is not node}
@@ -203,7 +205,7 @@ def of_module(path: Path) -> Iterator[str]:
 
 def docstrings(node: ast.AST, path: Path) -> Iterator[ast.AST]:
     """The docstring of a node, unless it is the help of a command."""
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(node, DEFINITIONS):
         is_help = path.is_relative_to(HELP) and getattr(node, "decorator_list", [])
         for statement in node.body:
             if isinstance(statement, ast.Expr) and not is_help:

@@ -1,0 +1,115 @@
+"""README.md and docs/: their commands run, one after another in one home, as a reader enters them.
+
+Trainings are cut to one epoch. NOT_RUN names the commands that are not run, each with its reason.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY
+from tests.project.test_documents import COMMANDS
+from tests.support import documents
+
+NOT_RUN = {  # how a command begins, after the program's name → why it is not run here
+    "make ": "installs, serves, or is this suite",
+    "GAN_DATA_DIR=": "trains for an hour; needs MNIST",
+    "pip install": "tests/full/project/test_packaging.py does it",
+    "mkdir -p /shared": "a cluster",
+    "echo '{": "a cluster",
+    "srun ": "a cluster",
+    "python -m pytest": "the suites run it",
+    "serve": "serves until it is ended: tests/full/cli/test_processes.py",
+    "operator-password": "asks at a terminal: tests/cli",
+    "resume ": "needs a stopped run: tests/full/cli and tests/full/supervision",
+    "train --preset showers": "minutes: tests/full/browser trains this preset",
+    "train --preset karman": "minutes: tests/full/browser trains this preset",
+    "study loop": "minutes: tests/training compares both loops",
+    "physics ": "needs minutes of training: tests/full/domains",
+    "flow ": "needs minutes of training: tests/full/domains",
+    "tpu-check": "minutes: tests/full/tpu",
+    "train --preset paper --set accelerator=tpu": "needs a TPU",
+    "train --preset quick --set accelerator=gpu": "needs a GPU",
+    "train --set workload=wgan_gp": "tests/full/project/test_adding_a_workload.py",
+    "train --set workload=spots_gan": "tests/full/project/test_python_page.py",
+    "evaluate quick-0001 sharpness": "tests/full/project/test_adding_an_evaluation.py",
+    "data prepare karman": "minutes: tests/domains simulates flows",
+    "data prepare showers --set": "minutes; showers_tiny is run",
+    "data prepare showers_hdf5": "files of other authors: tests/data",
+    "data prepare calochallenge": "files of other authors: tests/data",
+}
+SHORTER = {"train": ["--set", "epochs=1"], "study": ["--set", "epochs=1", "--repeats", "1"]}
+
+
+def words_of(line: str) -> str:
+    """A command without the name of the program."""
+    words = documents.program_words(line)
+    return shlex.join(words) if words else line.removeprefix(".venv/bin/")
+
+
+LINES = list(dict.fromkeys(words_of(line) for _, line in COMMANDS))
+RUN = [line for line in LINES if not line.startswith(tuple(NOT_RUN))]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the commands are entered, with the files that they name; the reader's home too."""
+    place = tmp_path_factory.mktemp("reader")
+    random = np.random.RandomState(0)
+
+    def image(path: Path, width: int = 80) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(random.randint(0, 255, (80, width, 3), np.uint8)).save(path)
+        return path
+
+    with zipfile.ZipFile(place / "photos.zip", "w") as photos:
+        for number in range(40):
+            name = f"{'cats' if number % 2 else 'dogs'}/{number}.png"
+            photos.write(image(place / "made" / name), name)
+    with zipfile.ZipFile(place / "facades.zip", "w") as facades:
+        for number in range(20):
+            file = image(place / "made" / f"{number}.png")
+            Image.open(file).resize((512, 256)).save(file)
+            facades.write(file, f"{number}.png")
+    for side in ("A", "B"):
+        for number in range(20):
+            image(place / "shoes" / side / f"{number}.png")
+    return place
+
+
+@pytest.mark.parametrize("line", RUN)
+def test_a_command_of_the_documents_runs(folder: Path, line: str) -> None:
+    words = shlex.split(line)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        HOME_VARIABLE: str(folder / "home"),
+        "HOME": str(folder),
+        "GAN_RUNTIME_LOCKS": str(folder / "locks"),
+    }
+    environment.pop("GAN_DATA_DIR", None)
+    words = [word.replace("~/", f"{folder}/") for word in words] + SHORTER.get(words[0], [])
+    child = subprocess.run(
+        [sys.executable, "-m", "gan_runtime", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert child.returncode == 0, child.stdout + child.stderr
+
+
+def test_every_exception_is_of_a_command_that_there_is() -> None:
+    assert [start for start in NOT_RUN if not any(line.startswith(start) for line in LINES)] == []
+    assert len(RUN) > 20
