@@ -45,7 +45,7 @@ def commands() -> list[tuple[Path, str]]:
 COMMANDS = commands()
 
 
-@pytest.mark.parametrize("page", documents.PAGES, ids=str)
+@pytest.mark.parametrize("page", documents.ALL, ids=str)
 def test_every_link_leads_somewhere(page: Path) -> None:
     broken = []
     for link in documents.links(page):

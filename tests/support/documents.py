@@ -16,6 +16,11 @@ PAGES = [
     *sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("*.md")),
     *sorted(path.relative_to(ROOT) for path in (ROOT / "docs" / "reference").glob("*.md")),
 ]
+ALL = [
+    *PAGES,
+    *(Path(name) for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(path.relative_to(ROOT) for path in (ROOT / "docs" / "decisions").glob("*.md")),
+]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _PROGRAM = re.compile(r"(?:\.venv/bin/)?python -m gan_runtime |gan-dashboard ")
