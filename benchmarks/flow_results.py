@@ -13,13 +13,12 @@ import numpy as np
 from PIL import Image
 
 from benchmarks import bundle_command, markdown
-from gan_runtime.bundles.layout import example
+from gan_runtime.bundles.packing import example
 from gan_runtime.domains.flows import pictures as flow_pictures
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.journal import EpochDone
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 
 SHOWN_WAY = "map_reduce"
 HEADS = (
@@ -59,7 +58,7 @@ def table(runs: list[RunDir]) -> str:
 
 def drawn(run: RunDir, flow: Answer) -> Image.Image:
     """The vorticity of some moments: the true flow on the left, what was predicted on the right."""
-    film = film_files.read(run, flow.arrays[0].file)
+    film = image_files.read_film(run, flow.arrays[0].file)
     places = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
     rows = []
     for place in places:

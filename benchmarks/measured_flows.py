@@ -19,8 +19,8 @@ from gan_runtime.engines.tiles import STAGES, StageTime, Way
 from gan_runtime.evaluation import work
 from gan_runtime.evaluation.work import Evaluated
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.film_files import Frames
 from gan_runtime.records.home import Home
+from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir
 
 REYNOLDS, STEPS, LATE = 100.0, 50, 2  # frames that are predicted, and by how many they come late

@@ -16,7 +16,7 @@ from PIL import Image
 
 from benchmarks import bundle_command, markdown
 from gan_runtime import pictures
-from gan_runtime.bundles.layout import example
+from gan_runtime.bundles.packing import example
 from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import ShowerSample, compared, sample
@@ -24,8 +24,7 @@ from gan_runtime.domains.showers.simulation import TINY, simulate
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.journal import EpochDone
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 
 # Of all that is measured: the authors' first score, the mean profiles, and what the field compares
 # by.

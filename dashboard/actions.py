@@ -22,7 +22,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import host_presets
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.dependencies import After
+from gan_runtime.supervision.admission import Dependency
 
 Answer = TypeVar("Answer")
 
@@ -41,7 +41,7 @@ def form_button(label: str, **arguments: Any) -> bool:
     return st.form_submit_button(label, disabled=bool(why_not), help=why_not or None, **arguments)
 
 
-def start(runtime: Runtime, spec: RunSpec, preset: str, after: After | None = None) -> None:
+def start(runtime: Runtime, spec: RunSpec, preset: str, after: Dependency | None = None) -> None:
     """Queues the run, to start after another one if need be, and goes to its page."""
     with st.spinner("Checking data and accelerator …"):
         run = attempt(lambda: runtime.commands.submit(spec, preset, after))

@@ -22,10 +22,10 @@ from gan_runtime.commands.queue import Way
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.device_locks import Occupancy
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.reasons import WAITS_FOR_A_RUN
+from gan_runtime.records.states import WAITS_FOR_A_RUN
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
-from gan_runtime.supervision.dependencies import After
+from gan_runtime.supervision.admission import Dependency
 
 HELP = (
     "A device has one training at a time, whichever dashboard of this host started it; the others"
@@ -116,7 +116,7 @@ ONLY_HELP = (
 )
 
 
-def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> After | None:
+def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> Dependency | None:
     """What a run is to wait for; nothing is asked while no other run waits or trains.
 
     `without`: runs that cannot be waited for.
@@ -138,10 +138,10 @@ def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> A
     if chosen == IN_ITS_TURN:
         return None
     only = st.checkbox("Only if it finishes", key=f"after.only.{key}", help=ONLY_HELP)
-    return After(str(chosen), "finished" if only else "ended")
+    return Dependency(str(chosen), "finished" if only else "ended")
 
 
-def fill_after(runtime: Runtime, key: str, after: After | None) -> None:
+def fill_after(runtime: Runtime, key: str, after: Dependency | None) -> None:
     """Lets `after_choice` begin with that, unless the run before has ended by now: then there
     is nothing to wait for.
     """

@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from gan_runtime.records import film_files
+from gan_runtime.records import image_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
@@ -124,7 +124,9 @@ def copy_film(run: RunDir, small: RunDir) -> None:
     """That of the one record that still names its own."""
     records = records_of(small.evaluations_journal)
     for file in [array["file"] for record in records for array in record["arrays"]]:
-        film_files.write(small, Path(file).stem, film_files.read(run, file), is_small=True)
+        image_files.write_film(
+            small, Path(file).stem, image_files.read_film(run, file), is_small=True
+        )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
-"""Process entry of a trainer: spec.json → workload, engine, loop → one final event.
+"""The entry point of a trainer process: spec.json → workload, engine, loop → one final event.
 
     python -m gan_runtime.worker RUN_DIR ATTEMPT ACCELERATOR [RANK]
 
-Everything printed goes to the run's log.txt. A stop comes as SIGTERM or as the file STOP; both end
-at a step boundary.
+Its output goes to the run's log.txt. SIGTERM or the file STOP end it at a step boundary.
 
-A run of several workers: without a rank, a process on a cluster (TF_CONFIG or Slurm's variables are
-set) finds its rank itself, and any other becomes the launcher of all workers on this host
-(launcher.py), which gives each its rank.
+With several workers and no rank, a process on a cluster (TF_CONFIG or Slurm's variables are set)
+derives its rank, and any other becomes the launcher of all workers on this host.
 """
 
 from __future__ import annotations
@@ -44,11 +42,11 @@ from gan_runtime.device_locks import handed
 from gan_runtime.engines.inputs import digest, fixed_inputs
 from gan_runtime.engines.task import check_batches, data_for_workload, workload_of
 from gan_runtime.hardware import framework_settings, hosts
-from gan_runtime.records import journal, processes, run_state
+from gan_runtime.records import journal, processes, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
-from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import launcher, memory_estimate, starting_point
 from gan_runtime.training.startup_watch import StartupWatch
@@ -62,16 +60,15 @@ Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
 def enter(
     words: list[str], module: str = processes.TRAINER, train: Trains | None = None
 ) -> NoReturn:
-    """The life of a trainer process.
+    """Runs a trainer process and exits.
 
-    `words`: its command line after the module's name; `module`: what the launcher of several
-    workers starts each one as; `train`: what this process does once it has its place in the run, by
-    default `_train`.
+    `words`: command line after the module's name. `module`: of the workers that a launcher starts.
+    `train`: what a worker does once it has its rank, by default `_train`.
     """
     device_locks.keep_in_place(handed(os.environ))
     processes.handed_start_locks(os.environ)
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
-        # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
+        # TensorFlow leaves a file for each function that it rewrites.
         tempfile.tempdir = scratch
         framework_settings.pin(Path(scratch))
         try:
@@ -83,15 +80,12 @@ def enter(
                 module=module,
                 train=train,
             )
-        except (
-            GanRuntimeError
-        ) as problem:  # this process has no place in the run, and so no journal
+        except GanRuntimeError as error:  # without a rank there is no journal
             code = launcher.FAILED
-            print(problem)
+            print(error)
     sys.stdout.flush()
     sys.stderr.flush()
-    # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for
-    # seconds more.
+    # Everything is on disk. An orderly exit of TensorFlow holds the accelerator for seconds more.
     os._exit(code)
 
 
@@ -104,8 +98,8 @@ def main(
     module: str = processes.TRAINER,
     train: Trains | None = None,
 ) -> int:
-    """Trains one attempt of one run; returns the exit code (0 finished or stopped, 1 failed, 3
-    failed because others did).
+    """Trains one attempt; returns the exit code: 0 finished or stopped, 1 failed, 3 failed because
+    another worker did.
     """
     place = _place(run, rank)
     if place is None:
@@ -114,22 +108,19 @@ def main(
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        print(place.says(f"another process already trains {run.run_id}; this one ends."))
+        print(place.says(f"another process already trains {run.run_id}; this process exits."))
         return launcher.FAILED
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     if rank is None and place.rank == 0:
-        _introduce(run, attempt, accelerator, place)
+        _write_process(run, attempt, accelerator, place)
     writer_kind = JournalWriter if place.rank == 0 else SideJournalWriter
     with lock, writer_kind(run.trainer_journal(place.rank), attempt) as writer:
         try:
             with disk.told_when_full(run.path):
                 (train or _train)(run, writer, accelerator, stop, place)
             return 0
-        except (
-            NonFiniteError,
-            AlarmError,
-        ) as error:  # all workers see the same numbers; the first one tells it
+        except (NonFiniteError, AlarmError) as error:  # of all workers, so the first one reports it
             print(place.says(str(error)))
             if place.rank == 0:
                 is_alarm = isinstance(error, AlarmError)
@@ -139,9 +130,7 @@ def main(
             print(place.says(str(error)))
             refused = cause(Reason.REFUSED, message=place.says(str(error)))
             writer.write(StatusChange.of("failed", refused))
-        except (
-            Exception
-        ) as error:  # the last line of defence: a person must read why in the dashboard
+        except Exception as error:  # the dashboard must show why
             traceback.print_exc()
             writer.write(StatusChange.of("failed", crash(error, place)))
             return launcher.CUT_OFF if place.lost_in(error) else launcher.FAILED
@@ -149,14 +138,14 @@ def main(
 
 
 def _place(run: RunDir, rank: int | None) -> Place | None:
-    """Which worker this process is; None when it is to start all of them.
+    """The worker that this process is; None for the launcher of all workers.
 
-    Raises AcceleratorError on a wrong cluster.
+    Raises AcceleratorError when the cluster does not fit the run.
     """
     try:
         spec = run.spec()
     except SpecError:
-        return Place()  # training says it once there is a journal to say it in
+        return Place()  # reported once there is a journal
     if spec.workers == 1:
         return Place()
     if rank is not None:
@@ -165,15 +154,12 @@ def _place(run: RunDir, rank: int | None) -> Place | None:
 
 
 def _cluster_of(spec: RunSpec) -> Any:
-    """How the workers of the run's engine find each other, and part."""
+    """The module that connects the workers of the run's engine."""
     return importlib.import_module(catalog.engine(spec.engine).cluster)
 
 
-def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
-    """Tells who trains.
-
-    A run that a cluster starts may have a spec.json only: then its history begins here.
-    """
+def _write_process(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
+    """Writes process.json; on a cluster also the start, and the submission if there is none."""
     identity = processes.identity(os.getpid()) | {"attempt": attempt}
     if not place.on_cluster:
         run.write_process(identity)
@@ -195,7 +181,7 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
 
 
 def crash(error: Exception, place: Place) -> Cause:
-    """Why a worker ended that nobody has foreseen."""
+    """The reason of an unexpected exception in a worker."""
     kind, lost = type(error).__name__, place.lost_in(error)
     worker = place.name if place.workers > 1 else ""
     if lost is None:
@@ -227,12 +213,12 @@ def _outcome(
     stop_requested: Callable[[], bool],
     first_step: Callable[[], None],
 ) -> Outcome:
-    """Loads data and engine, then trains. See `loop.train`."""
+    """Loads data and engine, then trains."""
     begin = time.perf_counter()
     keep_scikit_learn_out()
     engine_entry = catalog.engine(spec.engine)
     flags = importlib.import_module(engine_entry.flags)
-    flags.set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras
+    flags.set_flags(spec, accelerator)  # first, as reading MNIST imports Keras
     rows, content = _data(run, spec, writer)
     writer.write(StatusChange.of("compiling", cause(Reason.BUILDING)))
     engine_module = importlib.import_module(engine_entry.module)
@@ -278,23 +264,20 @@ def _outcome(
 
 
 def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, dict[str, str]]:
-    """The rows to train on, and what the record of the run says of their content; nothing where it
-    need not be told.
+    """The data set, and the digest of its content for the record; {} for a set of the program.
 
-    Raises:
-        DatasetError: they cannot be had, or are others than those that the run was trained on
-        before.
+    Raises DatasetError when it is missing, or has another content than before.
     """
     home = Home(run.path.parent.parent)
     content = loading.content_of(spec.dataset, home)
-    if refusal := run_state.data_refusal(run, spec.dataset, content):
+    if refusal := run_folder.data_refusal(run, spec.dataset, content):
         raise DatasetError(refusal)
     data = loading.load(spec.dataset, home)
     spec.check_set(data.rows)
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
     print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
-    return data, {run_state.DATA_FACT: content} if content else {}
+    return data, {run_folder.DATA_FACT: content} if content else {}
 
 
 if __name__ == "__main__":

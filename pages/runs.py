@@ -24,9 +24,7 @@ if table.empty:
     st.stop()
 
 shown = runs_view.filtered(table)
-chosen = runs_view.table(
-    columns.with_space(shown, runtime.housekeeping.space), set(table["run_id"])
-)
+chosen = runs_view.table(columns.with_space(shown, runtime.maintenance.space), set(table["run_id"]))
 runs_view.buttons(runtime, chosen)
 columns.show_space(runtime)
 changes.show_bin(runtime)

@@ -19,8 +19,7 @@ import psutil
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import store_recovery
 from gan_runtime.training import checkpoints

@@ -25,8 +25,7 @@ from gan_runtime.records import processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, ENDED
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from tests.support import toy_trainer
 from tests.support.asking import ask, ask_of

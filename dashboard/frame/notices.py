@@ -128,7 +128,7 @@ def show_store() -> None:
             f"The runtime cannot keep up with the runs: {words.plain(runtime.trouble)}",
             icon=":material/error:",
         )
-    if len(runtime.healed) > st.session_state.get(SEEN, 0):
+    if len(runtime.recovered) > st.session_state.get(SEEN, 0):
         _found(runtime)
     elif runtime.why_not_owned is None and runtime.is_reading:
         _rebuilt(runtime)
@@ -208,7 +208,7 @@ def _reading(runtime: Runtime) -> None:
 @st.fragment(run_every=LOOK_AGAIN_S)
 def _found(runtime: Runtime) -> None:
     """Redraws alone while the journals are read."""
-    new = runtime.healed[st.session_state.get(SEEN, 0) :]
+    new = runtime.recovered[st.session_state.get(SEEN, 0) :]
     if not new:
         return
     with st.container(border=True, key="store_found"):
@@ -218,11 +218,11 @@ def _found(runtime: Runtime) -> None:
         )
         if access.asker().may_change:  # where files lie on this machine is for operators
             for healed in new:
-                st.markdown(words.plain(healed.told))
+                st.markdown(words.plain(healed.report))
                 st.code(healed.removal, language=None, wrap_lines=True)
         _reading(runtime)
         if st.button("Got it", key="store.got_it"):
-            st.session_state[SEEN] = len(runtime.healed)
+            st.session_state[SEEN] = len(runtime.recovered)
             st.rerun()
 
 
@@ -230,7 +230,7 @@ def show_disk() -> None:
     """Nothing as long as there is space, or where the home cannot be opened."""
     with contextlib.suppress(GanRuntimeError):
         runtime = session.opened()
-        space = runtime.housekeeping.space
+        space = runtime.maintenance.space
         if space is None:
             return
         for folder, free in _low(space, runtime.home):

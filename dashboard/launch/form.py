@@ -28,7 +28,7 @@ from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
-from gan_runtime.supervision.next_attempt import changeable
+from gan_runtime.supervision.queue import changeable
 
 OPEN_GROUPS = (
     "Model and data",

@@ -18,8 +18,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision import next_attempt
-from gan_runtime.supervision.next_attempt import changeable
+from gan_runtime.supervision.queue import changeable, resume_refusal
 
 STOPPING_HELP = "The trainer ends its step and saves a checkpoint; this takes some seconds."
 LABEL, HELP = (
@@ -79,7 +78,7 @@ def resume(runtime: Runtime, row: RunRow) -> None:
 
     Runs of a study have the first one only.
     """
-    refusal = next_attempt.refusal(runtime.home.run_dir(row.run_id))
+    refusal = resume_refusal(runtime.home.run_dir(row.run_id))
     asked = actions.button(
         "Resume",
         icon=":material/resume:",

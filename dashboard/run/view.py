@@ -18,7 +18,7 @@ from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.catalog import declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.journal import ACTIVE
-from gan_runtime.records.reasons import WAITS_IN_TURN
+from gan_runtime.records.states import WAITS_IN_TURN
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store

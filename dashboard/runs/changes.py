@@ -15,8 +15,8 @@ from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.record import MAX_REMARK, MAX_TAGS
 from gan_runtime.store import queries
-from gan_runtime.supervision import bin
-from gan_runtime.supervision.bin import BinnedRun
+from gan_runtime.supervision import trash
+from gan_runtime.supervision.trash import DeletedRun
 
 
 def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:
@@ -73,7 +73,7 @@ OPEN = "runs.bin"
 
 def show_bin(runtime: Runtime) -> None:
     """Nothing where the bin is empty."""
-    binned = bin.listed(runtime.home)
+    binned = trash.deleted_runs(runtime.home)
     if not binned:
         return
     total = sum(run.size_bytes or 0 for run in binned)
@@ -83,7 +83,7 @@ def show_bin(runtime: Runtime) -> None:
         key=OPEN,
     ):
         st.caption(
-            f"A deleted run stays here for {bin.DAYS} days. Then it is removed, and its space is"
+            f"A deleted run stays here for {trash.DAYS} days. Then it is removed, and its space is"
             " free."
         )
         for run in binned:
@@ -94,7 +94,7 @@ def show_bin(runtime: Runtime) -> None:
             _empty(runtime, binned)
 
 
-def _row(runtime: Runtime, run: BinnedRun) -> None:
+def _row(runtime: Runtime, run: DeletedRun) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"runs.bin.{run.key}"):
         st.markdown(
             f"**{words.plain(run.name)}** {_id(run)}  \n:small[{words.plain(told(run))}]",
@@ -106,11 +106,11 @@ def _row(runtime: Runtime, run: BinnedRun) -> None:
             st.rerun()
 
 
-def _id(run: BinnedRun) -> str:
+def _id(run: DeletedRun) -> str:
     return "" if run.name == run.run_id else f"({words.plain(run.run_id)})"
 
 
-def told(run: BinnedRun) -> str:
+def told(run: DeletedRun) -> str:
     """When it was deleted and by whom, how large it is, and how long it stays, in a line."""
     when = (
         "deleted"
@@ -122,7 +122,7 @@ def told(run: BinnedRun) -> str:
     return f"{when}{by}{size} · {left(run)}"
 
 
-def left(run: BinnedRun) -> str:
+def left(run: DeletedRun) -> str:
     """How long it stays."""
     if run.days_left is None:
         return "stays until it is removed by hand"
@@ -132,7 +132,7 @@ def left(run: BinnedRun) -> str:
 
 
 @st.dialog("Empty the bin?")
-def _empty(runtime: Runtime, binned: list[BinnedRun]) -> None:
+def _empty(runtime: Runtime, binned: list[DeletedRun]) -> None:
     named = words.plain(", ".join(run.name for run in binned))
     total = formats.size(sum(run.size_bytes or 0 for run in binned))
     st.write(

@@ -61,7 +61,7 @@ def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
 
 def show_space(runtime: Runtime) -> None:
     """What takes space beside each other, the largest first; nothing until it was measured."""
-    space = runtime.housekeeping.space
+    space = runtime.maintenance.space
     if space is not None:
         st.caption(space_in_words(space))
 

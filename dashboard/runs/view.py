@@ -22,7 +22,7 @@ from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import bin
+from gan_runtime.supervision import trash
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
@@ -313,7 +313,7 @@ def _delete(runtime: Runtime, ids: list[str]) -> None:
     named = words.plain(", ".join(known.get(run_id, run_id) for run_id in ids))
     st.write(
         f"{named}: gone from all lists and charts, and kept in the bin below the table for"
-        f" {bin.DAYS} days, where everything can be restored."
+        f" {trash.DAYS} days, where everything can be restored."
     )
     if actions.button(
         f"Delete {formats.quantity(len(ids), 'run')}", type="primary", icon=":material/delete:"

@@ -14,7 +14,7 @@ from dashboard import words
 from gan_runtime import catalog
 from gan_runtime.base import formats
 from gan_runtime.base.errors import PictureError
-from gan_runtime.records import sample_files as pictures
+from gan_runtime.records import image_files
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, SampleGrid
 from gan_runtime.store.store import Store
@@ -91,7 +91,7 @@ def _absent(store: Store, row: RunRow, kind: str) -> None:
 def is_picture(png: bytes) -> bool:
     """Whether the bytes can be shown; an older store may hold some that were never looked at."""
     try:
-        pictures.check(png)
+        image_files.check_grid(png)
     except PictureError:
         return False
     return True

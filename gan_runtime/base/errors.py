@@ -161,14 +161,13 @@ class StoreKind(StrEnum):
 
 
 class StoreDamagedError(StoreError):
-    """results.duckdb is none that this version can use.
+    """This version cannot use results.duckdb. `problem`: such as "has schema version 3, …"."""
 
-    `found`: what is told of it, such as "has schema version 3, …".
-    """
-
-    def __init__(self, message: str, found: str = "", kind: StoreKind = StoreKind.DAMAGED) -> None:
+    def __init__(
+        self, message: str, problem: str = "", kind: StoreKind = StoreKind.DAMAGED
+    ) -> None:
         super().__init__(message)
-        self.found, self.kind = found, kind
+        self.problem, self.kind = problem, kind
 
 
 class StoreNewerError(StoreError):

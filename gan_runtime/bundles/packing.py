@@ -1,37 +1,106 @@
 """Packing: what ended runs measured and drew, in one file.
 
-Not in it are checkpoints, the log, the host's name and folders, which would tell more of its owner
-than of the run. Checkpoints missing, an imported run cannot be resumed.
+bundle.json                            {"format": 4, "program": "0.3.0"}; not in the oldest
+quick-0007/spec.json                   the options
+quick-0007/journal-supervisor.jsonl    the journals, without names of hosts and folders
+quick-0007/samples/samples-00001.png   sample images by kind and epoch
+quick-0007/…/rollout-0001-naive.npz    films of rollouts, unless left out
+
+A bundle has no checkpoints, no log, and no names of hosts and folders. Without checkpoints, an
+imported run cannot be resumed.
 """
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import functools
+import io
+import itertools
 import json
+import re
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gan_runtime import __version__
 from gan_runtime.base import output_files
-from gan_runtime.base.errors import BundleError, PictureError, RunStateError, quoted
-from gan_runtime.bundles.layout import (
-    FORMAT,
-    MANIFEST,
-    MAX_BYTES,
-    MAX_FILM_BYTES,
-    MAX_MEMBERS,
-    is_bloated,
-    is_whole,
-    most_bytes,
+from gan_runtime.base.errors import (
+    BundleError,
+    JournalError,
+    PictureError,
+    RunStateError,
+    SpecError,
+    quoted,
 )
-from gan_runtime.bundles.privacy import Privacy, records_of
-from gan_runtime.records import film_files
-from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.home import SUBMITTED_NAME
+from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.records import image_files, journal, run_files
+from gan_runtime.records.home import REPOSITORY, SHARE, SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.kinds import RECORDS
+from gan_runtime.records.record import Private, Record, Sharing
+from gan_runtime.records.run_files import FILMS_FOLDER
+from gan_runtime.records.run_folder import RunDir, latest_status
+
+MANIFEST = "bundle.json"
+FORMAT = 4  # with answers; raised when a program of today could not read what a later one packs
+MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
+# of all films, whose files are packed once more: looking through them takes some 10 s
+MAX_FILM_BYTES = 2_000_000_000
+MAX_MEMBERS = 100_000
+# Unpacked over packed, of a file of more than RATIO_BYTES. Journals of trainings come to 6; what
+# comes to hundreds measures nothing.
+MAX_RATIO, RATIO_BYTES = 100, 1_000_000
+_FILES = re.compile(
+    r"(?P<spec>spec\.json)|(?P<decisions>journal-(?:supervisor|launcher)\.jsonl)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
+    rf"|{FILMS_FOLDER}/(?P<film>{image_files.FILM_NAME.pattern})"
+)
+_MAX_BYTES_OF = {
+    "manifest": 10_000,
+    "spec": 100_000,
+    "decisions": 20_000_000,  # of owner and launcher; those of an hour take some kilobytes
+    "journal": 1_000_000_000,
+    "picture": image_files.MAX_GRID_BYTES,
+    "film": image_files.MAX_FILM_BYTES,
+}
+
+
+def examples() -> list[Path]:
+    """The bundles that come with the project; none where a copy of it lacks them."""
+    names = ("paper", *(name for domain in DOMAINS for name in domain.examples))
+    return [file for file in map(example, names) if file.exists()]
+
+
+def example(name: str) -> Path:
+    """The file of one of them."""
+    return SHARE / "examples" / f"{name}.zip"
+
+
+def most_bytes(name: str) -> int | None:
+    """How large a member of that name may be, unpacked; None when it belongs into no bundle."""
+    if name == MANIFEST:
+        return _MAX_BYTES_OF["manifest"]
+    run_id, _, file = name.partition("/")
+    known = _FILES.fullmatch(file) if SUBMITTED_NAME.fullmatch(run_id) else None
+    return _MAX_BYTES_OF[str(known.lastgroup)] if known else None
+
+
+def is_bloated(member: zipfile.ZipInfo) -> bool:
+    """Whether a small file would become a large one that says next to nothing."""
+    return member.file_size > max(RATIO_BYTES, MAX_RATIO * member.compress_size)
+
+
+def is_whole(run: RunDir) -> bool:
+    """Whether the run has readable options, journals, and a history from its creation to an end."""
+    try:
+        run.spec()
+        for path in run.journals():
+            collections.deque(journal.chunks(path), maxlen=0)
+        first = journal.first(run.supervisor_journal)
+        return isinstance(first, journal.Created) and latest_status(run).status in ENDED
+    except (SpecError, RunStateError, JournalError, OSError, ValueError):
+        return False
 
 
 def pack(
@@ -110,7 +179,7 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
             ):  # a damaged grid: its event says so, and nobody could load the bundle
                 bundle.writestr(
                     f"{folder}/samples/{path.name}",
-                    pictures.read(run, f"{run.samples.name}/{path.name}"),
+                    image_files.read_grid(run, f"{run.samples.name}/{path.name}"),
                 )
 
 
@@ -120,10 +189,10 @@ def _pack_films(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> int:
     A damaged one stays: the page says that it is not here.
     """
     film_bytes = 0
-    for path in film_files.named(run):
+    for path in image_files.referenced_films(run):
         file = f"{run.films.name}/{path.name}"
         with contextlib.suppress(PictureError):
-            film_bytes += film_files.read(run, file).nbytes
+            film_bytes += image_files.read_film(run, file).nbytes
             # Packed already, and once more is in vain.
             bundle.writestr(f"{prefix}{run.run_id}/{file}", path.read_bytes(), zipfile.ZIP_STORED)
     return film_bytes
@@ -156,3 +225,138 @@ def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> byte
     if isinstance(public.get("study"), dict):
         public["study"]["study_id"] = f"{prefix}{public['study']['study_id']}"
     return json.dumps(public, separators=(",", ":")).encode()
+
+
+# A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
+_FOLDERS = re.compile(r"(?:file://|(?<![\w:/]))/(?=\S)(?:[^/\n:;,]+/)+")
+_HOST_OF_URL = re.compile(r"(\w+://)[^/\s:\"']+")
+_WORDS_NOBODY_OWNS = ("", "localhost")
+
+
+class Privacy:
+    """What must not be told of one run, gathered from its journals."""
+
+    def __init__(
+        self,
+        run: RunDir,
+        records: Iterable[dict[str, Any]],
+        kinds: tuple[type[Record], ...] = RECORDS,
+    ) -> None:
+        self._kinds = kinds
+        facts = [record["facts"] for record in records if isinstance(record.get("facts"), dict)]
+        hosts = {str(fact.get("hostname", "")) for fact in facts} - set(_WORDS_NOBODY_OWNS)
+        origins = {str(Path(str(fact.get("data_origin", ""))).parent) for fact in facts} - {
+            ".",
+            "/",
+        }
+        known = {
+            *origins,
+            str(run.path),
+            str(run.path.parent.parent),
+            str(REPOSITORY),
+            str(Path.home()),
+        } - {"/"}
+        self._folders = sorted(known, key=len, reverse=True)
+        self._hosts = [
+            re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
+            for host in sorted(hosts, key=len, reverse=True)
+        ]
+
+    def spec(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options without the address of a TPU."""
+        return {**options, "tpu_address": "local"} if "tpu_address" in options else options
+
+    def record(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A journal's record as others may read it."""
+        marks = _marks(self._kinds).get(str(record.get("kind")))
+        public = {name: self._without_folders(value) for name, value in record.items()}
+        for name in public.keys() - {"kind", "attempt", "at"}:
+            # Nothing is known of the fields of another version's record.
+            for mark in (Sharing.PROSE,) if marks is None else marks.get(name, ()):
+                public[name] = self._shared(public[name], mark)
+        return public
+
+    def _shared(self, value: Any, mark: Sharing | Private) -> Any:
+        """What may go to others of a marked field."""
+        match mark:
+            case Sharing.HOME:
+                return None
+            case Sharing.PROSE:
+                return _mapped(self._without_hosts, value)
+            case Sharing.OPTIONS if isinstance(value, dict):
+                return self.spec(value)
+            case Private() if isinstance(value, dict):
+                return {name: entry for name, entry in value.items() if name != mark.name}
+        return value
+
+    def _without_folders(self, value: Any) -> Any:
+        return _mapped(self._cut, value)
+
+    def _cut(self, text: str) -> str:
+        for folder in self._folders:
+            text = text.replace(f"{folder}/", "").replace(folder, Path(folder).name)
+        return _FOLDERS.sub("", text)
+
+    def _without_hosts(self, text: str) -> str:
+        for host in self._hosts:
+            text = host.sub("host", text)
+        return _HOST_OF_URL.sub(r"\1host", text)
+
+
+def records_of(
+    path: Path, kinds: tuple[type[Record], ...] = RECORDS
+) -> Iterator[bytes | dict[str, Any]]:
+    """The lines of a journal: as they are where they hold numbers only, else as objects.
+
+    What is no object is left out. Raises JournalError.
+    """
+    bad, numbers_only = run_files.BadLines(path), _numbers_only(kinds)
+    for line in itertools.chain.from_iterable(map(io.BytesIO, run_files.pieces(path))):
+        record = _object(line)
+        if record is None:
+            bad.count()
+        else:
+            yield line.rstrip() if any(kind in line for kind in numbers_only) else record
+
+
+@functools.cache
+def _marks(kinds: tuple[type[Record], ...]) -> dict[str, dict[str, tuple[Sharing | Private, ...]]]:
+    """Kind → field → what its declaration says of bundles."""
+    return {
+        _name(kind): {
+            name: tuple(mark for mark in field.metadata if isinstance(mark, Sharing | Private))
+            for name, field in kind.model_fields.items()
+        }
+        for kind in kinds
+    }
+
+
+@functools.cache
+def _numbers_only(kinds: tuple[type[Record], ...]) -> tuple[bytes, ...]:
+    """How lines of kinds begin that tell of no host and no person."""
+    return tuple(f'"kind":"{_name(kind)}"'.encode() for kind in kinds if kind.is_numbers_only)
+
+
+def _name(kind: type[Record]) -> str:
+    return str(kind.model_fields["kind"].default)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):  # torn by a crash
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _mapped(change: Any, value: Any) -> Any:
+    """`change` applied to every text in `value`."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(change, item) for item in value]
+    return (
+        {name: _mapped(change, item) for name, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )

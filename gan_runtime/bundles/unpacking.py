@@ -21,7 +21,7 @@ from gan_runtime import __version__
 from gan_runtime.base import disk, zip_directory
 from gan_runtime.base.errors import BundleError, HomeError, PictureError, quoted
 from gan_runtime.base.zip_directory import CrowdedZipError
-from gan_runtime.bundles.layout import (
+from gan_runtime.bundles.packing import (
     FORMAT,
     MANIFEST,
     MAX_BYTES,
@@ -32,8 +32,7 @@ from gan_runtime.bundles.layout import (
     is_whole,
     most_bytes,
 )
-from gan_runtime.records import film_files, journal, run_state
-from gan_runtime.records import sample_files as pictures
+from gan_runtime.records import image_files, journal, run_folder
 from gan_runtime.records.home import Home, keep_count
 from gan_runtime.records.run_folder import RunDir
 
@@ -165,7 +164,7 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
 
 def _without_pins(run: RunDir) -> None:
     """Tags and notes come along; which runs are pinned or hidden is each home's own matter."""
-    marked = run_state.marks_of(run)
+    marked = run_folder.marks_of(run)
     if marked.pinned or marked.hidden:
         journal.append(
             run.supervisor_journal, 1, journal.Marked(pinned=False, hidden=False, asker="import")
@@ -175,7 +174,7 @@ def _without_pins(run: RunDir) -> None:
 def _check_pictures(run: RunDir, source: Path) -> None:
     for path in sorted(run.samples.glob("*")):
         try:
-            pictures.read(run, f"{run.samples.name}/{path.name}")
+            image_files.read_grid(run, f"{run.samples.name}/{path.name}")
         except PictureError as error:
             raise BundleError(
                 f"{run.run_id}/samples/{path.name} in {source} is no sample grid ({error}): make"
@@ -189,7 +188,7 @@ def _check_films(runs: list[RunDir], source: Path) -> None:
     for run in runs:
         for path in sorted(run.films.glob("*")):
             try:
-                film_bytes += film_files.read(run, f"{run.films.name}/{path.name}").nbytes
+                film_bytes += image_files.read_film(run, f"{run.films.name}/{path.name}").nbytes
             except PictureError as error:
                 raise BundleError(
                     f"{run.run_id}/{run.films.name}/{path.name} in {source} is no film ({error}):"

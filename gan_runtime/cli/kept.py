@@ -13,12 +13,12 @@ from rich.table import Table
 from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.cli import output, tables
 from gan_runtime.cli.arguments import HomeOption, JsonOption, RunArgument, commands
-from gan_runtime.records import run_state
+from gan_runtime.records import run_folder
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.store import ingest, queries
-from gan_runtime.supervision import bin as runs_bin
-from gan_runtime.supervision.bin import BinnedRun
+from gan_runtime.supervision import trash
 from gan_runtime.supervision.maintenance import DiskUsage
+from gan_runtime.supervision.trash import DeletedRun
 from gan_runtime.training import trained
 
 
@@ -34,9 +34,9 @@ def delete(
     run_ids = [chosen.run_dir(run_id).run_id for run_id in dict.fromkeys(run)]
     keys = [commands(chosen).delete(run_id) for run_id in run_ids]
     if as_json:
-        return output.print_json({"deleted": keys, "days": runs_bin.DAYS})
+        return output.print_json({"deleted": keys, "days": trash.DAYS})
     return output.say(
-        f"{len(keys)} run(s) in the bin for {runs_bin.DAYS} days: `{command_line()} restore"
+        f"{len(keys)} run(s) in the bin for {trash.DAYS} days: `{command_line()} restore"
         f" {keys[0]}{chosen.flag}` brings one back."
     )
 
@@ -51,7 +51,7 @@ def bin_(
 ) -> None:
     """List deleted runs and how long they stay, or with --empty remove them for good."""
     chosen = Home.choose(home)
-    binned = runs_bin.listed(chosen)
+    binned = trash.deleted_runs(chosen)
     if empty:
         if binned and not yes:
             size = sum(run.size_bytes or 0 for run in binned)
@@ -71,7 +71,7 @@ def bin_(
     return output.answers().print(_table(binned))
 
 
-def _table(binned: list[BinnedRun]) -> Table:
+def _table(binned: list[DeletedRun]) -> Table:
     table = tables.table("key", "name", "status", "deleted (UTC)", "by", "MB", "days left")
     for run in binned:
         deleted = "" if run.deleted_at is None else run.deleted_at.strftime("%Y-%m-%d %H:%M:%S")
@@ -149,10 +149,10 @@ def mark(
     chosen = Home.choose(home)
     folders = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
     for folder in folders if any(one is not None for one in (tag, untag, note, pin, hide)) else ():
-        own = [one for one in run_state.marks_of(folder).tags if one not in (untag or ())]
+        own = [one for one in run_folder.marks_of(folder).tags if one not in (untag or ())]
         tags = None if tag is None and untag is None else [*own, *(tag or ())]
         commands(chosen).mark([folder.run_id], tags=tags, remark=note, pinned=pin, hidden=hide)
-    found = {folder.run_id: run_state.marks_of(folder) for folder in folders}
+    found = {folder.run_id: run_folder.marks_of(folder) for folder in folders}
     if as_json:
         return output.print_json({run_id: asdict(one) for run_id, one in found.items()})
     for run_id, one in found.items():

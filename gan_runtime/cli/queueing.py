@@ -27,7 +27,7 @@ from gan_runtime.device_locks import Occupancy
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.queries import RunRow
-from gan_runtime.supervision.dependencies import After
+from gan_runtime.supervision.admission import Dependency
 
 DRIVER_SECONDS = 5.0  # that the driver of GPUs is waited for
 
@@ -79,11 +79,11 @@ def after(
     _show(chosen, as_json)
 
 
-def wish(run_id: str, only_if_finished: bool) -> After | None:
+def wish(run_id: str, only_if_finished: bool) -> Dependency | None:
     """What --after and --only-if-finished ask for."""
     if not run_id:
         return None
-    return After(run_id, "finished" if only_if_finished else "ended")
+    return Dependency(run_id, "finished" if only_if_finished else "ended")
 
 
 def _move(home: Home, run_id: str, way: Way, as_json: bool) -> None:

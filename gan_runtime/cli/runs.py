@@ -24,7 +24,7 @@ from gan_runtime.cli.arguments import (
     commands,
 )
 from gan_runtime.records.home import Home, command_line
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import latest_status
 from gan_runtime.store import export as exporting
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.user_sql import Limits

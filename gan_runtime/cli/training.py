@@ -30,8 +30,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.admission import admit
-from gan_runtime.supervision.dependencies import After
+from gan_runtime.supervision.admission import Dependency, admit
 
 ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and keeps its home
 
@@ -66,7 +65,7 @@ class Supervision:
             _leave(self.runtime)
 
 
-def queue(home: Home, spec: RunSpec, preset: str, after: After | None = None) -> Snapshot:
+def queue(home: Home, spec: RunSpec, preset: str, after: Dependency | None = None) -> Snapshot:
     """Queues the run and leaves it to whoever owns the home, now or later.
 
     Raises as `Commands.submit`.
@@ -80,7 +79,7 @@ def train(
     spec: RunSpec,
     preset: str,
     report: Report,
-    after: After | None = None,
+    after: Dependency | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Snapshot:
     """Queues the run and follows it; returns how it ended.
@@ -193,7 +192,7 @@ def _open_if_free(home: Home) -> Runtime | None:
         runtime = Runtime.open(home)
     except HomeInUseError:
         return None
-    for healed in runtime.healed:
+    for healed in runtime.recovered:
         output.note(healed.sentence)
     return runtime
 

@@ -18,8 +18,7 @@ from gan_runtime.evaluation import requests
 from gan_runtime.jobs import data_jobs, job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records.journal import ENDED
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.tpu import check
 from gan_runtime.tpu.plan import Plan
 

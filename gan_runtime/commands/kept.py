@@ -9,12 +9,11 @@ from pydantic import ValidationError
 
 from gan_runtime.base.errors import CheckpointError, FieldError, RunStateError, SpecError, quoted
 from gan_runtime.commands.bound import Bound, change
-from gan_runtime.records import journal, run_state
+from gan_runtime.records import journal, run_folder
 from gan_runtime.records.journal import ACTIVE, Marked
 from gan_runtime.records.record import MAX_REMARK, MAX_TAGS
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status, steps_per_epoch
-from gan_runtime.supervision import bin
+from gan_runtime.records.run_folder import RunDir, latest_status, steps_per_epoch
+from gan_runtime.supervision import trash
 from gan_runtime.training import checkpoints, snapshots, trained
 from gan_runtime.training.alarms import first_not_finite
 
@@ -119,9 +118,9 @@ class KeepCommands(Bound):
         status = latest_status(run).status
         if status in ACTIVE:
             raise RunStateError(f"run {run_id} is {status}: stop it first, then delete it.")
-        if run_state.marks_of(run).pinned:
+        if run_folder.marks_of(run).pinned:
             raise RunStateError(f"run {run_id} is pinned: unpin it first, then delete it.")
-        key = bin.put(run, self.actor.name)
+        key = trash.put(run, self.actor.name)
         self.measure()
         log.info("run %s is in the bin, as the %s asked", run_id, self.actor.name)
         return key
@@ -135,7 +134,7 @@ class KeepCommands(Bound):
             RunStateError: another run has its id by now.
             HomeError: the home cannot be written.
         """
-        run = bin.take_out(self.home, key)
+        run = trash.restore(self.home, key)
         self.measure()
         log.info("run %s is restored from the bin, as the %s asked", run.run_id, self.actor.name)
         return run
@@ -149,7 +148,7 @@ class KeepCommands(Bound):
             HomeError: the home cannot be written.
         """
         for key in keys:
-            bin.remove(self.home, key)
+            trash.remove(self.home, key)
             log.info(
                 "run %s is removed from the bin for good, as the %s asked", key, self.actor.name
             )

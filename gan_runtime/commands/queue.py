@@ -13,10 +13,9 @@ from gan_runtime.commands.bound import Bound, change
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.reasons import Reason, cause
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
-from gan_runtime.supervision.dependencies import After, check
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import Reason, cause
+from gan_runtime.supervision.admission import Dependency, check_dependency
 
 Way = Literal["up", "down", "next"]
 LOCK = ".queue.lock"
@@ -58,7 +57,7 @@ class QueueCommands(Bound):
             _write([entry for item in order for entry in item], self.actor.name)
 
     @change
-    def start_after(self, run_ids: Sequence[str], after: After | None) -> None:
+    def start_after(self, run_ids: Sequence[str], after: Dependency | None) -> None:
         """Lets waiting runs start once another run has ended, or finished; None: in their turn.
 
         Those that have started are left alone.
@@ -73,7 +72,7 @@ class QueueCommands(Bound):
                 told = ", ".join(f"run {run_id} is {status}" for run_id, status in states.items())
                 raise RunStateError(f"{told}: only a waiting run can be told what to wait for.")
             if after:
-                check(self.home, states, after)
+                check_dependency(self.home, states, after)
             for run, state in waiting:
                 if state.status == "queued":
                     journal.append(
@@ -81,7 +80,7 @@ class QueueCommands(Bound):
                     )
 
 
-def _after(state: StatusChange, after: After | None, actor: str) -> StatusChange:
+def _after(state: StatusChange, after: Dependency | None, actor: str) -> StatusChange:
     why = (after.cause("queued") if after else None) or cause(Reason.WAITS_FOR_DEVICE)
     change = {
         "after": after.run_id if after else "",
@@ -94,14 +93,16 @@ def _after(state: StatusChange, after: After | None, actor: str) -> StatusChange
     return state.model_copy(update=change)
 
 
-def waited_for(run: RunDir) -> After | None:
+def waited_for(run: RunDir) -> Dependency | None:
     """What a run was last told to wait for; None where it starts, or started, in its turn."""
     wishes = [
         change
         for _, change in journal.statuses(run.supervisor_journal)
         if change.status == "queued"
     ]
-    return After(wishes[-1].after, wishes[-1].after_if) if wishes and wishes[-1].after else None
+    return (
+        Dependency(wishes[-1].after, wishes[-1].after_if) if wishes and wishes[-1].after else None
+    )
 
 
 def _in_order(items: Sequence[Sequence[RunDir]]) -> list[_Item]:

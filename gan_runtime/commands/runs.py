@@ -14,16 +14,13 @@ from gan_runtime.jobs import data_jobs
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home, next_number, next_rank
 from gan_runtime.records.journal import ACTIVE, ENDED, Created, Renamed, StatusChange, StudyPlace
-from gan_runtime.records.reasons import Reason, cause
-from gan_runtime.records.run_folder import RunDir, write_json
-from gan_runtime.records.run_state import latest_status
-from gan_runtime.records.states import CUT_SHORT
+from gan_runtime.records.run_folder import RunDir, latest_status, write_json
+from gan_runtime.records.states import CUT_SHORT, Reason, cause
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
-from gan_runtime.supervision import bin, next_attempt
-from gan_runtime.supervision.admission import Admission, admit, require_space
-from gan_runtime.supervision.dependencies import After
-from gan_runtime.supervision.dependencies import check as check_after
+from gan_runtime.supervision import queue, trash
+from gan_runtime.supervision.admission import Admission, Dependency, admit, require_space
+from gan_runtime.supervision.admission import check_dependency as check_after
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 
@@ -32,7 +29,7 @@ class RunCommands(Bound):
     """What may be asked of runs."""
 
     @change
-    def submit(self, spec: RunSpec, preset: str = "", after: After | None = None) -> RunDir:
+    def submit(self, spec: RunSpec, preset: str = "", after: Dependency | None = None) -> RunDir:
         """Queues a new run, which starts in its turn, and no sooner than `after` says.
 
         Everything that can be known beforehand is checked first, so nothing is left half-made.
@@ -74,7 +71,7 @@ class RunCommands(Bound):
         except HomeError:  # a full disk must not leave half a study
             for run in reversed(queued):
                 if latest_status(run).status not in ACTIVE:  # one that trains already stays
-                    bin.discard(self.home, run.path)
+                    trash.discard(self.home, run.path)
             raise
         return queued
 
@@ -83,7 +80,7 @@ class RunCommands(Bound):
         admission: Admission,
         preset: str,
         study: StudyPlace | None,
-        after: After | None = None,
+        after: Dependency | None = None,
     ) -> RunDir:
         """`preset`: the name before the number, and with a preset what the run was made from."""
         spec, home = admission.spec, self.home
@@ -139,7 +136,7 @@ class RunCommands(Bound):
     @change
     def resume(self, run_id: str, changes: Mapping[str, Any] | None = None) -> None:
         """Queues an ended run again, from its last checkpoint. Raises as `next_attempt.queue`."""
-        next_attempt.queue(self.home, self.home.run_dir(run_id), changes or {}, self.actor.name)
+        queue.resume(self.home, self.home.run_dir(run_id), changes or {}, self.actor.name)
 
     @change
     def resume_all(self, run_ids: Sequence[str]) -> None:
@@ -150,13 +147,13 @@ class RunCommands(Bound):
         """
         runs = [self.home.run_dir(run_id) for run_id in run_ids]
         refusals = {
-            run: next_attempt.refusal(run) for run in runs if latest_status(run).status in CUT_SHORT
+            run: queue.resume_refusal(run) for run in runs if latest_status(run).status in CUT_SHORT
         }
         if refusals and all(refusals.values()):
             raise RunStateError(next(iter(refusals.values())))
         for run, why_not in refusals.items():
             if not why_not:
-                next_attempt.queue(self.home, run, {}, self.actor.name)
+                queue.resume(self.home, run, {}, self.actor.name)
 
     @change
     def rename(self, run_id: str, name: str) -> None:
@@ -176,7 +173,7 @@ class RunCommands(Bound):
         run.announce()
 
 
-def _waiting(spec: RunSpec, waits_for: str, after: After | None, rank: float) -> StatusChange:
+def _waiting(spec: RunSpec, waits_for: str, after: Dependency | None, rank: float) -> StatusChange:
     """The first line of a run's life in the queue.
 
     The owner looks whether the run before it has ended already.

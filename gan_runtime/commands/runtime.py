@@ -75,7 +75,7 @@ class Runtime:
 
     def _commands(self, actor: Actor) -> Commands:
         return Commands(
-            self.home, actor, self.host, self.refresh, self._open_home.housekeeping.look
+            self.home, actor, self.host, self.refresh, self._open_home.maintenance.run_round
         )
 
     @property
@@ -92,13 +92,13 @@ class Runtime:
         return (
             not open_home.thread.has_begun
             or open_home.is_reading
-            or any(one.runs is None for one in self.healed)
+            or any(one.runs is None for one in self.recovered)
         )
 
     @property
-    def healed(self) -> list[RecoveredStore]:
+    def recovered(self) -> list[RecoveredStore]:
         """What was found of results.duckdb and set aside since the home was opened."""
-        return self._open_home.healed
+        return self._open_home.recovered
 
     def close(self) -> None:
         """Gives up the home. Trainers go on by themselves; the next owner finds them."""
@@ -112,9 +112,9 @@ class Runtime:
         return self.host_look.answer()
 
     @property
-    def housekeeping(self) -> Maintenance:
+    def maintenance(self) -> Maintenance:
         """Measures the space that runs take, and removes what is old in the bin."""
-        return self._open_home.housekeeping
+        return self._open_home.maintenance
 
     def refresh(self) -> None:
         """Acts now instead of at the next tick, so that a page shows the effect of its own

@@ -26,7 +26,7 @@ from gan_runtime.base.errors import DeviceLockError
 from gan_runtime.device_locks import host_devices, locks
 from gan_runtime.device_locks.host_devices import HostDevice
 from gan_runtime.device_locks.locks import Holder, folder
-from gan_runtime.records.reasons import Cause, Reason, cause
+from gan_runtime.records.states import Cause, Reason, cause
 
 # ---- locks that a process was handed, as its environment names them: 4=cpu,5=gpu=shared ----------
 

@@ -18,8 +18,7 @@ from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.catalog.table import Table
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 
 # Those that are about no science; docs/adding-an-evaluation.md adds one.
 CORE: tuple[str, ...] = (

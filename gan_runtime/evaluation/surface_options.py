@@ -14,8 +14,7 @@ from gan_runtime.evaluation.catalog import Report
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.training import snapshots
 
 NAME = "loss_surface"

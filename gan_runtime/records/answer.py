@@ -1,6 +1,4 @@
-"""The answer of an evaluation of one checkpoint: one record of the journal for all
-evaluations, whatever their domain.
-"""
+"""The answer of an evaluation of one checkpoint: one kind of record for all evaluations."""
 
 from __future__ import annotations
 
@@ -21,21 +19,19 @@ from gan_runtime.records.record import (
     Step,
     agree,
 )
-from gan_runtime.records.states import answer_place
+from gan_runtime.records.run_files import answer_place
 
-# begins the name of weights that a run has kept after an epoch; no checkpoint is called so
+# prefix of the name of weight snapshots; no checkpoint has it
 KEPT = "epoch "
 ArrayPath = Annotated[str, Field(pattern=r"^[a-z_]{1,40}/[A-Za-z0-9._-]{1,160}\.npz$")]
 
 
 class Score(BaseModel):
-    """One number.
+    """One number; NaN where a part of it was not measured.
 
-    `error`: one standard deviation; `low`, `high`: an interval of 95%; NaN where there is none.
-
-    `floor`: the same number of real rows against other real rows, with its standard deviation;
-    `ceiling`: of noise against real rows. `baselines`: the same number of simpler predictions, by
-    name, such as "persistence". `samples`: rows compared.
+    `error`: one standard deviation. `low`, `high`: a 95% interval. `floor`, `floor_error`: the
+    score of ground truth against other ground truth; `ceiling`: of noise against ground truth.
+    `baselines`: the score of simpler predictions by name, such as "persistence". `samples`: rows.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -52,9 +48,8 @@ class Score(BaseModel):
 
 
 class Series(BaseModel):
-    """One line of a curve.
-
-    `name`: real, generated, prediction, truth, …; `error`: one standard deviation, or empty.
+    """One line of a curve: real, generated, prediction, truth, …; `error`: one standard deviation,
+    or empty.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -64,9 +59,8 @@ class Series(BaseModel):
 
 
 class Curve(BaseModel):
-    """Numbers over `x`; of a map `y` is the second coordinate of each, else empty.
-
-    `facts`: the bin or part it is about.
+    """Numbers over `x`; on a map `y` is their second coordinate, else empty. `facts`: the bin or
+    part that the curve is about.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -84,9 +78,7 @@ class Curve(BaseModel):
 
 
 class ArrayFile(BaseModel):
-    """A named array: in a file of the run's folder (`file`), or, where it is small and
-    sparse, as `places` and `values`.
-    """
+    """A named array: a file in the run's folder, or a sparse one as flat `places` and `values`."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -106,16 +98,12 @@ _PLACE = Column("place", lambda _, origin: answer_place(origin.journal, origin.p
 
 
 class Answer(Record):
-    """What one evaluation found of one checkpoint.
+    """What an evaluation measured of one checkpoint, such as "best", after `epoch` and `step`.
 
-    `evaluation`: its name in the catalog. `key`: of answers with equal run, evaluation and key the
-    last one counts. `epoch`,
-    `step`: of the checkpoint; `checkpoint`: which it was, such as "best". `facts`: what else there
-    is to say, such as the number of tiles, by name.
-    `metric_prefix`: its finite scores are numbers of the run, named by this and the score (view
-    `numbers`); "": they are not, because they cannot be compared with those of other runs.
-    `precedence`: of several answers that give an epoch the same number, the highest counts, then
-    the newest.
+    `key`: a later answer with the same run, evaluation and key replaces an earlier one. `facts`:
+    settings of the measurement, such as the number of tiles. `metric_prefix`: finite scores become
+    metrics of the run with this prefix (view `numbers`); "": they are not comparable between runs.
+    `precedence`: of several answers for one metric and epoch the highest counts, then the newest.
     """
 
     tables = (

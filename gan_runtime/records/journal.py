@@ -1,8 +1,7 @@
-"""The journal: append-only JSON lines, one record a line, the truth from which results.duckdb is
-made.
+"""The journal: append-only JSON lines, one record a line, from which results.duckdb is built.
 
-A trainer appends to its own journal and fsyncs at each flush. Whoever reads takes whole lines only:
-a line that a crash tore stays invisible until it is ended, and is then skipped and counted.
+A trainer appends to its own journal and fsyncs at each flush. Readers take whole lines only: a line
+torn by a crash is invisible until a newline ends it, and is then skipped and counted.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from gan_runtime.base.errors import HomeError
 from gan_runtime.records import run_files
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.earlier_kinds import Surface
+from gan_runtime.records.earlier_records import Surface
 from gan_runtime.records.kinds import (
     RECORDS,
     AttemptStart,
@@ -52,17 +51,8 @@ from gan_runtime.records.measured import (
     WorkerTimes,
 )
 from gan_runtime.records.record import Record, now
-from gan_runtime.records.states import (
-    ACTIVE,
-    ENDED,
-    Standing,
-    Status,
-    answer_place,
-    is_journal,
-    rank,
-    source,
-    standing,
-)
+from gan_runtime.records.run_files import answer_place, is_journal, rank, source
+from gan_runtime.records.states import ACTIVE, ENDED, Standing, Status, standing
 
 __all__ = [
     "ACTIVE",
@@ -120,7 +110,7 @@ Reader = TypeAdapter[Record]
 
 
 def reader_of(kinds: tuple[type[Record], ...]) -> Reader:
-    """It reads lines that hold records of these kinds."""
+    """A reader of lines with records of these kinds."""
     any_of: Any = functools.reduce(operator.or_, kinds)
     return TypeAdapter(Annotated[any_of, Field(discriminator="kind")])
 
@@ -138,12 +128,11 @@ class JournalWriter:
         self._writing = threading.Lock()
 
     def write(self, *records: Record) -> None:
-        """Appends the records and waits until the disk has them.
+        """Appends the records and waits until they are on the disk.
 
-        What an earlier write left half done is ended first.
+        An earlier write that was cut off is ended by a newline first.
 
-        Raises:
-            HomeError: the disk is full or broken; perhaps only a part was written.
+        Raises HomeError when the disk is full or broken; a part may be written.
         """
         texts = [
             record.model_copy(update={"attempt": self.attempt}).model_dump_json()
@@ -160,14 +149,12 @@ class JournalWriter:
             self._torn = False
 
     def _write_all(self, data: bytes) -> None:
-        """A disk that is nearly full takes the beginning only and says so by its number of
-        bytes, not by an error.
-        """
+        """A nearly full disk may take only the beginning, and returns its number of bytes."""
         while data:
             data = data[self._file.write(data) :]
 
     def close(self) -> None:
-        """Ends the writing."""
+        """Closes the file."""
         self._file.close()
 
     def __enter__(self) -> JournalWriter:
@@ -178,12 +165,10 @@ class JournalWriter:
 
 
 class SideJournalWriter(JournalWriter):
-    """The journal of a worker other than the first: its times and its failure; everything
-    else the first one writes.
-    """
+    """The journal of a worker other than the first, which holds only its times and its failure."""
 
     def write(self, *records: Record) -> None:
-        """Appends those of the records that are this worker's own."""
+        """Appends the records that are this worker's own."""
         own = [record for record in records if _is_of_one_worker(record)]
         if own:
             super().write(*own)
@@ -196,17 +181,14 @@ def _is_of_one_worker(record: Record) -> bool:
 
 
 def append(path: Path, attempt: int, *records: Record) -> None:
-    """Opens, appends and closes: for journals that are written now and then."""
+    """Opens, appends and closes."""
     with JournalWriter(path, attempt) as writer:
         writer.write(*records)
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A line that is no record.
-
-    `place`: its first byte; `reason`: what is wrong with a whole one, empty for a torn one.
-    """
+    """A line that is no record. `place`: its first byte; `reason`: empty for a torn line."""
 
     line: bytes
     place: int
@@ -215,9 +197,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Records read from a journal, the first byte of each one's line, the offset to go on
-    from, and the lines that are none.
-    """
+    """Records of a journal with the first byte of each line, the next offset, and invalid lines."""
 
     records: list[Record]
     places: list[int]
@@ -228,13 +208,9 @@ class Chunk:
 def chunks(
     path: Path, offset: int = 0, max_bytes: int = run_files.PIECE_BYTES, reader: Reader = READER
 ) -> Iterator[Chunk]:
-    """The whole records after byte `offset`, piece by piece.
+    """The whole records after byte `offset`, piece by piece, without an unfinished last line.
 
-    A last line without its newline is left for the next time.
-
-    Raises:
-        JournalError: a line is longer than any record, or too many lines are none, such as in a
-            file of something else.
+    Raises JournalError when a line is too long or too many lines are no records.
     """
     bad = run_files.BadLines(path)
     for piece in run_files.pieces(path, offset, max_bytes):
@@ -255,30 +231,27 @@ def chunks(
 
 
 def read(path: Path, offset: int = 0, max_bytes: int = run_files.PIECE_BYTES) -> Chunk:
-    """The first of `chunks`; one without records where there is nothing new."""
+    """The first of `chunks`; an empty one where nothing is new."""
     return next(chunks(path, offset, max_bytes), Chunk([], [], offset, ()))
 
 
 def read_all(path: Path) -> list[Record]:
-    """Every whole record of a journal; empty when it does not exist. Raises as `chunks`."""
+    """Every whole record; empty when there is no file. Raises as `chunks`."""
     if not path.exists():
         return []
     return [record for chunk in chunks(path) for record in chunk.records]
 
 
 def first(path: Path) -> Record | Skipped | None:
-    """The record of the first line, or what is wrong with it; None as long as it is not whole.
-
-    Raises as `chunks`.
-    """
+    """The first line; None while it is unfinished. Raises as `chunks`."""
     piece = next(run_files.pieces(path, size=1), b"")
     return _record(piece) if piece else None
 
 
 def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
-    """The records whose lines hold `word`, each with the place of its line.
+    """The records whose lines contain `word`, with their places; other lines are not parsed.
 
-    Other lines, which may be many, are not looked at. Raises as `chunks`.
+    Raises as `chunks`.
     """
     place, bad = 0, run_files.BadLines(path)
     for piece in run_files.pieces(path):
@@ -294,16 +267,13 @@ def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
 
 
 def statuses(path: Path) -> list[tuple[int, StatusChange]]:
-    """The changes of state in a journal, each with the place of its line.
-
-    Other lines are not looked at. Raises as `chunks`.
-    """
+    """The changes of state in a journal, with their places. Raises as `chunks`."""
     named = naming(path, b'"status"')
     return [(place, record) for place, record in named if isinstance(record, StatusChange)]
 
 
 def _record(line: bytes, reader: Reader = READER) -> Record | Skipped:
-    if not line.strip():  # there is nothing to say of it
+    if not line.strip():
         return Skipped(line, 0)
     try:
         return reader.validate_json(line)
@@ -312,14 +282,12 @@ def _record(line: bytes, reader: Reader = READER) -> Record | Skipped:
 
 
 def _reason(error: ValidationError) -> str:
-    """The first thing that is wrong with a line, without what the line says; empty for one
-    that was torn.
-    """
+    """The first error of a line, without its content; empty for a torn line."""
     wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if wrong["type"] == "json_invalid":
         return ""
     if wrong["type"].startswith("union_tag"):
-        return "it is of no kind that this version knows"
+        return "this version does not know its kind"
     where = ".".join(str(part) for part in wrong["loc"][1:] if str(part).isprintable())[:80]
     return f"{where}: {wrong['msg'].removeprefix('Value error, ')}"[:300].removeprefix(": ")
 

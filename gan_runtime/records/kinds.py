@@ -1,8 +1,7 @@
-"""The kinds of records: RECORDS lists them all. Here is what is decided about a run and its
-attempts, in DECIDED; what its trainer measures is in measured.py.
+"""The kinds of records (RECORDS): decisions about a run and its attempts (DECIDED) are declared
+here, measurements of a trainer in measured.py.
 
-A record checks itself when it is made or read: what the store or a page could not take never gets
-past here. Times are UTC.
+A record validates itself when it is created or read. Times are UTC.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.records.answer import Answer
-from gan_runtime.records.earlier_kinds import EARLIER
+from gan_runtime.records.earlier_records import EARLIER
 from gan_runtime.records.measured import MEASURED
-from gan_runtime.records.reasons import Cause, Reason, cause_of
 from gan_runtime.records.record import (
     MAX_METRICS,
     Author,
@@ -37,7 +35,8 @@ from gan_runtime.records.record import (
     Text,
     now,
 )
-from gan_runtime.records.states import STAGES, Status, source
+from gan_runtime.records.run_files import source
+from gan_runtime.records.states import STAGES, Cause, Reason, Status, cause_of
 from gan_runtime.spec import nesting
 
 Level = Literal["info", "warning", "error"]
@@ -46,11 +45,11 @@ _CODES = frozenset(Reason)
 
 
 class StudyPlace(BaseModel):
-    """A run's place in its study: which variant (in words, and as a number from 0), which repeat
+    """A run's place in its study: the variant (its label, and its index from 0) and the repeat
     (from 1).
 
-    `question`: a key of studies/questions.py. All runs of a study say the same of it, so that it
-    lives as long as one of them.
+    `question`: a key of studies/questions.py. Every run of a study repeats it, so that the study
+    exists as long as one of its runs.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -65,10 +64,9 @@ class StudyPlace(BaseModel):
 class Created(Record):
     """A run was submitted.
 
-    `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty.
-
-    `images_per_step`: real images of one step; None in a run from before it was written. `asker`:
-    who asked for it, such as "dashboard"; empty where nobody wrote it down, here and below.
+    `accelerator`: the resolved one. `color`: index in the run palette. `preset`: may be empty.
+    `images_per_step`: training images of one step; None in old runs. `asker`: the actor, such as
+    "dashboard"; empty in old records, here and below.
     """
 
     author = Author.SUBMISSION
@@ -102,16 +100,13 @@ class Created(Record):
 
 
 class StatusChange(Record):
-    """The run passed into another state.
+    """The run changed its state.
 
-    `code` with `details`: why, for decisions; `reason`: the same in words, for people. A journal of
-    0.2.0 has the words only, and a later version may have a code that is not in this one: then
-    `code` is what the words mean, if anything.
-
-    `queue_rank` orders waiting runs; `waits_for`: the job that prepares the data set of a waiting
-    run, empty when the data is at hand;
-    `after`: the run that must have ended before a waiting run starts, or finished, as `after_if`
-    says; `asker`: of a resume or a change of the queue.
+    `code`, `details`: why, for decisions. `reason`: the same as a sentence. Where the journal has
+    no code that this version knows, as in version 0.2.0, the code is derived from the sentence.
+    `queue_rank`: order of waiting runs. `waits_for`: the job that prepares the data set of a
+    waiting run, or empty. `after`, `after_if`: the run that must end or finish before this one
+    starts. `asker`: the actor of a resume or a change of the queue.
     """
 
     tables = (
@@ -158,26 +153,24 @@ class StatusChange(Record):
 
     @classmethod
     def of(cls, status: Status, why: Cause, **fields: Any) -> StatusChange:
-        """`fields`: the others."""
+        """`fields`: the remaining fields."""
         return cls(
             status=status, code=why.code, details=dict(why.details), reason=why.sentence, **fields
         )
 
     @property
     def cause(self) -> Cause | None:
-        """Why, for decisions; None where no code says it."""
+        """Why, for decisions; None without a code."""
         return None if self.code is None else Cause(self.code, self.details)
 
     def because(self, why: Cause, **fields: Any) -> StatusChange:
-        """The same state from now on, for another reason; `fields`: what else changes."""
-        words = {"code": why.code, "details": dict(why.details), "reason": why.sentence}
-        return self.model_copy(update={**words, "at": now(), **fields})
+        """The same state for another reason from now on; `fields`: other changes."""
+        reason = {"code": why.code, "details": dict(why.details), "reason": why.sentence}
+        return self.model_copy(update={**reason, "at": now(), **fields})
 
 
 class Changed(Record):
-    """A person resumed the run with other values of some options: from this attempt on it has
-    the options in `spec`.
-    """
+    """A resume changed some options: `spec` holds all options from this attempt on."""
 
     tables = (
         RowTable(
@@ -189,7 +182,7 @@ class Changed(Record):
 
 
 class Renamed(Record):
-    """A person gave the run another name."""
+    """The run was renamed."""
 
     tables = (RowTable("names", (Column("renamed_at", "at"), "name", "place")),)
     kind: Literal["renamed"] = "renamed"
@@ -198,10 +191,9 @@ class Renamed(Record):
 
 
 class Marked(Record):
-    """A person put the run in order: what is not None is so from now on.
+    """Tags, a note or a flag of the run changed; None: unchanged.
 
-    `remark`: a note of theirs, may be empty; `pinned`: first in lists, and not to be deleted;
-    `hidden`: not in lists.
+    `pinned`: first in lists, and protected from deletion. `hidden`: left out of lists.
     """
 
     author = Author.SUPERVISOR
@@ -223,7 +215,7 @@ class HostFacts(Record):
 
 
 class AttemptStart(Record):
-    """An attempt goes on after `resume_step`; what earlier attempts measured beyond it is void."""
+    """An attempt continues after `resume_step`; earlier measurements beyond that step are void."""
 
     author = Author.WORKER
     kind: Literal["attempt"] = "attempt"
@@ -231,10 +223,9 @@ class AttemptStart(Record):
 
 
 class Plan(Record):
-    """What the attempt will do: images in the set, steps in an epoch, epochs.
+    """The size of the attempt: images of the data set, steps of an epoch, epochs.
 
-    `images_per_step`: real ones that a step takes; `updates`: how often it changes each network.
-    Old journals do not say: 0, {}.
+    `images_per_step`: training images; 0 in old journals. `updates`: per step and network.
     """
 
     tables = (RowTable("plans", ("attempt", "images", "steps_per_epoch", "epochs")),)
@@ -247,7 +238,7 @@ class Plan(Record):
 
 
 class Event(Record):
-    """Something worth telling a person."""
+    """Something that the user should know."""
 
     tables = (
         RowTable(

@@ -1,4 +1,4 @@
-"""What a trainer measures in an attempt. MEASURED lists the kinds."""
+"""Records of what a trainer measures in an attempt (MEASURED)."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ SCALARS = RowTable(
 
 
 class Scalars(Record):
-    """Per-step numbers of one host call.
-
-    Step numbers start at 1; `wall_s`: training seconds at the end of each step.
+    """Per-step numbers of one host call. Steps count from 1; `wall_s`: training seconds at the end
+    of each step.
     """
 
     author = Author.FIRST_WORKER
@@ -76,12 +75,11 @@ class Scalars(Record):
 
     @property
     def last_step(self) -> int:
-        """Of the call."""
+        """The last step of the call."""
         return self.first_step + len(self.wall_s) - 1
 
 
 def _parts_of_call(call: Scalars, origin: Origin) -> Iterable[Part]:
-    """One a metric."""
     return [
         (metric, call.last_step, partial(_steps, call, origin.run_id, metric))
         for metric in call.values
@@ -101,10 +99,9 @@ def _steps(call: Scalars, run_id: str, metric: str, newest: int) -> list[Row]:
 
 
 class WorkerTimes(Record):
-    """How one of several workers spent a host call, in seconds per step: own work, and time inside
-    collectives.
+    """How a worker spent a host call, in seconds per step: own work, and time inside collectives.
 
-    The first call of an attempt, which holds the compiling, is left out.
+    The first call of an attempt, which includes compilation, is left out.
     """
 
     tables = (
@@ -133,10 +130,7 @@ class WorkerTimes(Record):
 
 
 class EpochDone(Record):
-    """One pass over the data.
-
-    `seconds`: its training calls alone, without probes and checkpoints.
-    """
+    """One pass over the data. `seconds`: training calls only, without probes and checkpoints."""
 
     author = Author.FIRST_WORKER
     tables = (RowTable("epochs", series=Series(), is_public=True, is_exported=True),)
@@ -149,9 +143,7 @@ class EpochDone(Record):
 
 
 class EpochScores(Record):
-    """Numbers that are measured once an epoch (docs/metrics.md); they are stored beside the
-    per-step ones.
-    """
+    """Metrics that are measured once an epoch, stored together with the per-step ones."""
 
     author = Author.FIRST_WORKER
     tables = (replace(SCALARS, parts=lambda scores, origin: _parts_of_scores(scores, origin)),)
@@ -163,22 +155,19 @@ class EpochScores(Record):
 
 
 def _parts_of_scores(scores: EpochScores, origin: Origin) -> Iterable[Part]:
-    """One a metric."""
     head, wall_s = (origin.run_id, scores.attempt, scores.step, scores.epoch), scores.wall_s
     return [
-        (metric, scores.step, partial(_kept, [(*head, metric, value, wall_s)]))
+        (metric, scores.step, partial(_unchanged, [(*head, metric, value, wall_s)]))
         for metric, value in scores.values.items()
     ]
 
 
-def _kept(rows: list[Row], _newest: int) -> list[Row]:
+def _unchanged(rows: list[Row], _newest: int) -> list[Row]:
     return rows
 
 
 class Histogram(Record):
-    """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge
-    of the last bin.
-    """
+    """Counts over equal bins. `bin_left`: left edges; `bin_right`: right edge of the last bin."""
 
     author = Author.FIRST_WORKER
     tables = (RowTable("histograms", series=Series("name"), is_public=True, is_exported=True),)
@@ -198,10 +187,10 @@ class Histogram(Record):
 
 
 class Sample(Record):
-    """A picture after an epoch.
+    """A grid of sample images after an epoch.
 
-    `sample_kind`: the name of its catalog entry, or fixed_latents in older runs; `file` is relative
-    to the run's folder.
+    `sample_kind`: a name of the catalog, or fixed_latents in old runs. `file`: relative to the
+    run's folder.
     """
 
     author = Author.FIRST_WORKER
@@ -230,9 +219,9 @@ class Sample(Record):
 
 
 class TimeShare(BaseModel):
-    """What one kind of work took of the profiled steps.
+    """The time of one category of operations in the profiled steps.
 
-    `share`: 0 to 1; `network` and `phase` (of the program): "" where none is known.
+    `share`: 0 to 1. `network`, `phase` (of the program): "" where unknown.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -244,9 +233,7 @@ class TimeShare(BaseModel):
 
 
 class Profile(Record):
-    """Where the time of `steps` steps went that ran under the profiler, up to and with
-    `step`; the shares add up to 1.
-    """
+    """Where the time of `steps` profiled steps went, up to `step`; the shares add up to 1."""
 
     author = Author.FIRST_WORKER
     tables = (
@@ -267,8 +254,8 @@ class Profile(Record):
 
 
 class Memory(Record):
-    """Resident bytes of the trainer's process, and bytes on its fullest device (None where
-    unknown): now, and at most so far.
+    """Resident bytes of the trainer, and bytes on its fullest device (None where unknown): current
+    and peak.
     """
 
     author = Author.FIRST_WORKER
@@ -283,9 +270,7 @@ class Memory(Record):
 
 
 class Phase(Record):
-    """Seconds that one part of the attempt took: build, trace, first_call, compile,
-    steady_step, …
-    """
+    """Seconds of one part of the attempt: build, trace, first_call, compile, steady_step, …"""
 
     tables = (RowTable("phases", is_public=True, is_exported=True),)
     kind: Literal["phase"] = "phase"
@@ -294,11 +279,11 @@ class Phase(Record):
 
 
 class Kernels(Record):
-    """What one training step is made of, counted once an attempt (docs/metrics.md).
+    """The operations of one training step, counted once an attempt.
 
-    `operations`: of the traced graph. The other three are None where XLA compiles nothing: HLO
-    instructions that do work before and after XLA's optimizing, and how many of the latter are
-    fusions.
+    `operations`: of the traced graph. `kernels_before`, `kernels_after`: HLO instructions that do
+    work before and after XLA's optimization; `fusions`: how many of the latter are fusions. None
+    without XLA.
     """
 
     tables = (RowTable("kernels", is_public=True, is_exported=True),)

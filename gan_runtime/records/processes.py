@@ -1,12 +1,10 @@
-"""Processes of this project: what they start with, and naming one so that another of the same
-number is not taken for it.
+"""Processes of this project: their environment, their identity, how they are killed, and the start
+lock.
 
-The lock of a start, in its run's folder, tells whether a trainer came to life after the word that
-it starts. Who starts a trainer makes this file and locks it before he says so in the journal, and
-hands it, open, to the trainer, which hands it on to its workers. The system frees the lock when the
-last process that has the file is gone, also one that is only being spawned and is nobody yet. So
-where the lock is free, and the run's folder is as it was, nobody trains this attempt, and nobody is
-about to.
+The start lock in a run's folder shows whether a trainer was spawned. The owner locks the file
+before the journal says "starting", and the trainer and its workers inherit it. The system frees
+the lock when the last process that has the file open is gone, even one between fork and exec. So
+a free lock and an unchanged folder prove that no trainer of this attempt exists or will.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +24,16 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import IS_INSTALLED, REPOSITORY
 from gan_runtime.records.run_folder import RunDir, Stamp
 
-TRAINER = (  # the module of a trainer, which the processes of the dashboard do not load
-    "gan_runtime.worker"
-)
+TRAINER = "gan_runtime.worker"  # a module that processes of the dashboard do not import
 SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; then its pid
-ENDING_SECONDS = 5.0  # for a killed process to be gone
+ENDING_SECONDS = 5.0  # that `kill` waits for a killed process
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """`base` for a child that finds this project from any folder, prints at once, and leaves
-    out TensorFlow's small talk.
+    """`base` for a child that imports this project from any folder, prints unbuffered, and
+    silences TensorFlow's start messages.
     """
     places = [*([] if IS_INSTALLED else [str(REPOSITORY)]), base.get("PYTHONPATH", "")]
     return {
@@ -49,18 +45,15 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def identity(pid: int) -> dict[str, Any]:
-    """`pid`, `started` and, on Linux, `born`: a pid alone may be given to another process later.
+    """`pid`, `started` and `born`, as a pid alone may be reused.
 
-    `born` counts from the start of the machine. `started` is a time of day, which moves when
-    somebody sets the clock.
+    `started`: a time of day, which moves with the clock. `born`: ticks since boot, on Linux.
     """
     return {"pid": pid, "started": psutil.Process(pid).create_time(), "born": _born(pid)}
 
 
 def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
-    """The process of that identity; None when it is gone, a zombie, or another process has
-    taken its pid.
-    """
+    """The process of that identity; None when it exited, is a zombie, or its pid was reused."""
     try:
         process = psutil.Process(pid)
         by_clock = abs(process.create_time() - started) < CLOCK_TOLERANCE_S
@@ -71,7 +64,7 @@ def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
 
 
 def boot() -> str:
-    """Which start of which machine this is; empty where Linux's /proc is missing."""
+    """The boot id of this machine; empty without Linux's /proc."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -79,21 +72,19 @@ def boot() -> str:
 
 
 def started_for(*words: str) -> list[psutil.Process]:
-    """Living processes whose command line has these words one after the other, such as
-    folder, attempt and accelerator of a run.
+    """Running processes whose command line contains these words in sequence, such as folder,
+    attempt and accelerator of a run.
     """
-    return [process for process, given in _living() if words in _sequences(given, len(words))]
+    return [process for process, line in _running() if words in _sequences(line, len(words))]
 
 
 def started_as(module: str, words: int) -> set[tuple[str, ...]]:
-    """Of the living processes that Python has started as a module: what so many words after
-    its name are.
-    """
-    found = {given for _, line in _living() for given in _sequences(line, words + 2)}
-    return {given[2:] for given in found if given[:2] == ("-m", module)}
+    """The first `words` arguments of each running process that was started as `-m module`."""
+    sequences = (part for _, line in _running() for part in _sequences(line, words + 2))
+    return {part[2:] for part in sequences if part[:2] == ("-m", module)}
 
 
-def _living() -> Iterator[tuple[psutil.Process, list[str]]]:
+def _running() -> Iterator[tuple[psutil.Process, list[str]]]:
     """Processes and their command lines."""
     for process in psutil.process_iter(["cmdline", "status"]):
         if process.info["status"] != psutil.STATUS_ZOMBIE:
@@ -105,28 +96,34 @@ def _sequences(words: list[str], length: int) -> list[tuple[str, ...]]:
 
 
 def kill(doomed: Iterable[psutil.Process]) -> None:
-    """Kills them and waits until they are gone, so that nothing is written any more; one that the
-    system holds back, such as at a disk that does not answer, for ENDING_SECONDS at most.
+    """Kills the processes and waits up to ENDING_SECONDS until they are gone.
+
+    All are suspended before the first is killed. Otherwise a worker could see that another one
+    disappeared and record a failure before its own turn.
     """
-    killed = []
-    for process in doomed:
-        with contextlib.suppress(psutil.Error):  # gone, or of another person
-            process.kill()
-            killed.append(process)
+    suspended = [process for process in doomed if _signaled(process.suspend)]
+    killed = [process for process in suspended if _signaled(process.kill)]
     deadline = time.monotonic() + ENDING_SECONDS
     while any(map(_lives, killed)) and time.monotonic() < deadline:
         time.sleep(0.005)
 
 
+def _signaled(signal: Callable[[], None]) -> bool:
+    """False for a process that is gone or belongs to another user."""
+    try:
+        signal()
+    except psutil.Error:
+        return False
+    return True
+
+
 def is_there(pid: int) -> bool:
-    """Whether a process of that number lives; one that has ended and is only waited for does
-    not.
-    """
+    """Whether a process of that pid runs; a zombie does not."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except (psutil.NoSuchProcess, OverflowError):
         return False
-    except psutil.Error:  # of another person
+    except psutil.Error:  # of another user
         return True
 
 
@@ -138,9 +135,7 @@ def _lives(process: psutil.Process) -> bool:
 
 
 def _born(pid: int) -> str:
-    """Which start of the machine, and how many ticks after it; empty where Linux's /proc is
-    missing or the process is gone.
-    """
+    """Boot id and ticks since boot; empty without Linux's /proc or when the process is gone."""
     try:
         after_name = (
             Path(f"/proc/{pid}/stat")
@@ -149,8 +144,10 @@ def _born(pid: int) -> str:
         )
     except OSError:
         return ""
-    here = boot()
-    return f"{here}:{after_name.split()[19]}" if here else ""  # field 22 of proc(5): starttime
+    boot_id = boot()
+    return (
+        f"{boot_id}:{after_name.split()[19]}" if boot_id else ""
+    )  # field 22 of proc(5): starttime
 
 
 HANDED_VARIABLE = "GAN_RUNTIME_START_LOCK"
@@ -158,11 +155,7 @@ _MOST_BYTES = 64_000
 
 
 class _Start(BaseModel):
-    """What stands in the file.
-
-    `boot`: start of the machine whose processes the lock tells of; `before`: what trainers have
-    written till then.
-    """
+    """The content of the file. `boot`: boot id; `before`: files of trainers at the start."""
 
     attempt: int
     boot: str
@@ -170,11 +163,9 @@ class _Start(BaseModel):
 
 
 def take_start_lock(run: RunDir, attempt: int, boot: str) -> int | None:
-    """The number of the open, locked file, for a start that nobody has spoken of yet; None where
-    files cannot be made or locked here. `boot`: see `processes.boot`.
+    """The descriptor of the new, locked file; None where files cannot be created or locked.
 
-    Raises:
-        OSError: that of an earlier start cannot be removed, so it would tell of this one.
+    Raises OSError when the lock of an earlier start cannot be removed.
     """
     run.start_lock.unlink(missing_ok=True)
     start = _Start(attempt=attempt, boot=boot, before=_written(run))
@@ -193,24 +184,21 @@ def take_start_lock(run: RunDir, attempt: int, boot: str) -> int | None:
 
 
 def handed_start_locks(environment: Mapping[str, str]) -> list[int]:
-    """What this process was handed, kept from every program that it begins itself unless that
-    is told to inherit it.
-    """
+    """Descriptors of start locks that this process inherited; its children do not by default."""
     word = environment.get(HANDED_VARIABLE, "")
     if not word.isdecimal():
         return []
     try:
         os.set_inheritable(int(word), False)
-    except OSError:  # begun by hand, in the environment of a trainer
+    except OSError:  # started by hand, in the environment of a trainer
         return []
     return [int(word)]
 
 
 def is_start_without_trace(run: RunDir, attempt: int, boot: str) -> bool:
-    """Whether surely no process of that start lives, nor will, and none has written anything.
+    """Whether no process of that start exists, will exist, or has written anything.
 
-    False where nobody can tell: the file is not there, or of another attempt, host or start of this
-    machine.
+    False where that is uncertain: no file, or one of another attempt, host or boot.
     """
     try:
         number = os.open(run.start_lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -224,15 +212,15 @@ def is_start_without_trace(run: RunDir, attempt: int, boot: str) -> bool:
             boot,
             _written(run),
         )
-    except (OSError, ValidationError):  # somebody has it; or the file says something else
+    except (OSError, ValidationError):  # locked, or not a start lock
         return False
     finally:
         os.close(number)
 
 
 def _written(run: RunDir) -> dict[str, Stamp]:
-    """By name, what only a trainer writes to, and what it prints; empty files left out, since
-    a log is opened for it before it lives.
+    """Stamps of the files that only a trainer writes; without empty ones, as the owner opens the
+    log before the trainer runs.
     """
     stamps: dict[str, Stamp] = {}
     for path in (run.log, run.process_file, run.launcher_journal, *_journals_of_workers(run)):

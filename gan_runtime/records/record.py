@@ -1,15 +1,11 @@
-"""What a record is: one line of a journal, declared once. Times are UTC.
+"""Records: one line of a journal, declared once. Times are UTC.
 
-Its fields, with their types and limits, give the line. The class says besides whose journal may
-hold it, the tables of its rows with the columns that follow from the fields, whether they are void
-beyond the step that a later attempt resumes from, and whether they are a public view and exported.
-Marks on types of fields say what a bundle leaves out. Reader, tables, intake, export and bundles
-follow these declarations (store/record_tables.py, bundles/privacy.py). Other views are in
-store/schema.sql.
+The fields, with types and limits, give the line. The class declares whose journal may contain it,
+its tables and columns, and which of them are series, public views or exported. Marks on field types
+say what a bundle leaves out. Reader, tables, ingest, export and bundles follow these declarations.
 
-The types of fields come first: what the columns of the store take, so that a record is checked
-where it enters. Bounds leave room for sums and products in SQL: a count of images stays within
-BIGINT also when it is multiplied by a batch.
+The types of fields come first. Bounds leave room for sums and products in SQL: a count of images
+times a batch stays within BIGINT.
 """
 
 from __future__ import annotations
@@ -27,8 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gan_runtime.spec import RunSpec, nesting
 
-# All controls but the end of a line, marks of writing direction, halves of characters: what no note
-# of a person needs.
+# Controls but the newline, marks of writing direction, surrogates.
 _UNSEEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -43,14 +38,14 @@ NEEDED = ("workload", "dataset", "precision", "replicas", "batch_size_global", "
 
 
 def _utc(moment: datetime) -> datetime:
-    """Journals are in UTC, so a time without a zone is one too."""
+    """A time without a zone is UTC."""
     if not YEARS[0] <= moment.year < YEARS[1]:
         raise ValueError(f"the year must be from {YEARS[0]} to {YEARS[1] - 1}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _document(value: dict[str, Any]) -> dict[str, Any]:
-    # Raises ValueError for what JSON cannot hold, such as a whole number of 5,000 digits.
+    # Raises ValueError for what JSON cannot hold, such as an integer of 5,000 digits.
     text = json.dumps(value)
     if len(text) > MAX_DOCUMENT:
         raise ValueError(f"it has more than {MAX_DOCUMENT:,} characters")
@@ -58,21 +53,19 @@ def _document(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(values: dict[str, Any]) -> dict[str, Any]:
-    """The options of a run as the views and pages need them; those that this version does not
-    know may be anything.
-    """
+    """The options of a run; those that this version does not know may have any value."""
     absent = [name for name in NEEDED if name not in values]
     if absent:
         raise ValueError(f"{absent[0]} is missing")
-    given = nesting.flat(values)
+    flat = nesting.flat(values)
     for name, option in RunSpec.options(nesting.workload_of(values)).items():
-        if name in given and not _fits(given[name], option.kind, option.minimum, option.maximum):
+        if name in flat and not _fits(flat[name], option.kind, option.minimum, option.maximum):
             raise ValueError(f"{name} is not {option.allowed}")
     return _document(values)
 
 
 def _fits(value: Any, kind: type, minimum: float | None, maximum: float | None) -> bool:
-    """Names of a choice may be unknown: they come and go with versions."""
+    """Names of a choice may be unknown, as they change with versions."""
     if kind is str:
         return isinstance(value, str) and len(value) <= MAX_NAME
     if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
@@ -83,38 +76,33 @@ def _fits(value: Any, kind: type, minimum: float | None, maximum: float | None) 
 
 
 def _remark(text: str) -> str:
-    """Lines of text, without what would move a cursor or turn text round."""
+    """Lines of text without control characters."""
     if _UNSEEN.search(text):
-        raise ValueError("it holds characters that cannot be seen")
+        raise ValueError("it contains invisible characters")
     return text
 
 
 def _cut_at(most: int) -> AfterValidator:
-    """What the program writes itself, such as the reason of a failure, must not be refused
-    for its length.
-    """
+    """Shortens texts of the program itself, such as the reason of a failure."""
     return AfterValidator(lambda text: text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def _tags(tags: list[str]) -> list[str]:
-    """In their order, each once."""
+    """In order, without duplicates."""
     return list(dict.fromkeys(tags))
 
 
 class Sharing(Enum):
-    """Marks of fields: what a bundle, which goes to others, leaves out of them.
+    """Marks of fields: what a bundle leaves out of them, in addition to names of folders."""
 
-    Names of folders go from every text.
-    """
-
-    PROSE = "texts without names of hosts and addresses"
+    PROSE = "text without names of hosts and addresses"
     OPTIONS = "options without the address of a TPU"
-    HOME = "nothing of it: it is a matter of this home"
+    HOME = "nothing: it belongs to this home"
 
 
 @dataclass(frozen=True)
 class Private:
-    """Marks a document: without the entry of this name in a bundle."""
+    """Marks a document: a bundle leaves out the entry of this name."""
 
     name: str
 
@@ -126,7 +114,7 @@ Step = Annotated[int, Field(ge=0, le=10**12)]  # epochs too
 Count = Annotated[int, Field(ge=0, le=10**15)]  # images, operations, values of a bin
 Bytes = Annotated[int, Field(ge=0, le=2**60)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]  # of a metric, a network, a phase
-Label = Annotated[str, _cut_at(MAX_NAME)]  # in words
+Label = Annotated[str, _cut_at(MAX_NAME)]
 Text = Annotated[str, _cut_at(MAX_TEXT), Sharing.PROSE]  # sentences
 Details = Annotated[
     dict[Name, Text | int | float], Field(max_length=20), Sharing.PROSE
@@ -144,21 +132,19 @@ Row = tuple[Any, ...]
 
 
 class Author(StrEnum):
-    """Whose journal may hold a record: the reason why a line in another one is left out."""
+    """Whose journal may contain a record, and why its line is skipped in another one."""
 
     ANYONE = ""
-    SUBMISSION = "a run is submitted once, in the first line of its supervisor's journal"
-    SUPERVISOR = "only the supervisor's journal tells what a person thinks of a run"
-    WORKER = "only a worker's journal tells of an attempt"
-    FIRST_WORKER = "only the first worker measures this"
+    SUBMISSION = "a run is submitted once, in the first line of the supervisor's journal"
+    SUPERVISOR = "only the supervisor's journal contains marks of a run"
+    WORKER = "only a worker's journal contains the start of an attempt"
+    FIRST_WORKER = "only the first worker's journal contains this"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a record was read.
-
-    `place`: the first byte of its line; `picture`: reads the PNG that a record names, None without
-    it.
+    """Where a record was read. `place`: first byte of its line; `picture`: reads the PNG that a
+    record names, or gives None.
     """
 
     run_id: str
@@ -169,10 +155,8 @@ class Origin:
 
 @dataclass(frozen=True)
 class Column:
-    """A column with another name or value than a field: `value` is a field, or a function of the
-    record and its origin.
-
-    `type`: of SQL; that of a field follows from its type.
+    """A column whose name or value differs from a field: `value` is a field, or a function of the
+    record and its origin. `type`: SQL; by default from the field.
     """
 
     name: str
@@ -182,33 +166,25 @@ class Column:
 
 @dataclass(frozen=True)
 class Series:
-    """Rows that come in order of their step.
-
-    `name`: the column that names the series that a row belongs to; "": there is one.
-    """
+    """Rows in order of their step. `name`: the column that names the series; "": only one."""
 
     name: str = ""
-    # each worker has its own rows, with its rank; they are not looked through for repeats
-    is_of_worker: bool = False
+    is_of_worker: bool = False  # rows with a rank, which are not checked for repeats
 
 
-# Of one series: its name, its last step, and the rows of it that come after a step.
+# A series: its name, its last step, and a function that gives its rows after a step.
 Part = tuple[str, int, Callable[[int], list[Row]]]
 
 
 @dataclass(frozen=True)
 class RowTable:
-    """A table `ingest.<name>` with a row for each record, or for each item of the list field
-    `each`.
+    """A table `ingest.<name>` with a row for each record, or each element of the list field `each`.
 
-    `columns`: after run_id, which comes first; names of fields (of the item, else of the record),
-    `place` (of the line) and `number` (of the item, from 0) stand for themselves. None: all fields
-    of the record.
-    `series`: its column `step` orders the rows, a repeated line is left out, and rows beyond the
-    step that a later attempt resumes from are void. `parts`: splits a record into rows of several
-    series; each record is one part otherwise.
-    `is_public`: there is a view of its name with its columns. `is_exported`: `export` writes that
-    view.
+    `columns`: after run_id; fields of the element or record, `place` (of the line), `number` (of
+    the element, from 0); None: all fields. `series`: the column `step` orders the rows, repeated
+    lines are left out, and rows beyond the step that a later attempt resumes from are void.
+    `parts`: splits a record into several series. `is_public`: a view of that name exists;
+    `is_exported`: `export` writes it.
     """
 
     name: str
@@ -226,11 +202,9 @@ def now() -> datetime:
 
 
 class Record(BaseModel):
-    """`attempt`: the one that it belongs to, from 1. `at`: when it was written.
+    """`attempt`: from 1. `at`: time of writing. `views`: exported views of schema.sql.
 
-    `tables`: of its rows. `views`: those of schema.sql that show them and are exported.
-    `is_numbers_only`: nothing in it could tell of a host or a person, so that a bundle takes its
-    lines as they are.
+    `is_numbers_only`: no field can name a host or a user, so a bundle copies its lines unchanged.
     """
 
     author: ClassVar[Author] = Author.ANYONE
@@ -238,13 +212,13 @@ class Record(BaseModel):
     views: ClassVar[tuple[str, ...]] = ()
     is_numbers_only: ClassVar[bool] = False
 
-    # NaN must survive the way to the store: a loss that became NaN is a fact worth keeping.
+    # NaN must reach the database: a loss that became NaN is a result.
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     attempt: Attempt = 1
     at: UtcTime = Field(default_factory=lambda: now())
 
 
 def agree(*lists: list[float] | list[int]) -> None:
-    """Raises ValueError when some lists of a record are of different lengths."""
+    """Raises ValueError when lists of a record differ in length."""
     if len({len(numbers) for numbers in lists}) > 1:
-        raise ValueError("its lists must be of one length")
+        raise ValueError("its lists must have the same length")

@@ -1,21 +1,68 @@
-"""Files of the folders of runs and jobs.
+"""Files in the folders of runs and jobs: names of journals, and safe reading, as files may come
+from other users.
 
-These come from other people too: nothing but a plain file is opened, and nothing is waited for.
-
-Every reader of journals takes whole lines through here, in pieces of a few megabytes: a pipe, a
-line of gigabytes, or a file of something else takes neither the memory nor the time of its reader.
+Only regular files are opened, and no reader blocks. Journals are read as whole lines in pieces of a
+few megabytes, so a pipe, a line of gigabytes or a foreign file costs neither memory nor time.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from gan_runtime.base.errors import JournalError, PictureError
+
+# ---- names of journals ---------------------------------------------------------------------------
+
+
+_LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
+EVALUATIONS = "journal-evaluations.jsonl"
+EARLIER_JOURNALS = ("surface", "physics", "flow")  # of version 0.2.0: one for each evaluation
+FILMS_FOLDER = "flow"
+ANSWERS_AFTER = 10**15  # beyond every place in another journal
+# Precedence: launcher, then workers by rank, then the owner, which only sees that a process exited.
+_FIRST_WORKER = 10_000_000
+_NAME = re.compile(
+    rf"journal-(supervisor|launcher|evaluations|{'|'.join(EARLIER_JOURNALS)}|[0-9]{{1,6}})\.jsonl"
+)
+
+
+def is_journal(name: str) -> bool:
+    """Whether a file of this name is a journal of a run."""
+    return _NAME.fullmatch(name) is not None
+
+
+def is_of_evaluations(name: str) -> bool:
+    """Whether a journal contains answers of evaluations, of this version or version 0.2.0."""
+    return is_journal(name) and rank(name) is None and name not in (_LAUNCHER, _SUPERVISOR)
+
+
+def rank(name: str) -> int | None:
+    """The rank of a worker's journal; None for other journals."""
+    number = name.removeprefix("journal-").removesuffix(".jsonl")
+    return int(number) if number.isdecimal() else None
+
+
+def source(name: str) -> int:
+    """The precedence of a journal for the state of the run; the highest counts."""
+    if name == _LAUNCHER:
+        return _FIRST_WORKER + 1
+    worker = rank(name)
+    return 0 if worker is None else _FIRST_WORKER - worker
+
+
+def answer_place(name: str, place: int) -> int:
+    """The order of a run's answers without clocks: those of the common journal are newer."""
+    return place + (ANSWERS_AFTER if name == EVALUATIONS else 0)
+
+
+# ---- regular files -------------------------------------------------------------------------------
+
 
 MAX_BYTES = 16_000_000  # of a small file; the results of a job take some kilobytes
 
@@ -25,14 +72,11 @@ class NotPlainError(OSError):
 
 
 def plain(path: Path) -> int:
-    """The number of the open file, which the caller closes.
-
-    A link to a plain file is one: archives of data keep files so.
+    """The descriptor of a regular file or a link to one, which the caller closes.
 
     Raises:
-        NotPlainError: it is something else. Opening a pipe would wait for its other end; a device
-            may do something when it is opened.
-        OSError: it is missing, or cannot be read.
+        NotPlainError: something else; opening a pipe would block, opening a device may act.
+        OSError: it is missing or cannot be read.
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise _not_plain(path)
@@ -44,7 +88,7 @@ def plain(path: Path) -> int:
 
 
 def appending(path: Path) -> int:
-    """The number of a file to write at the end of, made where it is missing. Raises as `plain`."""
+    """The descriptor of a file to append to, created if missing. Raises as `plain`."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -53,18 +97,16 @@ def appending(path: Path) -> int:
 
 
 def content(path: Path) -> bytes:
-    """Of a small file, whole. Raises as `plain`; OSError also where it has more than MAX_BYTES."""
+    """A small file. Raises as `plain`, and OSError above MAX_BYTES."""
     with os.fdopen(plain(path), "rb") as file:
-        held = read(file, MAX_BYTES + 1)
-    if len(held) > MAX_BYTES:
+        data = read(file, MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-    return held
+    return data
 
 
 def read(file: BinaryIO, most_bytes: int) -> bytes:
-    """The rest of a plain file, `most_bytes` at most; Python would make room for so many,
-    however small the file is.
-    """
+    """The rest of a file, up to `most_bytes`; Python alone would allocate that many."""
     return file.read(min(most_bytes, os.fstat(file.fileno()).st_size + 1))
 
 
@@ -76,17 +118,15 @@ def tail(path: Path, most_bytes: int) -> bytes:
 
 
 def _not_plain(path: Path) -> NotPlainError:
-    return NotPlainError(errno.EINVAL, "no plain file", str(path))
+    return NotPlainError(errno.EINVAL, "not a regular file", str(path))
 
 
 def opened(folder: Path, name: str) -> int:
-    """A file that a record names: the number of the open file, which the caller closes.
+    """The descriptor of a file that a record names, which the caller closes.
 
-    `name`: without a "/". Neither the folder nor the file may be a link, nor a pipe: opening one
-    would wait for ever.
+    `name`: without a "/". Neither the folder nor the file may be a link or a pipe.
 
-    Raises:
-        PictureError: there is no such file; the message says why, as the end of a sentence.
+    Raises PictureError; its message is the end of a sentence.
     """
     try:
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -100,8 +140,11 @@ def opened(folder: Path, name: str) -> int:
         raise PictureError(f"it cannot be read ({error.strerror})") from None
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise PictureError("it is no plain file")
+        raise PictureError("it is not a regular file")
     return file
+
+
+# ---- lines of journals ---------------------------------------------------------------------------
 
 
 MAX_LINE = 16_000_000  # bytes; the longest record, a call of 10,000 steps with 20 metrics, has 5 MB
@@ -116,25 +159,16 @@ class BadLines:
         self._name, self._count = path.name, 0
 
     def count(self) -> None:
-        """One more.
-
-        Raises JournalError where they are too many, such as in a file of something else.
-        """
+        """Counts one more. Raises JournalError above MAX_BAD_LINES."""
         self._count += 1
         if self._count > MAX_BAD_LINES:
-            raise JournalError(
-                f"{self._name} has more than {MAX_BAD_LINES:,} lines that are no records"
-            )
+            raise JournalError(f"{self._name} has more than {MAX_BAD_LINES:,} invalid lines")
 
 
 def pieces(path: Path, offset: int = 0, size: int = PIECE_BYTES) -> Iterator[bytes]:
-    """What comes after byte `offset`: about `size` bytes at a time, each piece ending with a line.
+    """Lines after byte `offset` in pieces of about `size` bytes, without an unfinished last line.
 
-    A last line without its newline is left out.
-
-    Raises:
-        JournalError: a line is longer than any record, or the file is no plain one. OSError: it
-            cannot be read.
+    Raises JournalError for a line that is too long or a file that is not regular, and OSError.
     """
     with os.fdopen(_plain(path), "rb") as file:
         file.seek(offset)

@@ -1,16 +1,12 @@
-"""The folder of one run: what lies where, and the small files through which processes talk.
+"""The folder of one run: its files, and the state, marks, data set and answers in its journals.
 
 spec.json                  the options, written once
-journal-supervisor.jsonl   what was decided about the run (queued, starting, lost, renamed, …)
-journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other workers their own
-times and failures
+journal-supervisor.jsonl   decisions about the run: queued, starting, lost, renamed, …
+journal-<rank>.jsonl       measurements of the trainer; ranks above 0: times and failures
 journal-launcher.jsonl     which of several workers ended, and how
-process.json               pid and start time of the trainer, or of the launcher and all its
-workers, written by themselves
-STOP                       a request to stop, and whose it is; anyone may write it
-journal-evaluations.jsonl  the answers of evaluations of its checkpoints, measured by jobs; their
-files lie in folders next to it;
-                           earlier versions had a journal for each kind (records/earlier_answers.py)
+journal-evaluations.jsonl  answers of evaluations, whose files are in folders next to it
+process.json               pid and start time of the trainer, or of the launcher and all workers
+STOP                       a stop request; contains the actor
 samples/ checkpoints/ snapshots/ log.txt
 """
 
@@ -20,56 +16,56 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from gan_runtime.base.errors import HomeError, JournalError
-from gan_runtime.records import journal, run_files, states
-from gan_runtime.records.earlier_kinds import FILMS_FOLDER
+from gan_runtime.base.errors import HomeError, JournalError, RunStateError
+from gan_runtime.records import journal, run_files
+from gan_runtime.records.answer import Answer
+from gan_runtime.records.earlier_records import Earlier, answer_of
+from gan_runtime.records.journal import Marked, Standing, StatusChange
+from gan_runtime.records.kinds import HostFacts
 from gan_runtime.records.record import Attempt, Rank
+from gan_runtime.records.run_files import FILMS_FOLDER
 from gan_runtime.spec import RunSpec
 
-Pid = Annotated[
-    int, Field(ge=1, le=2**31 - 1)
-]  # 0 and negative numbers would name groups of processes
+Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers name process groups
 _TAIL_BYTES = 64_000
-Stamp = tuple[int, int, int]  # inode, bytes, time of the last change in nanoseconds
+Stamp = tuple[int, int, int]  # inode, bytes, modification time in nanoseconds
 
 
 @dataclass(frozen=True)
 class TaskFolder:
-    """`path`: of the folder, whose name is the task's id."""
+    """The folder of a run or a background job; its name is the id."""
 
     path: Path
 
     @property
     def process_file(self) -> Path:
-        """Identity of its process: pid and start time; of a run that of the newest attempt."""
+        """Pid and start time of the process, of a run of the newest attempt."""
         return self.path / "process.json"
 
     @property
     def stop_file(self) -> Path:
-        """Exists from the moment someone asks the task to end, and says who."""
+        """Exists from a stop request on; contains the actor."""
         return self.path / "STOP"
 
     @property
     def log(self) -> Path:
-        """Everything that its process has printed."""
+        """The output of the process."""
         return self.path / "log.txt"
 
     def request_stop(self, asker: str) -> None:
-        """Asks the task to end, and says who asks; asking twice changes nothing."""
+        """Requests a stop; a second request changes nothing."""
         if not self.stop_file.exists():
             self.stop_file.write_text(asker, encoding="utf-8")
 
     def log_tail(self, lines: int = 200) -> str:
-        """The last lines of the log; empty before anything is printed, and where it cannot be
-        read.
-        """
+        """The last lines of the log; empty where there is none or it cannot be read."""
         try:
             text = run_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
         except OSError:
@@ -98,30 +94,25 @@ class RunDir(TaskFolder):
 
     @property
     def launcher_journal(self) -> Path:
-        """How several workers on this host ended."""
+        """How the workers on this host ended."""
         return self.path / "journal-launcher.jsonl"
 
     def worker_lock(self, rank: int = 0) -> Path:
-        """Held by worker `rank` as long as it lives: one writer per journal."""
+        """Locked by worker `rank` while it runs: one writer per journal."""
         return self.path / (f".worker-{rank}.lock" if rank else ".worker.lock")
 
     @property
     def start_lock(self) -> Path:
-        """Held from before the newest start until its last process is gone
-        (records/processes.py).
-        """
+        """Locked from before the newest start until its last process is gone."""
         return self.path / ".start.lock"
 
     @property
     def samples(self) -> Path:
-        """Pictures, one PNG an epoch for each kind."""
+        """Sample images, one PNG an epoch for each kind."""
         return self.path / "samples"
 
     def sample_file(self, kind: str, epoch: int) -> Path:
-        """The picture of one kind after an epoch.
-
-        Runs from before there were kinds have epoch-00001.png.
-        """
+        """The grid of one kind after an epoch; the oldest runs have epoch-00001.png."""
         return self.samples / f"{kind}-{epoch:05d}.png"
 
     @property
@@ -131,28 +122,26 @@ class RunDir(TaskFolder):
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether there is anything to go on from."""
+        """Whether a resume can continue from a checkpoint."""
         return any(self.checkpoints.glob("*.safetensors"))
 
     @property
     def snapshots(self) -> Path:
-        """Weights alone, one file an epoch, where they were asked for."""
+        """Weights only, one file an epoch, where the options request them."""
         return self.path / "snapshots"
 
     @property
     def evaluations_journal(self) -> Path:
         """Answers of evaluations of its checkpoints."""
-        return self.path / states.EVALUATIONS
+        return self.path / run_files.EVALUATIONS
 
     def earlier_journal(self, kind: str) -> Path:
-        """Where earlier versions wrote the answers of a kind of evaluation
-        (earlier_kinds.JOURNALS).
-        """
+        """Where version 0.2.0 wrote the answers of one kind of evaluation."""
         return self.path / f"journal-{kind}.jsonl"
 
     @property
     def films(self) -> Path:
-        """The frames of rollouts, one file a rollout and way (records/film_files.py)."""
+        """The frames of rollouts, one file a rollout and way."""
         return self.path / FILMS_FOLDER
 
     def trainer_journal(self, rank: int = 0) -> Path:
@@ -164,19 +153,16 @@ class RunDir(TaskFolder):
         return self.in_order(self.journal_stats())
 
     def in_order(self, names: Iterable[str]) -> list[Path]:
-        """Some journals, the supervisor's first: it says how the run was submitted."""
+        """Journals by name, the supervisor's first, as it contains the submission."""
         supervisor = self.supervisor_journal.name
         return [
             self.path / name for name in sorted(names, key=lambda name: (name != supervisor, name))
         ]
 
     def journal_stats(self) -> dict[str, Stamp]:
-        """What tells by name whether a journal has changed since an earlier look.
+        """The stamp of each journal, which changes with it; none for a missing folder.
 
-        A folder that is gone has none.
-
-        Raises:
-            JournalError: what has the name of a journal is a folder, a pipe or the like.
+        Raises JournalError when a journal is not a regular file.
         """
         stamps: dict[str, Stamp] = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
@@ -186,11 +172,9 @@ class RunDir(TaskFolder):
         return stamps
 
     def announce(self) -> None:
-        """Lets the owner of the home look at this run at once; at ended runs it looks about
-        once a minute by itself.
-        """
+        """Makes the owner of the home read this run at once instead of within a minute."""
         for folder in (self.path, self.path.parent):
-            with contextlib.suppress(OSError):  # a home that may only be read has no owner
+            with contextlib.suppress(OSError):  # a read-only home has no owner
                 os.utime(folder)
 
     def spec(self) -> RunSpec:
@@ -198,49 +182,47 @@ class RunDir(TaskFolder):
         return RunSpec.read(self.spec_path)
 
     def write_process(self, identity: dict[str, Any]) -> None:
-        """Written whole or not at all: a reader never sees half a file."""
+        """Writes process.json atomically."""
         write_json(self.process_file, identity)
 
     def process(self) -> dict[str, Any] | None:
-        """pid, start time and attempt of the trainer; None before it has introduced itself, and
-        when the file says nothing that could be a process: torn by a power loss, or written by
-        hand.
+        """Pid, start time and attempt of the trainer; None without a valid process.json.
 
-        Several workers: the launcher's, and under `workers` rank, pid and start time of each. On a
-        cluster: those of rank 0, with `cluster_host`, the machine that it runs on.
+        Several workers: those of the launcher, and under `workers` rank, pid and start time of
+        each. On a cluster: those of rank 0, with its machine as `cluster_host`.
         """
         try:
-            return _introduction(run_files.content(self.process_file))
+            return _process_entry(run_files.content(self.process_file))
         except OSError:
             return None
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """See `write_whole`."""
+    """Writes JSON atomically. Raises HomeError when the disk is full."""
     write_whole(path, json.dumps(value, indent=2) + "\n")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes aside and renames, so that the file is old or new, never torn.
+    """Writes a temporary file and renames it, so that the file is old or new, never torn.
 
     Raises HomeError when the disk is full.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with aside.open("w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())  # else a power loss may leave the new name with an empty file
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise HomeError.not_written(path, error) from None
-    aside.replace(path)
+    temporary.replace(path)
 
 
 def _stamp(entry: os.DirEntry[str]) -> Stamp:
     status = entry.stat()
     if not stat.S_ISREG(status.st_mode):  # reading a pipe would never end
-        raise JournalError(f"{entry.name} is no plain file")
+        raise JournalError(f"{entry.name} is not a regular file")
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
@@ -251,24 +233,126 @@ Started = Annotated[float, Field(ge=0, le=1e10)]
 class _Process(BaseModel):
     pid: Pid
     started: Started
-    born: str = ""  # see processes.identity; missing in files from before it
+    born: str = ""  # boot id and ticks; missing in old files
 
 
 class _Worker(_Process):
     rank: Rank
 
 
-class _Introduction(_Process):
+class _TrainerProcess(_Process):
     attempt: Attempt
     workers: list[_Worker] = []
     cluster_host: str | None = None
 
 
-def _introduction(content: bytes) -> dict[str, Any] | None:
-    """The keys that RunDir.process describes; None when the file holds anything else."""
+def _process_entry(content: bytes) -> dict[str, Any] | None:
+    """None when the file contains anything else, such as after a power loss."""
     try:
-        return _Introduction.model_validate_json(content, strict=True).model_dump(
-            exclude_unset=True
-        )
+        entry = _TrainerProcess.model_validate_json(content, strict=True)
     except ValidationError:
         return None
+    return entry.model_dump(exclude_unset=True)
+
+
+def latest_status(run: RunDir) -> StatusChange:
+    """The newest state of a run.
+
+    Raises:
+        RunStateError: its journals contain none.
+    """
+    newest = max(_changes(run), key=lambda change: change[0], default=None)
+    if newest is None:
+        raise RunStateError(
+            f"run {run.run_id} cannot be read: its journals contain no state. Delete the run."
+        )
+    return newest[1]
+
+
+def _changes(run: RunDir) -> Iterator[tuple[Standing, StatusChange]]:
+    """A journal that breaks off counts up to there, so that an unreadable run can be stopped."""
+    for path in run.journals():
+        with contextlib.suppress(JournalError):
+            for place, record in journal.naming(path, b'"status"'):
+                if isinstance(record, StatusChange):
+                    yield journal.standing(record, path.name, place), record
+
+
+def steps_per_epoch(run: RunDir) -> int:
+    """By the newest plan in its journal; 1 without one."""
+    path = run.trainer_journal()
+    named = journal.naming(path, b'"plan"') if path.exists() else ()
+    plans = [record for _, record in named if isinstance(record, journal.Plan)]
+    return max(1, plans[-1].steps_per_epoch) if plans else 1
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Tags, note (`remark`) and flags of a run."""
+
+    tags: tuple[str, ...] = ()
+    remark: str = ""
+    pinned: bool = False
+    hidden: bool = False
+
+
+def marks_of(run: RunDir) -> Marks:
+    """The newest of each."""
+    newest = Marks()
+    for _, record in journal.naming(run.supervisor_journal, b'"marked"'):
+        if isinstance(record, Marked):
+            newest = Marks(
+                tags=newest.tags if record.tags is None else tuple(record.tags),
+                remark=newest.remark if record.remark is None else record.remark,
+                pinned=newest.pinned if record.pinned is None else record.pinned,
+                hidden=newest.hidden if record.hidden is None else record.hidden,
+            )
+    return newest
+
+
+DATA_FACT = "data_content"  # of the host's facts; missing for data sets of the program
+
+
+def data_content(run: RunDir) -> str:
+    """The content digest of the data set that the newest attempt read; empty without one."""
+    digests = [str(record.facts.get(DATA_FACT, "")) for record in _facts(run.trainer_journal())]
+    return digests[-1] if digests else ""
+
+
+def data_refusal(run: RunDir, dataset: str, content_now: str) -> str:
+    """Why a run cannot continue on its data set as prepared now; empty when it can.
+
+    Another data set may have the same name now: its numbers would belong to another training.
+    `content_now`: digest; empty where unknown.
+    """
+    if not content_now or not run.has_checkpoint:
+        return ""
+    before = data_content(run)
+    if before in ("", content_now):
+        return ""
+    return (
+        f"run {run.run_id} was trained on another content of data set {dataset} ({before[:16]}, now"
+        f" {content_now[:16]}): prepare the earlier one again, or start a new run."
+    )
+
+
+def _facts(path: Path) -> Iterator[HostFacts]:
+    """The host of each attempt in a journal."""
+    if not path.exists():
+        return
+    for _, record in journal.naming(path, b'"host"'):
+        if isinstance(record, HostFacts):
+            yield record
+
+
+def answers_of(run: RunDir, evaluation: str) -> list[Answer]:
+    """Answers of one evaluation, the newest last. Raises as `journal.chunks`."""
+    measured = [path for path in run.journals() if run_files.is_of_evaluations(path.name)]
+    measured.sort(key=lambda path: path.name == run_files.EVALUATIONS)  # newer than the others
+    records = [record for path in measured for record in journal.read_all(path)]
+    answers = (answer_of(record) if isinstance(record, Earlier) else record for record in records)
+    return [
+        answer
+        for answer in answers
+        if isinstance(answer, Answer) and answer.evaluation == evaluation
+    ]

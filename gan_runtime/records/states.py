@@ -1,13 +1,15 @@
-"""The states of a run, how far each one is, and whose journal counts where several wrote down
-the same stage of an attempt.
-"""
+"""The states of a run, and why it is in one: a code for decisions, details, and the sentence."""
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-from gan_runtime.records.earlier_kinds import JOURNALS
+from gan_runtime.records.run_files import source
 
 if TYPE_CHECKING:
     from gan_runtime.records.kinds import StatusChange
@@ -17,14 +19,9 @@ Status = Literal[
     "queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"
 ]
 ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
-CUT_SHORT: tuple[Status, ...] = (
-    "stopped",
-    "failed",
-    "lost",
-)  # ended before their time, and may be resumed
+CUT_SHORT: tuple[Status, ...] = ("stopped", "failed", "lost")  # may be resumed
 ENDED: tuple[Status, ...] = ("finished", *CUT_SHORT)
-# How far an attempt is. Clocks of several processes may disagree, but an attempt only ever goes on
-# to a later stage.
+# Clocks of several processes may disagree, but an attempt only moves on to a later stage.
 STAGES: dict[Status, int] = {
     "queued": 0,
     "starting": 1,
@@ -34,56 +31,296 @@ STAGES: dict[Status, int] = {
 }
 
 
-# The owner, who only sees that a process is gone, comes after every worker, those after the first
-# one, and all after the launcher, which has heard them out.
-_LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
-EVALUATIONS = "journal-evaluations.jsonl"
-ANSWERS_AFTER = 10**15  # beyond every place in another journal
-_FIRST_WORKER = 10_000_000
-_NAME = re.compile(
-    rf"journal-(supervisor|launcher|evaluations|{'|'.join(JOURNALS)}|[0-9]{{1,6}})\.jsonl"
-)
-
-
-def is_journal(name: str) -> bool:
-    """Whether a file of this name is a journal of a run."""
-    return _NAME.fullmatch(name) is not None
-
-
-def is_of_evaluations(name: str) -> bool:
-    """Whether a journal holds answers of evaluations, or what earlier versions had in their
-    place.
-    """
-    return is_journal(name) and rank(name) is None and name not in (_LAUNCHER, _SUPERVISOR)
-
-
-def rank(name: str) -> int | None:
-    """The worker whose journal this is; None for the other journals."""
-    number = name.removeprefix("journal-").removesuffix(".jsonl")
-    return int(number) if number.isdecimal() else None
-
-
-def source(name: str) -> int:
-    """The weight of what a journal says of the run's state; more counts more."""
-    if name == _LAUNCHER:
-        return _FIRST_WORKER + 1
-    worker = rank(name)
-    return 0 if worker is None else _FIRST_WORKER - worker
-
-
-def answer_place(name: str, place: int) -> int:
-    """The order of a run's answers, in which no clock has a part.
-
-    Since there is a journal of all evaluations, what it says is newer.
-    """
-    return place + (ANSWERS_AFTER if name == EVALUATIONS else 0)
-
-
 Standing = tuple[int, int, int, int]
 
 
 def standing(change: StatusChange, journal_name: str, place: int) -> Standing:
-    """The order of a run's states, in which no clock has a part: attempt, stage, whose word,
-    place in the journal.
-    """
+    """The order of a run's states without clocks: attempt, stage, journal, place."""
     return (change.attempt, STAGES[change.status], source(journal_name), place)
+
+
+class Reason(StrEnum):
+    """The codes, by the state that they explain."""
+
+    # queued
+    WAITS_FOR_DEVICE = "waits_for_device"
+    DEVICES_TAKEN = "devices_taken"
+    DEVICES_UNKNOWN = "devices_unknown"
+    MOVED = "moved"
+    WAITS_FOR_DATA = "waits_for_data"
+    WAITS_FOR_END = "waits_for_end"
+    WAITS_FOR_END_OF_UNREADABLE = "waits_for_end_of_unreadable"
+    WAITS_FOR_FINISH = "waits_for_finish"
+    WAITS_FOR_FINISH_OF_CUT_SHORT = "waits_for_finish_of_cut_short"
+    WAITS_FOR_FINISH_OF_DELETED = "waits_for_finish_of_deleted"
+    WAITS_FOR_FINISH_OF_UNREADABLE = "waits_for_finish_of_unreadable"
+    RESUMED = "resumed"
+    RESUMED_WAITS_FOR_DATA = "resumed_waits_for_data"
+    REQUEUED = "requeued"
+    # starting, compiling, running
+    STARTING = "starting"
+    STARTED_ON_CLUSTER = "started_on_cluster"
+    BUILDING = "building"
+    TRAINING = "training"
+    # finished
+    EPOCH_DONE = "epoch_done"
+    EPOCHS_DONE = "epochs_done"
+    EPOCHS_DONE_BEFORE = "epochs_done_before"
+    # stopped
+    TAKEN_FROM_QUEUE = "taken_from_queue"
+    RESTORED_FROM_BIN = "restored_from_bin"
+    STOP_BEFORE_FIRST_STEP = "stop_before_first_step"
+    STOP_ON_REQUEST = "stop_on_request"
+    STOP_WITH_OTHER_WORKER = "stop_with_other_worker"
+    LOW_DISK = "low_disk"
+    ALARM = "alarm"
+    ENDED_UNSAVED = "ended_unsaved"
+    STOP_TOOK_TOO_LONG = "stop_took_too_long"
+    # failed
+    DATA_NOT_PREPARED = "data_not_prepared"
+    NOT_FINITE = "not_finite"
+    ALARM_AFTER_ROLL_BACKS = "alarm_after_roll_backs"
+    REFUSED = "refused"
+    CRASHED = "crashed"
+    WORKERS_DISCONNECTED = "workers_disconnected"
+    WORKER_EXITED = "worker_exited"
+    # lost
+    NOT_STARTED = "not_started"
+    STALLED = "stalled"
+    TRAINER_EXITED = "trainer_exited"
+    WORKER_KILLED = "worker_killed"
+
+
+WAITS_FOR_A_RUN = frozenset(
+    {
+        Reason.WAITS_FOR_END,
+        Reason.WAITS_FOR_END_OF_UNREADABLE,
+        Reason.WAITS_FOR_FINISH,
+        Reason.WAITS_FOR_FINISH_OF_CUT_SHORT,
+        Reason.WAITS_FOR_FINISH_OF_DELETED,
+        Reason.WAITS_FOR_FINISH_OF_UNREADABLE,
+    }
+)
+# In the queue for a device that other runs of the home have.
+WAITS_IN_TURN = frozenset({Reason.WAITS_FOR_DEVICE, Reason.MOVED, Reason.RESUMED})
+
+Detail = str | int | float
+
+_RESUME = "resume continues from the last checkpoint"
+_ALONE = "or start this run without waiting"
+_DATA = "waiting for data set {data_set} ({percent}%)"
+# Measured: TensorFlow gives up a silent worker after 7 to 9 s; JAX is set to 10.
+_SILENCE = "about 10 s"
+_SAVED = "after step {step:,} of {steps:,}; saved, can be resumed"
+# Square brackets enclose a part that is left out where its detail is empty. A sentence that is a
+# single detail comes from an error.
+SENTENCES: dict[Reason, str] = {
+    Reason.WAITS_FOR_DEVICE: "waiting for the accelerator",
+    Reason.DEVICES_TAKEN: "waiting for {devices}",
+    Reason.DEVICES_UNKNOWN: "{message}",
+    Reason.MOVED: "moved in the queue",
+    Reason.WAITS_FOR_DATA: _DATA,
+    Reason.WAITS_FOR_END: "starts when run {run} ends, in any state",
+    Reason.WAITS_FOR_END_OF_UNREADABLE: (
+        f"starts when run {{run}} ends, but that run cannot be read: repair it, {_ALONE}"
+    ),
+    Reason.WAITS_FOR_FINISH: "starts when run {run} finishes",
+    Reason.WAITS_FOR_FINISH_OF_CUT_SHORT: (
+        f"starts when run {{run}} finishes, but that run is {{status}}: resume it, {_ALONE}"
+    ),
+    Reason.WAITS_FOR_FINISH_OF_DELETED: (
+        f"starts when run {{run}} finishes, but that run is deleted: restore it, {_ALONE}"
+    ),
+    Reason.WAITS_FOR_FINISH_OF_UNREADABLE: (
+        f"starts when run {{run}} finishes, but that run cannot be read: repair it, {_ALONE}"
+    ),
+    Reason.RESUMED: "resumed[ with {changes}]: waiting for the accelerator",
+    Reason.RESUMED_WAITS_FOR_DATA: f"resumed[ with {{changes}}]: {_DATA}",
+    Reason.REQUEUED: (
+        "queued again: the owner exited before it started the trainer, so nothing has run"
+    ),
+    Reason.STARTING: "starting a trainer on {devices}",
+    Reason.STARTED_ON_CLUSTER: "started on a cluster of {workers} workers",
+    Reason.BUILDING: "building the networks and tracing the training step",
+    Reason.TRAINING: "training up to step {steps:,}",
+    Reason.EPOCH_DONE: "the only epoch is done",
+    Reason.EPOCHS_DONE: "all {epochs} epochs done",
+    Reason.EPOCHS_DONE_BEFORE: "all {epochs} epochs were already done",
+    Reason.TAKEN_FROM_QUEUE: "removed from the queue before it started",
+    Reason.RESTORED_FROM_BIN: "removed from the queue by its deletion; restored since",
+    Reason.STOP_BEFORE_FIRST_STEP: "stopped on request before the first step of this attempt",
+    Reason.STOP_ON_REQUEST: f"stopped on request {_SAVED}",
+    Reason.STOP_WITH_OTHER_WORKER: f"stopped because another worker ended {_SAVED}",
+    Reason.LOW_DISK: (
+        f"stopped because the disk is nearly full {_SAVED}. The disk of {{folder}} has"
+        " {free_mb:,} MB left of the {least_mb:,} MB that it needs: free some space first"
+    ),
+    Reason.ALARM: "stopped by an alarm and saved, can be resumed. {message}",
+    Reason.ENDED_UNSAVED: f"the trainer exited without saving[ ({{how}})]; {_RESUME}",
+    Reason.STOP_TOOK_TOO_LONG: (
+        "the trainer did not stop within {seconds} s and was killed without saving[ ({how})];"
+        f" {_RESUME}"
+    ),
+    Reason.DATA_NOT_PREPARED: "data set {data_set} was not prepared ({state}): {message}",
+    Reason.NOT_FINITE: "{message}",
+    Reason.ALARM_AFTER_ROLL_BACKS: "{message}",
+    Reason.REFUSED: "{message}",
+    Reason.CRASHED: "[{worker}: ]{error}: {message} (the log has the details)",
+    Reason.WORKERS_DISCONNECTED: (
+        "[{worker}: ]lost the connection to {others} ({error}), which exited, is unreachable, or"
+        f" stalled for {_SILENCE}; {_RESUME}"
+    ),
+    Reason.WORKER_EXITED: "{worker} exited unexpectedly with code {exit_code}; check the log",
+    Reason.NOT_STARTED: "the trainer could not start ({message}): fix this, then resume the run",
+    Reason.STALLED: f"the trainer was killed because it stalled[ ({{how}})]; {_RESUME}",
+    Reason.TRAINER_EXITED: f"the trainer exited unexpectedly[ ({{how}})]; {_RESUME}",
+    Reason.WORKER_KILLED: (
+        "{worker} was killed by signal {signal} ({name}), so the other workers were ended;"
+        f" {_RESUME}"
+    ),
+}
+
+# Literal sentences of version 0.2.0 that have changed since.
+_GOES_ON = "resume goes on from its last checkpoint"
+_WITHOUT = "or let this one start without it"
+_EARLIER: tuple[tuple[Reason, str], ...] = (
+    (Reason.WAITS_FOR_DATA, "waits for data set {data_set} ({percent} %)"),
+    (Reason.WAITS_FOR_END, "starts when run {run} ends, however it does"),
+    (
+        Reason.WAITS_FOR_END_OF_UNREADABLE,
+        f"starts when run {{run}} ends, but that one cannot be read: mend it, {_WITHOUT}",
+    ),
+    (Reason.WAITS_FOR_FINISH, "starts when run {run} has finished"),
+    (
+        Reason.WAITS_FOR_FINISH_OF_CUT_SHORT,
+        f"starts when run {{run}} has finished, but that one is {{status}}: resume it, {_WITHOUT}",
+    ),
+    (
+        Reason.WAITS_FOR_FINISH_OF_DELETED,
+        f"starts when run {{run}} has finished, but that one is deleted: restore it, {_WITHOUT}",
+    ),
+    (
+        Reason.WAITS_FOR_FINISH_OF_UNREADABLE,
+        f"starts when run {{run}} has finished, but that one cannot be read: mend it, {_WITHOUT}",
+    ),
+    (
+        Reason.RESUMED_WAITS_FOR_DATA,
+        "resumed[ with {changes}]: waits for data set {data_set} ({percent} %)",
+    ),
+    (
+        Reason.REQUEUED,
+        "queued again: whoever was to start its trainer was ended before that, and nothing of it"
+        " has run",
+    ),
+    (Reason.TRAINING, "training towards step {steps}"),
+    (Reason.EPOCH_DONE, "its one epoch is done"),
+    (Reason.EPOCHS_DONE_BEFORE, "all {epochs} epochs were done already"),
+    (Reason.TAKEN_FROM_QUEUE, "taken from the queue before it started"),
+    (
+        Reason.RESTORED_FROM_BIN,
+        "taken from the queue when it was deleted; restored since",
+    ),
+    (Reason.STOP_WITH_OTHER_WORKER, f"stopped as another worker had to end {_SAVED}"),
+    (
+        Reason.LOW_DISK,
+        "stopped because the disk of {folder} has {free_mb:,} MB left, less than"
+        f" {{least_mb:,}} MB, {_SAVED} once there is space on it",
+    ),
+    (Reason.ENDED_UNSAVED, f"the trainer ended without saving[ ({{how}})]; {_GOES_ON}"),
+    (
+        Reason.STOP_TOOK_TOO_LONG,
+        "the trainer ended without saving (it did not end within {seconds} s and was killed[,"
+        f" {{how}}]); {_GOES_ON}",
+    ),
+    (Reason.STALLED, f"the trainer was killed (it stood still[, {{how}}]); {_GOES_ON}"),
+    (Reason.TRAINER_EXITED, f"the trainer process is gone without a word[ ({{how}})]; {_GOES_ON}"),
+    (
+        Reason.NOT_STARTED,
+        "its trainer could not be started ({message}): resume it once that is mended",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A code, and the details that its sentence needs."""
+
+    code: Reason
+    details: Mapping[str, Detail] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """Without a capital at its beginning and a period at its end.
+
+        Raises ValueError when a detail is missing or of another type.
+        """
+        try:
+            return _template(self).format_map(self.details)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the details of {self.code.value} are not complete ({error})"
+            ) from None
+
+
+def cause(code: Reason, **details: Detail) -> Cause:
+    """`cause(Reason.TRAINING, steps=938)`."""
+    return Cause(code, details)
+
+
+def cause_of(sentence: str) -> Cause | None:
+    """The code and details of a sentence in a journal of version 0.2.0, which wrote no codes.
+
+    None for the message of an error.
+    """
+    for beginning, code, pattern in _patterns():
+        if sentence.startswith(beginning) and (match := pattern.fullmatch(sentence)):
+            return Cause(
+                code, {name: _detail(text or "") for name, text in match.groupdict().items()}
+            )
+    return None
+
+
+_OPTIONAL = re.compile(r"\[([^{\]]*\{(\w+)\}[^\]]*)\]")
+_DETAIL = re.compile(r"\{(\w+)[^}]*\}")
+
+
+def _template(of: Cause) -> str:
+    return _OPTIONAL.sub(
+        lambda part: part[1] if of.details.get(part[2]) else "", SENTENCES[of.code]
+    )
+
+
+def _detail(text: str) -> Detail:
+    """A number again where the text is one, with or without commas."""
+    digits = text.replace(",", "")
+    is_number = digits.isdecimal() and text in (f"{int(digits)}", f"{int(digits):,}")
+    return int(digits) if is_number else text
+
+
+@functools.cache
+def _patterns() -> list[tuple[str, Reason, re.Pattern[str]]]:
+    """The literal beginning, code and pattern of each template, the longest literal text first."""
+    templates = [
+        (code, text)
+        for code, text in (*SENTENCES.items(), *_EARLIER)
+        if not text.startswith(("{", "["))
+    ]
+    templates.sort(key=lambda entry: -len(_DETAIL.sub("", entry[1])))
+    return [
+        (re.split(r"[\[{]", text)[0], code, re.compile(_pattern(text), re.DOTALL))
+        for code, text in templates
+    ]
+
+
+def _pattern(template: str) -> str:
+    parts = re.split(r"(\[[^\]]*\]|\{[^}]*\})", template)
+    return "".join(
+        (
+            f"(?:{_pattern(part[1:-1])})?"
+            if part.startswith("[")
+            else _DETAIL.sub(r"(?P<\1>.+)", part)
+            if part.startswith("{")
+            else re.escape(part)
+        )
+        for part in parts
+    )

@@ -20,7 +20,7 @@ import duckdb
 from gan_runtime.base import output_files
 from gan_runtime.base.errors import ExportError
 from gan_runtime.store import database_file, queries
-from gan_runtime.store.queries.samples import OLD_KIND
+from gan_runtime.store.queries.outputs import OLD_KIND
 from gan_runtime.store.record_tables import TABLES
 from gan_runtime.store.store import Store
 

@@ -280,7 +280,7 @@ class Ingestor:
             return intake.count  # there is more of it
         if run_id not in self._newest:
             return intake.count + self._set_aside(
-                run_id, "no line of its journals says in what state it is", intake.stamps
+                run_id, "its journals contain no state", intake.stamps
             )
         self._stamps[run_id] = intake.stamps
         is_live = self._newest[run_id][1] not in ENDED

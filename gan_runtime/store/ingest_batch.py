@@ -12,10 +12,8 @@ import re
 from datetime import UTC, datetime
 
 from gan_runtime.base.errors import GanRuntimeError, PictureError
-from gan_runtime.records import journal
-from gan_runtime.records import sample_files as pictures
-from gan_runtime.records.earlier_answers import answer_of
-from gan_runtime.records.earlier_kinds import Earlier
+from gan_runtime.records import image_files, journal
+from gan_runtime.records.earlier_records import Earlier, answer_of
 from gan_runtime.records.record import YEARS, Author, Origin, Record, Row
 from gan_runtime.records.run_folder import RunDir, Stamp
 from gan_runtime.store.record_tables import RecordTable, RecordTables
@@ -253,7 +251,7 @@ class Intake:
 
     def _png(self, grid: journal.Sample) -> bytes | None:
         try:
-            return pictures.read(self.run, grid.file)
+            return image_files.read_grid(self.run, grid.file)
         except PictureError as error:
             self._tell(grid.at, f"The picture of epoch {grid.epoch} was left out: {error}.")
             return None

@@ -21,9 +21,8 @@ import duckdb
 from gan_runtime.base.errors import QueryError, StoreDamagedError
 from gan_runtime.base.output_files import FORMULA_BEGINNINGS
 from gan_runtime.store import database_file, user_sql
-from gan_runtime.store.query_cache import Made, Memo
+from gan_runtime.store.concurrency import Made, QueryCache, ReopenBarrier
 from gan_runtime.store.record_tables import TABLES, RecordTables
-from gan_runtime.store.reopen_barrier import Gate
 from gan_runtime.store.user_sql import Answer, Limits
 
 if TYPE_CHECKING:
@@ -77,13 +76,13 @@ class Store:
 
         Raises as `opening.connected`.
         """
-        self.path, self.tables, self.gate = path, tables, Gate()
+        self.path, self.tables, self.barrier = path, tables, ReopenBarrier()
         self.damage: duckdb.Error | None = (
             None  # that a statement has met, and the next one would meet again
         )
         self._renewals, self._left_bytes = 0, 0
         self._connection = database_file.connected(path, tables)
-        self._memo = Memo(*database_file.tables_and_views(self._connection))
+        self._memo = QueryCache(*database_file.tables_and_views(self._connection))
         self._writing = threading.Lock()
 
     def close(self) -> None:
@@ -99,7 +98,7 @@ class Store:
         Raises as `opening.connected` and `between`; the damage then stands as before, for another
         try.
         """
-        with self.gate.shut():
+        with self.barrier.shut():
             self._let_go()
             between()
             self._connection = database_file.connected(self.path, self.tables)
@@ -162,10 +161,10 @@ class Store:
         if self.path is None:
             return False
         with suppress(duckdb.Error):
-            with self.gate.rest(seconds) as is_at_rest:
+            with self.barrier.rest(seconds) as is_at_rest:
                 if is_at_rest:
                     return self._give_back(kept)
-            with self.gate.still() as is_still:
+            with self.barrier.still() as is_still:
                 return is_still and self._give_back(max(most, 2 * self._left_bytes))
         return False
 
@@ -248,7 +247,7 @@ class Store:
         except duckdb.Error as error:
             if self.damage is None and self._renewals == before:
                 raise
-            if not self.gate.wait_until(lambda: self._renewals > before, RENEWAL_SECONDS):
+            if not self.barrier.wait_until(lambda: self._renewals > before, RENEWAL_SECONDS):
                 raise StoreDamagedError(
                     f"{self.path} is damaged: {str(error).splitlines()[0]}"
                 ) from error
@@ -257,7 +256,7 @@ class Store:
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self.gate.passed():
+        with self.barrier.passed():
             try:
                 cursor = self._connection.cursor()
                 try:

@@ -1,1 +1,1 @@
-"""The owner of a home: what may be asked of runs, who starts trainers and who buries them."""
+"""The owner of a home: admission, queue, start, supervision and recovery of runs."""

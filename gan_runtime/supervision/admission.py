@@ -1,13 +1,11 @@
-"""Whether this host can train a run now, asked once for every door: form, command line, studies,
-queue.
-
-Resolves the engine and the accelerator, looks at the data set, estimates memory and disk. Writes
-nothing, and fetches no data.
+"""What must hold before a run starts: this host can train it, its data set is prepared, and the run
+that it depends on has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,6 +15,9 @@ from gan_runtime.base.errors import (
     CheckpointError,
     DatasetError,
     FieldError,
+    GanRuntimeError,
+    JobError,
+    RunStateError,
     SpecError,
     UnknownRunError,
 )
@@ -24,14 +25,19 @@ from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.hardware import host_presets
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs import data_jobs
-from gan_runtime.records.home import Home
+from gan_runtime.jobs import data_jobs, job_queue
+from gan_runtime.jobs.folder import JobLook
+from gan_runtime.records.home import Home, is_run_name
+from gan_runtime.records.journal import Condition, StatusChange
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import CUT_SHORT, ENDED, WAITS_FOR_A_RUN, Cause, Reason, cause
 from gan_runtime.spec import RunSpec
+from gan_runtime.store.store import Store
 from gan_runtime.training import memory_estimate, starting_point
 
 Result = TypeVar("Result")
 TOO_LITTLE_MEMORY = (
-    "This is more than the memory of this host: lower the global batch or the number of workers."
+    "This needs more memory than this host has: lower the global batch or the number of workers."
 )
 
 
@@ -39,11 +45,10 @@ TOO_LITTLE_MEMORY = (
 class Admission:
     """A run that this host can train.
 
-    `spec`: with the engine that `auto` stands for, so that every attempt has the same one.
-
-    `accelerator`: cpu, gpu or tpu. `data`: what there is of its data set; None while that is in the
-    making. `memory_bytes`: of all its processes, an estimate; None then. `checkpoint_bytes`: of all
-    that it keeps on the disk; 0 then. `warnings`: what makes it slow or may end it, in sentences.
+    `spec`: with the resolved engine, so that every attempt uses the same one. `accelerator`: cpu,
+    gpu or tpu. `data`: availability of its data set. `memory_bytes`: estimate for all processes.
+    `checkpoint_bytes`: of all retained checkpoints. While the data set is being prepared these are
+    None, None and 0. `warnings`: sentences.
     """
 
     spec: RunSpec
@@ -55,25 +60,24 @@ class Admission:
 
     @property
     def waits_for_data(self) -> bool:
-        """Whether its data set is in the making, or has to be fetched or made first."""
+        """Whether its data set is being prepared, or must be downloaded or generated first."""
         return self.data is None or not self.data.ready
 
 
 def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") -> Admission:
-    """`home`: where prepared data sets lie.
+    """Checks whether this host can train a run; reads only.
 
-    One in the making cannot be looked at yet: then the trainer does it. `after`: the run that this
-    one waits for, if any, whose checkpoints may be still to come.
+    `home`: of prepared data sets; the trainer checks a set that is still being prepared. `after`:
+    the run that this one waits for, which may still write its checkpoints.
 
-    Raises:
-        SpecError: this host cannot train that, with a sentence for each option that is in the way.
+    Raises SpecError with a sentence for each option that prevents it.
     """
     wrong: list[FieldError] = []
     accelerator = _tried(lambda: host.resolve(spec), "accelerator", wrong)
     resolved = _resolved(spec, host, accelerator, wrong) if accelerator else None
-    is_in_the_making = home is not None and data_jobs.preparing_job(home, spec.dataset) is not None
+    is_being_prepared = home is not None and data_jobs.preparing_job(home, spec.dataset) is not None
     data = fields = None
-    if not is_in_the_making and (
+    if not is_being_prepared and (
         fields := _tried(lambda: loading.check(spec, home), "dataset", wrong)
     ):
         data = _tried(lambda: _enough(spec, home), "dataset", wrong)
@@ -91,12 +95,7 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
 
 
 def require_space(home: Home, admissions: Sequence[Admission]) -> None:
-    """A run that nobody can start or follow, or that has no room for its checkpoints, must not wait
-    unseen.
-
-    Raises:
-        HomeError: the disk has too little space for these runs together.
-    """
+    """Raises HomeError when the disk has too little space for these runs together."""
     needed = sum(admission.checkpoint_bytes for admission in admissions)
     purpose = "starting a run" if len(admissions) < 2 else f"starting {len(admissions)} runs"
     disk.require(
@@ -115,7 +114,7 @@ def _enough(spec: RunSpec, home: Home | None) -> Availability:
 def _resolved(
     spec: RunSpec, host: Host, accelerator: str, wrong: list[FieldError]
 ) -> RunSpec | None:
-    """Rules that name an accelerator or an engine hold for what `auto` stands for here as well."""
+    """Rules about an accelerator or an engine apply to what `auto` resolves to as well."""
     try:
         engine = host.engine(spec)
         RunSpec.parse({**spec.model_dump(), "accelerator": accelerator, "engine": engine})
@@ -138,3 +137,229 @@ def _tried(ask: Callable[[], Result], field: str, wrong: list[FieldError]) -> Re
 def _warnings(spec: RunSpec, host: Host, memory_bytes: float | None) -> tuple[str, ...]:
     too_large = TOO_LITTLE_MEMORY if (memory_bytes or 0.0) > host.memory_bytes else ""
     return tuple(filter(None, (host_presets.caution(spec), too_large)))
+
+
+# ---- dependencies --------------------------------------------------------------------------------
+
+
+UNREADABLE = "unreadable"  # in place of the state of a quarantined run
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """The run that must end, or finish, before another one starts.
+
+    Ended means finished, stopped, failed, lost or deleted.
+    """
+
+    run_id: str
+    condition: Condition = "ended"
+
+    def cause(self, status: str | None) -> Cause | None:
+        """Why the waiting run still waits; None when it can start.
+
+        `status`: of the other run; None when it is deleted, UNREADABLE without readable journals.
+        """
+        must_finish, is_over = self.condition == "finished", status in (*ENDED, None)
+        if status == UNREADABLE:
+            waits = (
+                Reason.WAITS_FOR_FINISH_OF_UNREADABLE
+                if must_finish
+                else Reason.WAITS_FOR_END_OF_UNREADABLE
+            )
+        elif not is_over:
+            waits = Reason.WAITS_FOR_FINISH if must_finish else Reason.WAITS_FOR_END
+        elif not must_finish or status == "finished":
+            return None
+        elif status is None:
+            waits = Reason.WAITS_FOR_FINISH_OF_DELETED
+        else:
+            return cause(Reason.WAITS_FOR_FINISH_OF_CUT_SHORT, run=self.run_id, status=status)
+        return cause(waits, run=self.run_id)
+
+
+def check_dependency(home: Home, waiting: Collection[str], after: Dependency) -> None:
+    """Checks whether the runs `waiting` may wait for another one.
+
+    Raises:
+        UnknownRunError: there is no run to wait for.
+        RunStateError: they could never start.
+    """
+    state = latest_status(home.run_dir(after.run_id))
+    if after.condition == "finished" and state.status in CUT_SHORT:
+        raise RunStateError(
+            f"run {after.run_id} is {state.status}: resume it first, or start after it ends in any"
+            " state."
+        )
+    run_id, seen = after.run_id, set()
+    while run_id not in waiting:
+        seen.add(run_id)
+        if state.status != "queued" or not state.after or state.after in seen:
+            return
+        run_id = state.after
+        if not (home.runs / run_id).is_dir():
+            return
+        state = latest_status(home.run_dir(run_id))
+    raise RunStateError(
+        f"run {run_id} cannot wait for itself: choose another run."
+        if run_id == after.run_id
+        else (
+            f"run {after.run_id} already waits for run {run_id}, so neither could start: choose"
+            " another run."
+        )
+    )
+
+
+# ---- data sets -----------------------------------------------------------------------------------
+
+
+NOTED_STEPS = 10  # of the progress, each a line in the run's journal
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """`news`: a new line for the run's journal; `failure`: why there will be no data."""
+
+    is_ready: bool
+    news: StatusChange | None = None
+    failure: Cause | None = None
+
+
+READY = Readiness(is_ready=True)
+
+
+class DataDependencies:
+    """Whether the data sets of waiting runs are ready, asked for each run at each tick."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        # run and attempt → the job that it waits for, or ""
+        self._jobs: dict[tuple[str, int], str] = {}
+        # run → tenth and data set of its newest line
+        self._noted: dict[str, tuple[int, str]] = {}
+
+    def of(self, run: RunDir, attempt: int) -> Readiness:
+        """Whether the data set is ready. Raises RunStateError as `latest_status`."""
+        key = (run.run_id, attempt)
+        if key not in self._jobs:
+            self._jobs[key] = latest_status(run).waits_for
+        if not self._jobs[key]:
+            return READY
+        try:
+            look = job_queue.job_dir(self._home, self._jobs[key]).look()
+        except JobError:
+            look = None
+        if look is None or look.state == "finished":
+            # Without the folder of the job, the trainer reports missing data.
+            return READY
+        name = data_jobs.name_of(look.asked)
+        if look.end is not None:
+            end = {"state": look.end.state, "message": look.end.reason}
+            return Readiness(False, failure=cause(Reason.DATA_NOT_PREPARED, data_set=name, **end))
+        return Readiness(False, news=self._news(run, name, look))
+
+    def _news(self, run: RunDir, name: str, look: JobLook) -> StatusChange | None:
+        """A line at each tenth of the progress."""
+        tenth = int(look.progress.share * NOTED_STEPS)
+        if self._noted.setdefault(run.run_id, (0, name)) == (tenth, name):
+            return None
+        self._noted[run.run_id] = (tenth, name)
+        newest = latest_status(run)  # its place in the queue may have changed
+        return newest.because(
+            cause(Reason.WAITS_FOR_DATA, data_set=name, percent=round(100 * tenth / NOTED_STEPS))
+        )
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+JournalStamp = tuple[int, int]  # bytes, and modification time in nanoseconds
+
+
+class RunDependencies:
+    """Whether the runs that waiting runs depend on have ended, asked for each run at each tick.
+
+    An uncertain run waits.
+    """
+
+    def __init__(self, home: Home, store: Store, will_resume: Callable[[str], bool]) -> None:
+        """`will_resume`: whether a lost run will be resumed automatically, and so has not ended."""
+        self._home, self._store, self._will_resume = home, store, will_resume
+        self._read: dict[str, tuple[JournalStamp, StatusChange]] = {}  # run → its newest state
+        self._states: dict[str, str | None] = {}  # run depended on → its state; None: deleted
+        self._has_store = True
+
+    def look(self, waiting: Iterable[RunDir], has_store: bool = True) -> None:
+        """Reads the dependencies again after news. `has_store`: whether the database answers."""
+        before, self._read, self._states, self._has_store = self._read, {}, {}, has_store
+        for run in waiting:
+            with contextlib.suppress(OSError, GanRuntimeError):  # `of` raises it too
+                self._read[run.run_id] = _newest(run, before.get(run.run_id))
+        self._note_states()
+
+    def of(self, run: RunDir) -> Readiness:
+        """Whether the run that this one depends on has ended.
+
+        Raises OSError or GanRuntimeError while journals cannot be read.
+        """
+        if run.run_id not in self._read:
+            self._read[run.run_id] = _newest(run, None)
+            self._note_states()
+        _, newest = self._read[run.run_id]
+        if not newest.after:
+            return READY
+        status = self._states[newest.after]
+        if status == "lost" and self._will_resume(newest.after):
+            status = "queued"
+        before = newest.cause
+        waits = Dependency(newest.after, newest.after_if).cause(status)
+        if waits is None and (before is None or before.code not in WAITS_FOR_A_RUN):
+            return READY
+        why = waits or cause(Reason.WAITS_FOR_DEVICE)
+        if why == before:
+            return Readiness(waits is None)
+        now = latest_status(run)  # its place or its dependency may have changed
+        if (now.status, now.after, now.after_if) != (newest.status, newest.after, newest.after_if):
+            return Readiness(is_ready=False)
+        return Readiness(waits is None, now.because(why))
+
+    def _note_states(self) -> None:
+        before = {newest.after for _, newest in self._read.values()} - {""} - self._states.keys()
+        stored: dict[str, str] = {}
+        if self._has_store and before:
+            sql = "SELECT run_id, status FROM ingest.newest WHERE list_contains(?, run_id)"
+            stored = dict(self._store.rows(sql, [sorted(before)]))  # type: ignore[arg-type]
+        for run_id in before:
+            otherwise = self._of_folder if self._has_store else self._in_journals
+            self._states[run_id] = stored.get(run_id) or otherwise(run_id)
+
+    def _in_journals(self, run_id: str) -> str | None:
+        """A lost run counts as queued, as only the database knows whether it will be resumed."""
+        if self._of_folder(run_id) is None:
+            return None
+        try:
+            status = latest_status(RunDir(self._home.runs / run_id)).status
+        except (OSError, GanRuntimeError):
+            return UNREADABLE
+        return "queued" if status == "lost" else status
+
+    def _of_folder(self, run_id: str) -> str | None:
+        """UNREADABLE, or None for a deleted run; of a run that the database does not have."""
+        if not is_run_name(run_id):
+            return None
+        try:
+            (self._home.runs / run_id).lstat()
+        except FileNotFoundError:
+            return None
+        except OSError:  # uncertain
+            pass
+        return UNREADABLE
+
+
+def _newest(
+    run: RunDir, before: tuple[JournalStamp, StatusChange] | None
+) -> tuple[JournalStamp, StatusChange]:
+    """`before`: the last result, still valid where the journal has not changed."""
+    file = run.supervisor_journal.stat()
+    stamp = (file.st_size, file.st_mtime_ns)
+    return before if before and before[0] == stamp else (stamp, latest_status(run))

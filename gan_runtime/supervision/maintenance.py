@@ -1,8 +1,7 @@
-"""A thread of its own keeps a home in order: it measures the space that each part takes, and
-empties what is old in the bin.
+"""Maintenance of a home in a thread: measures disk usage, and removes expired runs from the trash.
 
-A folder is walked again only when something right in it or right below it has changed, so that a
-look at thousands of ended runs costs a look at each of them, and none at its pictures.
+A folder is walked again only when an entry right in it has changed, so thousands of ended runs cost
+one scan each, and none of their images.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gan_runtime.data import mnist
 from gan_runtime.records.home import BIN, Home, is_run_name
 from gan_runtime.store import database_file
 from gan_runtime.store.folder_watcher import Clock
-from gan_runtime.supervision import bin
+from gan_runtime.supervision import trash
 
 log = logging.getLogger("gan_runtime")
 
@@ -29,13 +28,13 @@ log = logging.getLogger("gan_runtime")
 # ---- disk usage ----------------------------------------------------------------------------------
 
 
-# Of each entry right in a folder: name, bytes, time of its last change.
+# Name, bytes and modification time of each entry right in a folder.
 Entries = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
 class FreeSpace:
-    """Bytes that are left on a disk, and below how many that is little."""
+    """Free bytes of a disk, and the limit below which it is low."""
 
     free: int
     low: int
@@ -48,13 +47,12 @@ class FreeSpace:
 
 @dataclass(frozen=True)
 class Space:
-    """Bytes of a home, by what takes them.
+    """Bytes of a home by use.
 
-    `runs`: by run id; `data`: prepared data sets; `jobs`: background jobs with their results, and
-    uploads; `spill`: temporary files of queries that need more than their memory; `keras_cache`:
-    downloads of Keras, which all homes share; `bin`: with what is being removed; `free`, `low`:
-    what is left on the disk of the home, and below how much that is little;
-    `runs_disk`: the same of runs/ where that is another disk.
+    `runs`: by run id. `data`: prepared data sets. `jobs`: background jobs with results, and
+    uploads. `spill`: temporary files of queries. `keras_cache`: downloads of Keras, shared by all
+    homes. `bin`: the trash, with what is being removed. `free`, `low`: of the home's disk;
+    `runs_disk`: of runs/ where that is another disk.
     """
 
     runs: Mapping[str, int]
@@ -70,17 +68,17 @@ class Space:
 
     @property
     def is_low(self) -> bool:
-        """Whether the disk of the home is worth a warning; that of runs/ says so by itself."""
+        """Whether the disk of the home is worth a warning, apart from `runs_disk`."""
         return self.free < self.low
 
     @property
     def all_runs(self) -> int:
-        """Without those in the bin."""
+        """Bytes of all runs, without the trash."""
         return sum(self.runs.values())
 
 
 class DiskUsage:
-    """Remembers what it has measured. Asked by one thread at a time."""
+    """Measures the space of a home, reusing unchanged results; for one thread at a time."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -88,9 +86,9 @@ class DiskUsage:
         self.walked = 0  # folders, so far
 
     def space(self) -> Space:
-        """As it is now."""
+        """The usage now."""
         home, before = self._home, self._measured
-        self._measured = {}  # so that what is gone is forgotten
+        self._measured = {}
         spill = database_file.spill_folder(home.database)
         runs, others = {}, 0
         for path, size in self._each(home.runs, before).items():
@@ -116,12 +114,12 @@ class DiskUsage:
         )
 
     def _keras_cache(self, before: Mapping[Path, tuple[Entries, int]]) -> int:
-        with contextlib.suppress(RuntimeError):  # there is no home folder of the user
+        with contextlib.suppress(RuntimeError):  # the user has no home folder
             return sum(self._each(mnist.keras_cache(), before).values())
         return 0
 
     def _each(self, parent: Path, before: Mapping[Path, tuple[Entries, int]]) -> dict[Path, int]:
-        """The bytes of each folder and file in `parent`; nothing where there is no such folder."""
+        """The bytes of each folder and file in `parent`; empty where that is missing."""
         sizes: dict[Path, int] = {}
         with contextlib.suppress(OSError), os.scandir(parent) as entries:
             for entry in entries:
@@ -134,23 +132,23 @@ class DiskUsage:
     def _folder(self, path: Path, before: Mapping[Path, tuple[Entries, int]]) -> int:
         if path.name == BIN:
             return 0
-        seen = _entries(path)
+        entries = _entries(path)
         measured = before.get(path)
-        if measured is None or measured[0] != seen:
+        if measured is None or measured[0] != entries:
             self.walked += 1
-            measured = (seen, disk.used_bytes(path))
+            measured = (entries, disk.used_bytes(path))
         self._measured[path] = measured
         return measured[1]
 
 
 def _entries(folder: Path) -> Entries:
-    listed = []
+    stamps = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
-                listed.append((entry.name, status.st_size, status.st_mtime_ns))
-    return tuple(sorted(listed))
+                stamps.append((entry.name, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(stamps))
 
 
 def _free_space(folder: Path) -> FreeSpace:
@@ -166,48 +164,47 @@ def _file_bytes(path: Path) -> int:
 # ---- the thread ----------------------------------------------------------------------------------
 
 
-FIRST_SECONDS = 3.0  # until the first look, which would take time from the first page
-LOOK_SECONDS = 30.0  # between two looks
-TIDY_SECONDS = 600.0  # between two looks into the bin
+FIRST_SECONDS = 3.0  # before the first round, which would slow down the first page
+ROUND_SECONDS = 30.0  # between two rounds
+TRASH_SECONDS = 600.0  # between two checks of the trash
 
 
 class Maintenance:
-    """One for each open home; without ownership it only measures.
-
-    Nothing waits for it: gigabytes take a while.
-    """
+    """The thread of one open home; without ownership it only measures."""
 
     def __init__(self, home: Home, is_owned: bool = True, clock: Clock = time.monotonic) -> None:
         self.space: Space | None = None  # None until it was measured
         self._home, self._is_owned, self._clock = home, is_owned, clock
         self._measure = DiskUsage(home)
-        self._tidied = float("-inf")
-        self._ended, self._looking = threading.Event(), threading.Lock()
-        self._thread = threading.Thread(target=self._work, name="gan-housekeeping", daemon=True)
+        self._checked_trash_s = float("-inf")
+        self._ended, self._lock = threading.Event(), threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="gan-maintenance", daemon=True)
 
     def begin(self) -> None:
-        """Looks by itself from now on."""
+        """Starts the thread."""
         self._thread.start()
 
     def end(self) -> None:
-        """Waits for a look that is under way."""
+        """Waits for a round in progress."""
         self._ended.set()
         self._thread.join()
 
-    def look(self) -> None:
-        """Everything that is due."""
-        with self._looking:
-            if self._is_owned and self._clock() - self._tidied >= TIDY_SECONDS:
-                self._tidied = self._clock()
-                for run in bin.remove_old(self._home):
-                    log.info("run %s is removed: it was in the bin for %d days", run.key, bin.DAYS)
+    def run_round(self) -> None:
+        """Does everything that is due."""
+        with self._lock:
+            if self._is_owned and self._clock() - self._checked_trash_s >= TRASH_SECONDS:
+                self._checked_trash_s = self._clock()
+                for run in trash.remove_old(self._home):
+                    log.info(
+                        "run %s is removed: it was in the trash for %d days", run.key, trash.DAYS
+                    )
             self.space = self._measure.space()
 
     def _work(self) -> None:
         pause = FIRST_SECONDS
         while not self._ended.wait(pause):
-            pause = LOOK_SECONDS
+            pause = ROUND_SECONDS
             try:
-                self.look()
-            except Exception:  # such as a full disk: the next look comes in a moment
-                log.warning("the home could not be kept in order", exc_info=True)
+                self.run_round()
+            except Exception:  # such as a full disk; the next round tries again
+                log.warning("maintenance of the home failed", exc_info=True)

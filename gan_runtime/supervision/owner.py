@@ -1,10 +1,10 @@
-"""Who owns a home: one process at a time holds its lock, supervises its runs and writes
+"""Ownership of a home: one process at a time locks it, supervises its runs and writes
 results.duckdb.
 
-The dashboard owns its home as long as it lives, the command line as long as it trains or rebuilds.
-An entry next to the lock names the owner, who counts up a number in it every few seconds. Locks of
-a shared folder do not always reach from one host to another, so an entry of another host that goes
-on counting is an owner too, whatever the lock says. No clock is compared.
+The dashboard owns its home while it runs, the command line while it trains or rebuilds. An entry
+next to the lock names the owner, which increments a counter in it every few seconds. Locks on a
+shared file system may not reach other hosts, so an entry of another host whose counter advances is
+an owner too. No clocks are compared.
 """
 
 from __future__ import annotations
@@ -27,22 +27,15 @@ from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import Pid
 
-PATIENCE_SECONDS = (
-    0.5  # `is_owned` of another process holds a free lock for a moment; that is no owner
-)
+PATIENCE_SECONDS = 0.5  # `is_owned` of another process takes a free lock for a moment
 BEAT_SECONDS = 5.0
-SILENCE_SECONDS = (
-    4 * BEAT_SECONDS
-)  # after which an owner on another host is taken for dead, if the lock is free
+SILENCE_SECONDS = 4 * BEAT_SECONDS  # until an owner on another host counts as gone
 _MOST_BYTES = 4_096
 log = logging.getLogger("gan_runtime")
 
 
 class HomeOwner(BaseModel):
-    """The entry of an owner.
-
-    `url`: where its pages are, if it has any. `beats`: a number that it counts up.
-    """
+    """The entry of an owner. `url`: of its pages, or "". `beats`: its counter."""
 
     host: str = Field(max_length=300)
     pid: Pid
@@ -52,18 +45,18 @@ class HomeOwner(BaseModel):
 
     @property
     def who(self) -> str:
-        """As part of a sentence."""
+        """For a sentence."""
         since = f"{self.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         where = f", at {self.url}" if self.url else ""
         return f"process {self.pid} on host {self.host} since {since}{where}"
 
     @property
     def is_here(self) -> bool:
-        """Whether it is a process of this host, where the lock alone decides."""
+        """Whether it is on this host, where the lock alone decides."""
         return self.host == platform.node()
 
     def is_same(self, other: HomeOwner | None) -> bool:
-        """Whether both are one process."""
+        """Whether both are the same process."""
         return other is not None and (self.host, self.pid, self.since) == (
             other.host,
             other.pid,
@@ -72,7 +65,7 @@ class HomeOwner(BaseModel):
 
 
 class Ownership:
-    """The home is ours until `release`."""
+    """Ownership of a home until `release`."""
 
     def __init__(self, home: Home, lock: FileLock, url: str) -> None:
         self._home, self._lock = home, lock
@@ -85,19 +78,17 @@ class Ownership:
         self._thread.start()
 
     def check(self) -> None:
-        """Raises HomeInUseError when another host has taken the home over, HomeError when the home
-        is gone.
-        """
+        """Raises HomeInUseError when another host took over, HomeError when the home is missing."""
         self._home.check_is_there()
         other = holder(self._home)
         if other is not None and not self._entry.is_same(other):
             raise HomeInUseError(
-                f"{self._home.path} was taken over by {other.who}, as this process was not heard"
-                " of: use that one, and end this one."
+                f"{self._home.path} was taken over by {other.who}, because this process did not"
+                " respond: use that process, and end this one."
             )
 
     def release(self) -> None:
-        """Gives the home up."""
+        """Ends the ownership."""
         self._ended.set()
         self._thread.join()
         with contextlib.suppress(OSError):
@@ -107,15 +98,14 @@ class Ownership:
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
-            with contextlib.suppress(
-                OSError, HomeError, HomeInUseError
-            ):  # a full disk: the lock still holds
+            # On a full disk the lock remains.
+            with contextlib.suppress(OSError, HomeError, HomeInUseError):
                 self.check()
                 self._entry = self._entry.model_copy(update={"beats": self._entry.beats + 1})
                 self._write()
 
     def _write(self) -> None:
-        """In place: a rename would wake everyone who watches the folder of all runs."""
+        """In place, as a rename would change the folder of all runs."""
         path = _path(self._home)
         with contextlib.suppress(OSError), path.open("r+b" if path.exists() else "wb") as file:
             file.write(self._entry.model_dump_json().encode())
@@ -123,13 +113,13 @@ class Ownership:
 
 
 def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sleep) -> Ownership:
-    """Becomes the owner of a prepared home. `url`: where its pages are.
+    """Becomes the owner of a prepared home. `url`: of its pages.
 
     Raises:
         HomeInUseError: another process is the owner; the message names it.
         HomeError: the lock cannot be written, such as on a full disk.
     """
-    # Not bound to a thread: the dashboard opens in one and closes in another.
+    # The dashboard opens in one thread and closes in another.
     lock = FileLock(home.owner_lock, thread_local=False)
     try:
         lock.acquire(timeout=PATIENCE_SECONDS)
@@ -139,15 +129,15 @@ def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sle
         raise HomeError.not_written(home.owner_lock, error) from error
     last = holder(home)
     if last is not None and not last.is_here:
-        if _goes_on(home, last, sleep):
+        if _is_counting(home, last, sleep):
             lock.release()
             raise HomeInUseError(_in_use(home, last))
-        log.warning("%s is taken over: its last owner, %s, is silent", home.path, last.who)
+        log.warning("taking over %s: its last owner, %s, does not respond", home.path, last.who)
     return Ownership(home, lock, url)
 
 
 def is_owned(home: Home) -> bool:
-    """Whether a dashboard or a training owns the home right now."""
+    """Whether a dashboard or a training owns the home now."""
     if not home.owner_lock.exists():
         return False
     lock = FileLock(home.owner_lock, thread_local=False)
@@ -155,21 +145,21 @@ def is_owned(home: Home) -> bool:
         lock.acquire(blocking=False)
     except Timeout:
         return True
-    except OSError:  # a home that may only be read: the entry of its owner must do
+    except OSError:  # a read-only home
         return holder(home) is not None
     lock.release()
     return False
 
 
 def holder(home: Home) -> HomeOwner | None:
-    """The entry of the owner; None when there is none, or it cannot be read."""
+    """The entry of the owner; None without a readable one."""
     with contextlib.suppress(OSError, ValidationError):
         return HomeOwner.model_validate_json(run_files.tail(_path(home), _MOST_BYTES))
     return None
 
 
-def _goes_on(home: Home, last: HomeOwner, sleep: Callable[[float], None]) -> bool:
-    """Whether an owner on another host goes on counting while we watch."""
+def _is_counting(home: Home, last: HomeOwner, sleep: Callable[[float], None]) -> bool:
+    """Whether the counter of an owner on another host advances within SILENCE_SECONDS."""
     for _ in range(round(SILENCE_SECONDS)):
         sleep(1.0)
         now = holder(home)
@@ -187,6 +177,6 @@ def _path(home: Home) -> Path:
 def _in_use(home: Home, other: HomeOwner | None) -> str:
     who = other.who if other is not None else "another process"
     return (
-        f"{home.path} is in use by {who} (a dashboard or a training): use that one, end it, or"
+        f"{home.path} is in use by {who} (a dashboard or a training): use that process, end it, or"
         " choose another folder with --home DIR."
     )

@@ -34,32 +34,27 @@ log = logging.getLogger("gan_runtime")
 
 
 TICK_SECONDS = 0.25
-TROUBLED_TICK_SECONDS = (
-    2.0  # after two in a row that failed; the first may have found what the next one mends
-)
-WITHIN_SECONDS = 3.0  # that a page waits for a tick: reading all journals anew may take minutes
-COMPLAINT_SECONDS = 60.0  # between two entries of the log about the same kind of error
+FAILED_TICK_SECONDS = 2.0  # after two failures in a row; the tick after the first may repair it
+WITHIN_SECONDS = 3.0  # that a page waits for a tick, as reading all journals may take minutes
+LOG_SECONDS = 60.0  # between two log entries about the same kind of error
 
 
 class OwnerThread:
-    """One for each home that is open. Every method may be called from any thread."""
+    """The thread of an open home, which acts every moment. Methods are thread-safe."""
 
     def __init__(self, act: Callable[[], None], clock: Clock) -> None:
-        self.trouble = ""  # why the last tick failed; empty when all is well
+        self.trouble = ""  # why the last tick failed, or ""
         self._act, self._clock, self._failures = act, clock, 0
         self._ended, self._begun, self._acting = (
             threading.Event(),
             threading.Event(),
             threading.Lock(),
         )
-        self._complained: dict[str, float] = {}  # kind of error → when it was last logged
+        self._logged_s: dict[str, float] = {}  # kind of error → time of its last log entry
         self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
 
     def begin(self, at_once: bool = True) -> None:
-        """Acts, and from now on by itself.
-
-        Not `at_once`: does not wait for a first tick that takes long.
-        """
+        """Starts the thread. `at_once`: waits for the first tick however long it takes."""
         if at_once:
             self.tick()
         self._thread.start()
@@ -67,16 +62,16 @@ class OwnerThread:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a tick has ended: before, not all journals are read."""
+        """Whether a tick has ended: before that, not all journals are read."""
         return self._begun.is_set()
 
     def end(self) -> None:
-        """Waits for a tick that is under way."""
+        """Waits for a tick in progress."""
         self._ended.set()
         self._thread.join()
 
     def refresh(self) -> None:
-        """Acts now; does not wait for a long tick that is under way."""
+        """Acts now, unless a long tick is in progress."""
         if self._acting.acquire(timeout=WITHIN_SECONDS):
             try:
                 self._tick()
@@ -84,9 +79,7 @@ class OwnerThread:
                 self._acting.release()
 
     def tick(self) -> None:
-        """What goes wrong is kept in `trouble`: a full disk must not end the supervision of all
-        runs.
-        """
+        """An error is stored in `trouble`: a full disk must not end the supervision of all runs."""
         with self._acting:
             self._tick()
 
@@ -101,74 +94,72 @@ class OwnerThread:
                 if isinstance(error, GanRuntimeError)
                 else f"{type(error).__name__}: {error}"
             )
-            self._complain(error)
+            self._log(error)
         self._begun.set()
 
-    def _complain(self, error: Exception) -> None:
-        """Into the log, once in a while: a disk stays full for hours, and its log would fill it."""
+    def _log(self, error: Exception) -> None:
+        """Once a minute, as a disk may stay full for hours."""
         now, kind = self._clock(), type(error).__name__
-        if now - self._complained.get(kind, -COMPLAINT_SECONDS) >= COMPLAINT_SECONDS:
-            self._complained[kind] = now
-            is_foreseen = isinstance(error, GanRuntimeError)  # then its sentence says it all
+        if now - self._logged_s.get(kind, -LOG_SECONDS) >= LOG_SECONDS:
+            self._logged_s[kind] = now
+            is_expected = isinstance(error, GanRuntimeError)  # its sentence is enough
             log.error(
-                "the runtime could not act: %s",
-                self.trouble,
-                exc_info=None if is_foreseen else error,
+                "the owner could not act: %s", self.trouble, exc_info=None if is_expected else error
             )
 
     def _work(self) -> None:
         if not self._begun.is_set():
             self.tick()
-        while not self._ended.wait(TROUBLED_TICK_SECONDS if self._failures > 1 else TICK_SECONDS):
+        while not self._ended.wait(FAILED_TICK_SECONDS if self._failures > 1 else TICK_SECONDS):
             self.tick()
 
 
-# ---- what it keeps up to date --------------------------------------------------------------------
+# ---- open homes ----------------------------------------------------------------------------------
 
 
 class OpenHome(Protocol):
-    """Of one process and one home."""
+    """A home that this process has open."""
 
     home: Home
     store: Store
     thread: OwnerThread
-    housekeeping: Maintenance
-    is_reading: bool  # all journals, into a new database
+    maintenance: Maintenance
+    is_reading: bool  # while all journals are read into a new database
 
     @property
-    def healed(self) -> list[RecoveredStore]:
-        """Old files of results.duckdb that were set aside."""
+    def recovered(self) -> list[RecoveredStore]:
+        """Files of results.duckdb that were quarantined."""
 
     def end(self) -> None:
-        """Closes the store, and gives up the home if it is owned."""
+        """Closes the database, and ends the ownership."""
 
 
 class OwnedHome:
-    """Supervises the runs of a home and writes its results.duckdb. Use `begin`."""
+    """Supervises the runs of a home and writes its database. Use `begin`."""
 
     def __init__(
         self,
         home: Home,
-        held: Ownership,
+        ownership: Ownership,
         grace_seconds: float,
         starter: Starter | None,
         clock: Clock,
     ) -> None:
-        self.home, self._held, self._recovery = home, held, StoreRecovery(home, clock)
+        self.home, self._ownership, self._recovery = home, ownership, StoreRecovery(home, clock)
         self.is_reading = False
-        self._is_renewed = False  # and the ingestor does not know of it yet
+        self._is_renewed = False  # reopened, and the ingestor must start again
         self.store = self._recovery.open()
         try:
-            with self.store.gate.by_owner():
+            with self.store.barrier.by_owner():
                 try:
-                    self._take_up(grace_seconds, starter, clock)
+                    self._connect(grace_seconds, starter, clock)
                 except StoreDamagedError:  # a file may open whose tables cannot be read
-                    self._recovery.mend(self.store)
-                    self._take_up(grace_seconds, starter, clock)
-        except BaseException:  # such as of DuckDB, for want of memory
+                    self._recovery.repair(self.store)
+                    self._connect(grace_seconds, starter, clock)
+        except BaseException:  # such as out of memory
             self.store.close()
             raise
-        self.thread, self.housekeeping = OwnerThread(self._tick, clock), Maintenance(home)
+        self.thread, self.maintenance = OwnerThread(self._tick, clock), Maintenance(home)
 
     @classmethod
     def begin(
@@ -176,49 +167,49 @@ class OwnedHome:
     ) -> OwnedHome:
         """Becomes the owner. Raises as `Runtime.open`."""
         home.prepare()
-        held = owner.acquire(home, url)
-        with contextlib.suppress(OSError):  # a full disk is reported where something is lost by it
+        ownership = owner.acquire(home, url)
+        with contextlib.suppress(OSError):  # such as a full disk
             recovery.clean_home(home)
         try:
-            owned = cls(home, held, grace_seconds, starter, time.monotonic)
-        except BaseException:  # or this process would find its own home taken
-            held.release()
+            owned = cls(home, ownership, grace_seconds, starter, time.monotonic)
+        except BaseException:
+            ownership.release()
             raise
-        owned.thread.begin(at_once=not owned.healed)
-        owned.housekeeping.begin()
+        owned.thread.begin(at_once=not owned.recovered)
+        owned.maintenance.begin()
         return owned
 
     @property
-    def healed(self) -> list[RecoveredStore]:
-        """See `StoreRecovery.told`."""
-        return self._recovery.told
+    def recovered(self) -> list[RecoveredStore]:
+        """Files of results.duckdb that were quarantined."""
+        return self._recovery.recovered
 
     def end(self) -> None:
-        """Trainers go on by themselves; the next owner finds them."""
-        self.housekeeping.end()
+        """Trainers continue without an owner; the next one finds them."""
+        self.maintenance.end()
         self.thread.end()
         self.store.close()
-        self._held.release()
+        self._ownership.release()
 
-    def _take_up(self, grace_seconds: float, starter: Starter | None, clock: Clock) -> None:
+    def _connect(self, grace_seconds: float, starter: Starter | None, clock: Clock) -> None:
         self._ingestor = Ingestor(self.home, self.store, clock)
         self._supervisor = Supervisor(
             self.home, self.store, self._ingestor, grace_seconds, clock, starter
         )
 
     def _tick(self) -> None:
-        self._held.check()
-        with self.store.gate.by_owner():
-            self._supervisor.tick(self._mend())
-            self.store.gate.open_to_all()
-            self._recovery.read(self.store)
+        self._ownership.check()
+        with self.store.barrier.by_owner():
+            self._supervisor.tick(self._repair())
+            self.store.barrier.open_to_all()
+            self._recovery.count_runs(self.store)
         self.is_reading = False
         self.store.rest()
 
-    def _mend(self) -> Exception | None:
-        """Why the store cannot be asked, if so. The supervisor acts on its runs in any case."""
+    def _repair(self) -> Exception | None:
+        """Why the database does not answer, if so."""
         try:
-            self._is_renewed |= self._recovery.mend(self.store)
+            self._is_renewed |= self._recovery.repair(self.store)
             self.is_reading |= self._is_renewed
             if self._is_renewed:
                 self._ingestor.recall()
@@ -229,11 +220,9 @@ class OwnedHome:
 
 
 class ViewedHome:
-    """For viewers: a store of its own with all that the journals say; no file of the home is
-    touched. Use `begin`.
-    """
+    """A home that this process only reads, into a temporary database. Use `begin`."""
 
-    healed: list[RecoveredStore] = []  # noqa: RUF012 (nothing is ever set aside)
+    recovered: list[RecoveredStore] = []  # noqa: RUF012 (always empty)
     is_reading = False
 
     def __init__(self, home: Home, folder: tempfile.TemporaryDirectory[str], clock: Clock) -> None:
@@ -241,22 +230,20 @@ class ViewedHome:
         self.store = Store(Path(folder.name) / home.database.name)
         self._ingestor = Ingestor(home, self.store, clock)
         self.thread = OwnerThread(self._tick, clock)
-        self.housekeeping = Maintenance(home, is_owned=False)
+        self.maintenance = Maintenance(home, is_owned=False)
 
     @classmethod
     def begin(cls, home: Home) -> ViewedHome:
-        """Reads the journals into a file among the temporary ones: pictures of many runs do not fit
-        into memory.
-        """
+        """Reads journals into a temporary file, as images of many runs do not fit into memory."""
         folder = tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-")
         viewing = cls(home, folder, time.monotonic)
         viewing.thread.begin(at_once=False)
-        viewing.housekeeping.begin()
+        viewing.maintenance.begin()
         return viewing
 
     def end(self) -> None:
-        """Removes the file. Readers may go on: the store ends with the last of them."""
-        self.housekeeping.end()
+        """Removes the file; readers may continue, as the database closes with the last of them."""
+        self.maintenance.end()
         self.thread.end()
         self._folder.cleanup()
 

@@ -1,30 +1,41 @@
-"""The runs of a home that wait or train: as the store says or, while that cannot be asked, as their
-journals say.
-"""
+"""The queue of a home: waiting and training runs, and how an ended run is queued again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.records import journal
+from gan_runtime import catalog
+from gan_runtime.base import disk
+from gan_runtime.base.errors import (
+    DatasetError,
+    FieldError,
+    GanRuntimeError,
+    RunStateError,
+    SpecError,
+)
+from gan_runtime.data import loading
+from gan_runtime.jobs import data_jobs
+from gan_runtime.records import journal, run_files, run_folder
 from gan_runtime.records.actors import operator
-from gan_runtime.records.home import Home, is_run_name
-from gan_runtime.records.journal import ENDED, Created
-from gan_runtime.records.reasons import Reason, cause
-from gan_runtime.records.run_folder import RunDir, Stamp
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.home import Home, command_line, is_run_name, next_rank
+from gan_runtime.records.journal import ENDED, Changed, Created, StatusChange, StudyPlace
+from gan_runtime.records.run_folder import RunDir, Stamp, latest_status, write_json
+from gan_runtime.records.states import CUT_SHORT, Reason, cause
+from gan_runtime.spec import RunSpec
 from gan_runtime.store.folder_watcher import folders_changed_ns
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.starters import Attempt
+from gan_runtime.training import starting_point
 
 # ---- waiting and training runs -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run that waits or trains."""
+    """A waiting or training run."""
 
     run: RunDir
     status: str
@@ -33,7 +44,7 @@ class LiveRun:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Run and attempt."""
+        """Run id and attempt."""
         return (self.run.run_id, self.attempt)
 
     @property
@@ -56,9 +67,7 @@ def of_store(home: Home, store: Store) -> list[LiveRun]:
 
 @dataclass(frozen=True)
 class _JournalState:
-    """What the journals of a run said when they were as `stamps`; `live` is None for one that has
-    ended.
-    """
+    """The state of a run when its journals had these stamps; `live`: None for an ended run."""
 
     stamps: dict[str, Stamp]
     live: LiveRun | None
@@ -66,10 +75,9 @@ class _JournalState:
 
 
 class LiveInJournals:
-    """Waiting and training runs while the store cannot be asked.
+    """Waiting and training runs while the database does not answer.
 
-    Of the runs that had ended before, only those are read whose folders have changed since: new
-    ones, and those that were resumed. Reading all might take minutes.
+    Ended runs are read only where their folders change, as reading all might take minutes.
     """
 
     def __init__(self, home: Home) -> None:
@@ -77,9 +85,8 @@ class LiveInJournals:
         self._read_states: dict[str, _JournalState] = {}
 
     def look(self, last: Iterable[LiveRun]) -> list[LiveRun]:
-        """In the order of `of_store`.
-
-        `last`: as of the last look. What cannot be read stays as it was.
+        """Live runs in the order of `of_store`. `last`: the previous result, which remains where a
+        journal cannot be read.
         """
         before, self._changed_ns = self._changed_ns, folders_changed_ns(self._home)
         live = {run.run.run_id: run for run in last}
@@ -89,7 +96,7 @@ class LiveInJournals:
                 try:
                     self._read(RunDir(self._home.runs / name), live.get(name))
                 except (OSError, GanRuntimeError):
-                    del self._changed_ns[name]  # to be read the next time
+                    del self._changed_ns[name]  # read again the next time
             else:
                 self._read_states.pop(name, None)
                 live.pop(name, None)
@@ -116,23 +123,20 @@ class LiveInJournals:
 
 
 def _accelerator(run: RunDir) -> str:
-    """As it was submitted; empty where the first line does not say."""
+    """Of the submission; empty where the first line is no submission."""
     first = journal.first(run.supervisor_journal)
     return first.accelerator if isinstance(first, Created) else ""
 
 
-# ---- runs whose trainer never began wait again, in their old place -------------------------------
+# ---- runs whose trainer was never spawned --------------------------------------------------------
 
 
 NEXT_OWNER = operator("next owner")
-# In a row: what ends each owner just there, such as too little memory, needs a person.
-MOST_REQUEUES = 3
+MOST_REQUEUES = 3  # in a row: a cause that returns, such as too little memory, needs the user
 
 
 def requeue(run: RunDir, attempt: int) -> bool:
-    """Queues it as the next attempt, since an attempt only goes on; False after MOST_REQUEUES times
-    in a row.
-    """
+    """Queues the run as its next attempt, in its old place; False after MOST_REQUEUES in a row."""
     waits = [
         change
         for _, change in journal.statuses(run.supervisor_journal)
@@ -143,6 +147,150 @@ def requeue(run: RunDir, attempt: int) -> bool:
         len(newest) == MOST_REQUEUES and all(wait.asker == NEXT_OWNER.name for wait in newest)
     ):
         return False
-    again = waits[-1].because(cause(Reason.REQUEUED), asker=NEXT_OWNER.name)
-    journal.append(run.supervisor_journal, attempt + 1, again)
+    requeued = waits[-1].because(cause(Reason.REQUEUED), asker=NEXT_OWNER.name)
+    journal.append(run.supervisor_journal, attempt + 1, requeued)
     return True
+
+
+@dataclass(frozen=True)
+class ChangedRates:
+    """All options of the next attempt, and what differs from the last."""
+
+    spec: dict[str, Any]
+    in_words: str
+
+
+def changeable(workload: str) -> tuple[str, ...]:
+    """Options that a resume may change, as no array of a checkpoint depends on them."""
+    rates = catalog.WORKLOADS[workload].rates if workload in catalog.WORKLOADS else ()
+    return (*rates, "clip_norm")
+
+
+def changed_rates(run: RunDir, changes: Mapping[str, Any]) -> ChangedRates | None:
+    """The run's options with `changes`; None when nothing differs. Reads only.
+
+    Raises:
+        SpecError: a value is invalid, or a resume cannot change that option.
+        RunStateError: the run belongs to a study.
+    """
+    if not changes:
+        return None
+    before = run.spec()
+    values = {name.removeprefix(f"{before.workload}."): value for name, value in changes.items()}
+    allowed = changeable(before.workload)
+    refused = [name for name in values if name not in allowed]
+    if refused:
+        sentence = f"cannot change at a resume, only {', '.join(allowed)} can: start a new run."
+        raise SpecError([FieldError(name, f"{name} {sentence}") for name in refused])
+    after = RunSpec.parse({**before.flat(), **values})
+    differences = ", ".join(
+        f"{name} {after.value(name):g} instead of {before.value(name):g}"
+        for name in values
+        if after.value(name) != before.value(name)
+    )
+    if differences and _study(run):
+        raise RunStateError(
+            f"run {run.run_id} belongs to a study, whose runs differ in one option only: start a"
+            f" new run with {differences}."
+        )
+    return ChangedRates(after.model_dump(), differences) if differences else None
+
+
+def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> None:
+    """Queues an ended run again: same run, next attempt, from its last checkpoint.
+
+    `changes`: new values of `changeable` options, from the next attempt on. `actor`: its name.
+
+    Raises:
+        RunStateError: it has not ended, is finished, cannot continue, or belongs to a study whose
+            options cannot change.
+        SpecError: a value is invalid, or a resume cannot change that option.
+        HomeError: the disk has too little space.
+    """
+    last = latest_status(run)
+    if last.status not in CUT_SHORT:
+        raise RunStateError(
+            f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed."
+        )
+    if why_not := resume_refusal(run):
+        raise RunStateError(why_not)
+    rates = changed_rates(run, changes)
+    disk.require(home.path, disk.LEAST_BYTES + _newest_bytes(run), "resuming the run")
+    dataset = _dataset_of(run)
+    waits_for = data_jobs.job_for(home, dataset) if dataset else ""
+    run.stop_file.unlink(missing_ok=True)
+    differences = rates.in_words if rates else ""
+    why = cause(Reason.RESUMED, changes=differences)
+    if waits_for:
+        why = cause(Reason.RESUMED_WAITS_FOR_DATA, changes=differences, data_set=dataset, percent=0)
+    queued = StatusChange.of(
+        "queued", why, queue_rank=next_rank(home), waits_for=waits_for, asker=actor
+    )
+    if rates:
+        write_json(run.spec_path, rates.spec)  # first, as the owner may start the trainer at once
+        journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=rates.spec), queued)
+    else:
+        journal.append(run.supervisor_journal, last.attempt + 1, queued)
+    run.announce()
+
+
+def _newest_bytes(run: RunDir) -> int:
+    """The size of its next two checkpoints, which it needs to save and end."""
+    return 2 * max(
+        (path.stat().st_size for path in run.checkpoints.glob("*.safetensors")), default=0
+    )
+
+
+def _dataset_of(run: RunDir) -> str:
+    """The data set of a run; empty where its options cannot be read, which its trainer reports."""
+    try:
+        return run.spec().dataset
+    except SpecError:
+        return ""
+
+
+def resume_refusal(run: RunDir) -> str:
+    """Why an ended run cannot continue; "" when it can.
+
+    A run without numbers, or killed in this home before its first checkpoint, starts from step 1.
+    An imported run has numbers and no checkpoints: starting it again would make them void.
+    """
+    if run.has_checkpoint:
+        return _of_other_data(run)
+    if not _has_measured(run) or starting_point.is_cut_off_before_saving(run):
+        return ""
+    command = (
+        f"{command_line()} train --spec"
+        f" {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"
+    )
+    return (
+        f"run {run.run_id} has no checkpoint to resume from: train its options again with"
+        f" `{command}`."
+    )
+
+
+def _of_other_data(run: RunDir) -> str:
+    dataset, home = _dataset_of(run), Home(run.path.parent.parent)
+    try:
+        return run_folder.data_refusal(run, dataset, loading.content_of(dataset, home))
+    except DatasetError:  # missing or damaged, which the trainer reports
+        return ""
+
+
+def _has_measured(run: RunDir) -> bool:
+    journals = [path for path in run.journals() if path != run.supervisor_journal]
+    return any(
+        b'"kind":"scalars"' in piece for path in journals for piece in run_files.pieces(path)
+    )
+
+
+def _study(run: RunDir) -> StudyPlace | None:
+    created = next(
+        (
+            record
+            for record in journal.read_all(run.supervisor_journal)
+            if isinstance(record, Created)
+        ),
+        None,
+    )
+    return created.study if created else None

@@ -1,9 +1,8 @@
-"""Recovery from crashes: orphan processes, files left behind, stalled runs, and lost runs that are
-resumed automatically.
+"""Recovery from crashes: orphan processes, leftover files, stalled runs, automatic resume.
 
-A run stalls by a deadlock, a hung accelerator or disk, or a frozen process: its process is there,
-so it is not lost. A lost run waits for no person where its cause happens once, such as a restart of
-the machine. A cause that returns needs one.
+A run stalls by a deadlock, a hung accelerator or disk, or a frozen process: its process exists, so
+it is not lost. A lost run resumes automatically a few times, as its cause may happen only once,
+such as a reboot.
 """
 
 from __future__ import annotations
@@ -20,28 +19,26 @@ from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError, JournalError
 from gan_runtime.data import uploads
 from gan_runtime.jobs import job_queue
-from gan_runtime.records import film_files, journal, processes
+from gan_runtime.records import image_files, journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED, Event, StatusChange
 from gan_runtime.records.processes import SCRATCH_PREFIX
-from gan_runtime.records.reasons import Reason
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import Reason
 from gan_runtime.spec.run_options import StallAction
 from gan_runtime.store import queries
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import next_attempt, queue
+from gan_runtime.supervision import queue
 from gan_runtime.supervision.queue import LiveRun
 from gan_runtime.supervision.starters import Attempt, Starter
 
-# ---- orphan processes: the owner that saw a run train ends them, and if it was killed as well, the
-# next one does
+# ---- orphan processes ----------------------------------------------------------------------------
 
 
 def orphans(home: Home, starter: Starter) -> list[LiveRun]:
-    """Those of this home that are over and still have processes."""
+    """Attempts of this home that have ended and still have processes."""
     return [
         LiveRun(attempt.run, "ended", attempt.number, attempt.accelerator)
         for attempt in starter.present(home.runs)
@@ -50,7 +47,7 @@ def orphans(home: Home, starter: Starter) -> list[LiveRun]:
 
 
 def is_over(attempt: Attempt) -> bool:
-    """Whether it has ended, or a later one has begun. False where that is uncertain."""
+    """Whether an attempt has ended, or a later one has begun; False where that is uncertain."""
     try:
         attempt.run.path.lstat()
         newest = latest_status(attempt.run)
@@ -63,28 +60,24 @@ def is_over(attempt: Attempt) -> bool:
     )
 
 
-# ---- files: removed where surely nobody uses them any more ---------------------------------------
+# ---- leftover files ------------------------------------------------------------------------------
 
 
-IDLE_SECONDS = (
-    3_600.0  # another process may submit or import right now, which takes seconds to minutes
-)
-_IN_THE_MAKING = (".new-", ".import-")
+IDLE_SECONDS = 3_600.0  # another process may be submitting or importing
+_INCOMPLETE = (".new-", ".import-")
 _SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
-_ASIDE = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # see run_folder.write_whole
+_TEMPORARY = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # of write_whole
 
 
 def clean_home(home: Home) -> None:
-    """For the owner, when it begins: only an owner rebuilds results.duckdb, and deleted runs are of
-    no use.
-    """
+    """Removes leftover files of a home; called by a new owner."""
     for path in home.path.glob(f"{home.database.name}.new-*"):
         _remove(path)
     uploads.forget_old(home)
     now = _now(home.runs)
     for path in [*home.runs.glob(".*-*"), *home.data.glob(".*-*"), *home.jobs.glob(".*-*")]:
         if path.name.startswith(".deleted-") or (
-            path.name.startswith(_IN_THE_MAKING) and now - _changed(path) > IDLE_SECONDS
+            path.name.startswith(_INCOMPLETE) and now - _changed(path) > IDLE_SECONDS
         ):
             _remove(path)
     _clean_scratch()
@@ -92,7 +85,7 @@ def clean_home(home: Home) -> None:
 
 
 def _clean_scratch() -> None:
-    """Temporary folders of dead trainers."""
+    """Removes temporary folders of trainers that are gone."""
     for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
         owner = _SCRATCH.fullmatch(path.name)
         if owner and not processes.is_there(int(owner[1])):
@@ -100,21 +93,19 @@ def _clean_scratch() -> None:
 
 
 def _clean_films(home: Home) -> None:
-    """Frames that no record names: a job writes them before the record, and a kill may come
-    between.
-    """
+    """Removes films that no record names, as a job may be killed before it writes the record."""
     runs = [run for run in home.run_dirs() if run.films.is_dir()]
-    # Before any record is read: a job that ends meanwhile counts as alive.
+    # Before any record is read: a job that ends meanwhile counts as running.
     looks = job_queue.looks(home) if runs else []
     iterated = {look.asked.options.get("run_id") for look in looks if look.is_live}
     for run in runs:
         if run.run_id not in iterated:
-            with contextlib.suppress(OSError, JournalError):  # of another user, or gone
+            with contextlib.suppress(OSError, JournalError):  # of another user, or deleted
                 _clean_films_of(run)
 
 
 def _clean_films_of(run: RunDir) -> None:
-    named = film_files.named(run)
+    named = image_files.referenced_films(run)
     now = _now(run.films)
     for path in run.films.iterdir():
         is_unnamed = path.suffix == ".npz" and path not in named
@@ -123,12 +114,12 @@ def _clean_films_of(run: RunDir) -> None:
 
 
 def clean_run(run: RunDir) -> None:
-    """For the owner, while the run has no trainer."""
+    """Removes leftover files of a run without a trainer."""
     for folder in (run.samples, run.checkpoints, run.snapshots):
         for path in folder.glob("*.part"):
             _remove(path)
     for path in run.path.glob(".*.json.*"):
-        if _ASIDE.fullmatch(path.name):
+        if _TEMPORARY.fullmatch(path.name):
             _remove(path)
     _clean_scratch()
 
@@ -142,9 +133,7 @@ def _now(folder: Path) -> float:
 
 
 def _changed(folder: Path) -> float:
-    """When something in the folder or right below it last changed; now, if it vanishes
-    meanwhile.
-    """
+    """The last modification in a folder, two levels deep; infinity if it vanishes meanwhile."""
     times = []
     for path in (folder, *folder.glob("*"), *folder.glob("*/*")):
         with contextlib.suppress(OSError):
@@ -153,37 +142,36 @@ def _changed(folder: Path) -> float:
 
 
 def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):  # of another user, or gone: what stays does no harm
+    with contextlib.suppress(OSError):  # of another user, or deleted
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink()
 
 
-# ---- stalled runs: nothing new in the journal for much longer than a usual call takes ------------
+# ---- stalled runs --------------------------------------------------------------------------------
 
 
 LEAST_STALL_SECONDS = 120.0
 USUAL_CALLS = 20.0
-# The work at the end of an epoch is no call: a run that scores thousands of rows has not stalled.
-LONGEST_PROBES = 3.0
+LONGEST_PROBES = 3.0  # scoring thousands of rows at the end of an epoch is no stall
 STALLED, GOES_ON = queries.STANDS_STILL, "goes_on"
 _STALL_ACTIONS = {
-    "note": "Look at its log; stop it, or kill its process and resume it from its last checkpoint.",
-    "stop": "It is told to stop, and is killed if it cannot.",
-    "restart": "It is ended, and goes on from its last checkpoint.",
+    "note": "Check its log; stop it, or kill its process and resume the run.",
+    "stop": "The owner stops it, and kills it if it does not respond.",
+    "restart": "The owner kills it and resumes it from its last checkpoint.",
 }
 
 
 class StallDetection:
-    """Asked by the supervisor for each run that trains, at each tick."""
+    """Detects runs whose journal has nothing new for much longer than a usual call takes."""
 
     def __init__(self, store: Store, clock: Clock = time.monotonic) -> None:
         self._store, self._patience = store, Patience(clock)
         self._stalled: set[tuple[str, int]] = set()  # run and attempt
 
     def news(self, run: RunDir, attempt: int) -> Event | None:
-        """A warning once a run has stalled, and a note when it goes on after all."""
+        """A warning once a run has stalled, and a note when it continues."""
         silent_s = self._patience.seconds("still", run.run_id, (attempt, _written_bytes(run)))
         if (run.run_id, attempt) in self._stalled:
             if silent_s < LEAST_STALL_SECONDS:
@@ -191,7 +179,7 @@ class StallDetection:
                 return Event(
                     level="info",
                     topic=GOES_ON,
-                    message="It goes on: there is something new in its journal.",
+                    message="The run continues: its journal has new lines.",
                 )
             return None
         if silent_s < LEAST_STALL_SECONDS:
@@ -204,15 +192,15 @@ class StallDetection:
             level="warning",
             topic=STALLED,
             message=(
-                f"It lives and does not train: nothing new for {silent_s:.0f} s, where a call of"
-                f" the device takes {usual.call:.3g} s. {_STALL_ACTIONS[stall_action(run)]}"
+                f"The run has stalled: no new numbers for {silent_s:.0f} s, while a call usually"
+                f" takes {usual.call:.3g} s. {_STALL_ACTIONS[stall_action(run)]}"
             ),
         )
 
 
 def stall_action(run: RunDir) -> StallAction:
-    """What its options ask for; runs from before that option are only noted."""
-    with contextlib.suppress(Exception):  # options that cannot be read: its trainer reports them
+    """The option of the run; "note" in old runs."""
+    with contextlib.suppress(Exception):  # unreadable options, which the trainer reports
         return run.spec().still_action
     return "note"
 
@@ -233,18 +221,15 @@ NOT_RESUMED = "automatic_resume"
 
 
 class AutoResume:
-    """Called by the supervisor.
-
-    How often a run was resumed is in its journal, so the next owner goes on counting.
-    """
+    """Resumes lost runs whose options request it; the journal counts how often."""
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store, self._patience = home, store, Patience(clock)
         self._lost: list[tuple[RunDir, int]] = []
-        self._given_up: set[tuple[str, int]] = set()  # run and attempt that will not be resumed
+        self._given_up: set[tuple[str, int]] = set()  # run and attempt
 
     def look(self) -> None:
-        """Reads which lost runs are to be resumed; call it again after news."""
+        """Reads which lost runs to resume; call it again after news."""
         rows = self._store.rows(
             """
             SELECT run_id, attempt FROM ingest.newest JOIN ingest.created USING (run_id)
@@ -256,14 +241,14 @@ class AutoResume:
         self._lost = [(RunDir(self._home.runs / run_id), attempt) for run_id, attempt in rows]
 
     def will_resume(self, run_id: str) -> bool:
-        """Whether a lost run waits for its pause to be over."""
+        """Whether a lost run waits for its automatic resume."""
         return any(
             run.run_id == run_id and (run_id, attempt) not in self._given_up
             for run, attempt in self._lost
         )
 
     def tick(self) -> bool:
-        """Resumes those whose pause is over; returns whether a journal has news."""
+        """Resumes runs whose pause is over; returns whether a journal has news."""
         acted = False
         for run, attempt in list(self._lost):
             times = times_resumed(run)
@@ -274,16 +259,16 @@ class AutoResume:
         return acted
 
     def _resume(self, run: RunDir, attempt: int, times: int) -> bool:
-        """Or notes, once, why it does not."""
+        """Resumes a run, or logs once why not."""
         refusal = (
-            f"It was resumed {times} times by itself and is lost again: look at its log before you"
-            " resume it."
+            f"The run was resumed automatically {times} times and is lost again: check its log"
+            " before you resume it."
         )
         if times < len(PAUSES_SECONDS):
             try:
-                next_attempt.queue(self._home, run, {}, RESUMER.name)
+                queue.resume(self._home, run, {}, RESUMER.name)
             except GanRuntimeError as error:
-                refusal = f"It cannot go on by itself: {error}"
+                refusal = f"The run cannot resume automatically: {error}"
             else:
                 return True
         is_news = (run.run_id, attempt) not in self._given_up
@@ -292,7 +277,7 @@ class AutoResume:
 
 
 def times_resumed(run: RunDir) -> int:
-    """How often it was resumed automatically since a person last asked for it."""
+    """How often a run was resumed automatically since the user last queued it."""
     times = 0
     for record in journal.read_all(run.supervisor_journal):
         if (

@@ -1,12 +1,10 @@
-"""A results.duckdb that cannot be used is set aside, and its owner reads the journals into a new
-one.
+"""An unusable results.duckdb is quarantined, and its owner reads the journals into a new one.
 
-Damage shows when the home is opened, or later in any statement, which is then answered from the new
-file. Pages and log report it as a `RecoveredStore`. The database holds nothing but what the
-journals say, so `rebuild` is also the way from one schema version to the next. The old file is kept
-under a name that says what it is and when: with its .wal, results.duckdb.damaged-20260101-120000.
-Of files of this version and earlier ones the newest few stay; those of a newer version or another
-program are left to the person.
+Damage shows when the home is opened, or later in a statement, which is then answered from the new
+file. Pages and log report it as a `RecoveredStore`. As the database contains only what the journals
+say, `rebuild` also migrates between schema versions. The old file and its .wal get a name such as
+results.duckdb.damaged-20260101-120000. The newest few of this and earlier versions are retained;
+those of a newer version or another program are never deleted.
 """
 
 from __future__ import annotations
@@ -40,20 +38,20 @@ log = logging.getLogger("gan_runtime")
 # ---- the old file --------------------------------------------------------------------------------
 
 
-MOST_KEPT = 3
+MAX_RETAINED = 3
 _DERIVED = (StoreKind.DAMAGED, StoreKind.OLDER)
 
 
 def wal(database: Path) -> Path:
-    """DuckDB's log of what is not yet in the file."""
+    """DuckDB's write-ahead log of a database."""
     return database.with_name(f"{database.name}.wal")
 
 
-def set_aside(database: Path, kind: StoreKind) -> Path:
-    """Renames the file, or a folder in its place; returns where it lies now.
+def quarantine(database: Path, kind: StoreKind) -> Path:
+    """Quarantines the database by a rename; returns its new path.
 
     Raises:
-        TargetError: a link, a pipe or a device lies there; nothing is changed.
+        TargetError: the path is a link, a pipe or a device; nothing is changed.
         HomeError: the folder does not allow it; nothing is changed.
     """
     if not database.is_dir() or database.is_symlink():
@@ -65,191 +63,184 @@ def set_aside(database: Path, kind: StoreKind) -> Path:
         database.rename(target)
     except OSError as error:
         raise HomeError(
-            f"{database} cannot be used, nor be set aside as {target.name} ({error.strerror}):"
-            " rename or delete it yourself, or change the rights of its folder; the journals of"
-            " all runs are whole."
+            f"{database} cannot be used, nor renamed to {target.name} ({error.strerror}): rename or"
+            " delete it, or change the permissions of its folder. The journals of all runs are"
+            " intact."
         ) from None
     _forget_oldest(database)
     return target
 
 
 def _free_name(database: Path, kind: StoreKind) -> Path:
-    """A name that nothing has, nor had within the same second: names then sort by age."""
+    """A name that was not used within the same second, so that names sort by age."""
     name = f"{database.name}.{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
     taken = [path.name.removesuffix(".wal") for path in database.parent.glob(f"{name}*")]
     return database.with_name(f"{name}-{max(map(_place_in_second, taken)) + 1}" if taken else name)
 
 
 def _place_in_second(name: str) -> int:
-    """Of the second, third, … file of one second."""
+    """1, 2, 3, … of the files of one second."""
     parts = name.split("-")  # kind, day, time and, from the second on, place
     return int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else 1
 
 
 def _forget_oldest(database: Path) -> None:
-    found = [
+    paths = [
         path for kind in _DERIVED for path in database.parent.glob(f"{database.name}.{kind}-*")
     ]
-    files = [path for path in found if path.is_file() and path.suffix != ".wal"]
-    kept = sorted(files, key=lambda path: (path.name.split("-")[1:3], _place_in_second(path.name)))
-    for path in kept[:-MOST_KEPT]:
+    files = [path for path in paths if path.is_file() and path.suffix != ".wal"]
+    files.sort(key=lambda path: (path.name.split("-")[1:3], _place_in_second(path.name)))
+    for path in files[:-MAX_RETAINED]:
         try:
             path.unlink()
             wal(path).unlink(missing_ok=True)
-            log.warning("%s is removed: only the newest %d of its kind are kept", path, MOST_KEPT)
+            log.warning("%s is removed: only the newest %d are retained", path, MAX_RETAINED)
         except OSError as error:
-            log.warning("%s is one too many and cannot be removed (%s)", path, error.strerror)
+            log.warning("%s cannot be removed (%s): delete it", path, error.strerror)
 
 
 # ---- recovery of a home that is open -------------------------------------------------------------
 
 
-MOST_IN_AN_HOUR = (
-    4  # files set aside: they lie on a bad disk; and of openings without a pause between them
-)
+MOST_IN_AN_HOUR = 4  # quarantined files, and reopenings without a pause
 PAUSE_SECONDS = 60.0
 HOUR_S = 3_600.0
 
 
 @dataclass(frozen=True)
 class RecoveredStore:
-    """`found`: what was wrong, such as "has schema version 3, …"; `old`: where the old file is now.
+    """`problem`: such as "has schema version 3, …"; `old`: the quarantined file.
 
     `runs`: how many were read again; None while they are being read.
     """
 
     database: Path
-    found: str
+    problem: str
     old: Path
     runs: int | None = None
 
     @property
-    def told(self) -> str:
-        """For a person, without the way to remove the old file."""
-        read = (
-            "The journals of all runs are being read into a new one."
+    def report(self) -> str:
+        """For the user, without the command that removes the old file."""
+        rebuilt = (
+            "The journals of all runs are being read into a new database."
             if self.runs is None
             else (
-                f"A new one holds {self.runs:,} {'run' if self.runs == 1 else 'runs'}, read again"
+                f"The new database has {self.runs:,} {'run' if self.runs == 1 else 'runs'}, read"
                 " from their journals."
             )
         )
         return (
-            f"{self.database} {self.found}. It was set aside as {self.old.name}. {read} Nothing"
-            " needs the old file; to remove it:"
+            f"{self.database} {self.problem}. It was renamed to {self.old.name}. {rebuilt} You can"
+            " remove the old file:"
         )
 
     @property
     def removal(self) -> str:
-        """The command."""
+        """The command that removes the old file."""
         return f"rm{' -r' if self.old.is_dir() else ''} {shlex.quote(str(self.old))}"
 
     @property
     def sentence(self) -> str:
-        """Both."""
-        return f"{self.told} {self.removal}"
+        """Report and command."""
+        return f"{self.report} {self.removal}"
 
 
 class StoreRecovery:
-    """Of one owner.
-
-    `open` first, then `mend` before each tick, and `read` after it; by one thread at a time.
+    """Repairs the database of one owner: `open` first, then `repair` before each tick and
+    `count_runs` after it, by one thread at a time.
     """
 
     def __init__(self, home: Home, clock: Clock = time.monotonic) -> None:
         self._home, self._clock = home, clock
-        self.told: list[RecoveredStore] = []
-        # When it was reopened, and when a file was set aside, within the last hour.
-        self._renewed_s: list[float] = []
-        self._aside_s: list[float] = []
+        self.recovered: list[RecoveredStore] = []
+        # Times within the last hour.
+        self._reopened_s: list[float] = []
+        self._quarantined_s: list[float] = []
 
     def open(self) -> Store:
-        """The store of the home, rebuilt if need be.
+        """The store of the home, new if need be.
 
         Raises:
-            StoreLockedError, StoreNewerError: the file is another program's just now, or a newer
-            version's. StoreError, HomeError: it can neither be used nor set aside.
+            StoreLockedError, StoreNewerError: another process has the file open, or it is newer.
+            StoreError, HomeError: it can neither be used nor quarantined.
         """
         try:
             store = Store(self._home.database)
         except StoreDamagedError as error:
-            self._set_aside(error.found, error.kind)
+            self._quarantine(error.problem, error.kind)
             store = Store(self._home.database)
-        store.gate.is_kept = True
+        store.barrier.is_repaired = True
         return store
 
-    def mend(self, store: Store) -> bool:
-        """Reopens the database where a statement has met damage; returns whether it did.
+    def repair(self, store: Store) -> bool:
+        """Reopens the database after a statement met damage; returns whether it did.
 
-        Raises StoreError, HomeError: it cannot be used, or waits before it tries again.
+        Raises StoreError or HomeError when that fails, or must wait.
         """
         if store.damage is None:
             return False
         error = store.damage
         self._check_pace(_first(error))
-        log.warning("%s is opened again: %s", self._home.database, _first(error))
-        store.renew(lambda: self._make_way(error))
-        self._renewed_s.append(self._clock())
+        log.warning("reopening %s: %s", self._home.database, _first(error))
+        store.renew(lambda: self._quarantine_damaged(error))
+        self._reopened_s.append(self._clock())
         return True
 
     def _check_pace(self, why: str) -> None:
         now, database = self._clock(), self._home.database
-        self._renewed_s = [then for then in self._renewed_s if now - then < HOUR_S]
-        self._aside_s = [then for then in self._aside_s if now - then < HOUR_S]
-        if len(self._aside_s) >= MOST_IN_AN_HOUR:
+        self._reopened_s = [then for then in self._reopened_s if now - then < HOUR_S]
+        self._quarantined_s = [then for then in self._quarantined_s if now - then < HOUR_S]
+        if len(self._quarantined_s) >= MOST_IN_AN_HOUR:
             raise StoreError(
-                f"{database} was damaged {len(self._aside_s)} times within an hour ({why}): check"
-                " its disk, then open the dashboard again."
+                f"{database} was damaged {len(self._quarantined_s)} times within an hour ({why}):"
+                " check its disk, then open the dashboard again."
             )
-        if len(self._renewed_s) >= MOST_IN_AN_HOUR and now - self._renewed_s[-1] < PAUSE_SECONDS:
+        if len(self._reopened_s) >= MOST_IN_AN_HOUR and now - self._reopened_s[-1] < PAUSE_SECONDS:
             raise StoreError(
-                f"{database} had to be opened again {len(self._renewed_s)} times within an hour"
-                f" ({why}), though its file can be read: it is opened again within"
-                f" {PAUSE_SECONDS:.0f} s. Look into the log for what goes wrong."
+                f"{database} was reopened {len(self._reopened_s)} times within an hour ({why}),"
+                f" though its file is readable. The next try is within {PAUSE_SECONDS:.0f} s; check"
+                " the log."
             )
 
-    def read(self, store: Store) -> None:
-        """Counts the runs once all journals are read."""
-        if any(healed.runs is None for healed in self.told):
+    def count_runs(self, store: Store) -> None:
+        """Completes the reports once all journals are read."""
+        if any(report.runs is None for report in self.recovered):
             runs = store.rows("SELECT count(*) FROM ingest.created")[0][0]
-            self.told = [
-                healed if healed.runs is not None else replace(healed, runs=runs)
-                for healed in self.told
+            self.recovered = [
+                report if report.runs is not None else replace(report, runs=runs)
+                for report in self.recovered
             ]
             log.warning("%d runs were read again from their journals", runs)
 
-    def _make_way(self, error: BaseException) -> None:
-        """Between closing and opening: sets a damaged file aside.
+    def _quarantine_damaged(self, error: BaseException) -> None:
+        """Called while the database is closed. A file that can be read stays.
 
-        One that DuckDB has only given up stays if it can be read.
-
-        There may be no file: somebody removed it, or it was set aside before an attempt that
-        failed.
+        The file may be missing: deleted, or quarantined before an attempt that failed.
         """
         if not self._home.database.exists() and not self._home.database.is_symlink():
-            wal(self._home.database).unlink(missing_ok=True)  # of a file that is gone
+            wal(self._home.database).unlink(missing_ok=True)
             return
         if database_file.is_unreadable(error):
-            self._set_aside(f"is damaged ({_first(error)})", StoreKind.DAMAGED)
+            self._quarantine(f"is damaged ({_first(error)})", StoreKind.DAMAGED)
             return
         try:
             database_file.read_through(self._home.database)
         except StoreDamagedError as refused:
-            self._set_aside(refused.found, refused.kind)
+            self._quarantine(refused.problem, refused.kind)
 
-    def _set_aside(self, found: str, kind: StoreKind) -> None:
-        old = set_aside(self._home.database, kind)
-        self._aside_s.append(self._clock())
-        self.told = [*self.told, RecoveredStore(self._home.database, found, old)]
-        log.warning("%s %s: it was set aside as %s", self._home.database, found, old.name)
+    def _quarantine(self, problem: str, kind: StoreKind) -> None:
+        old = quarantine(self._home.database, kind)
+        self._quarantined_s.append(self._clock())
+        self.recovered = [*self.recovered, RecoveredStore(self._home.database, problem, old)]
+        log.warning("%s %s: renamed to %s", self._home.database, problem, old.name)
 
 
 def _first(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-# ---- python -m gan_runtime rebuild: built aside, put in place at the end, so it is old or new,
-# never half
+# ---- rebuild -------------------------------------------------------------------------------------
 
 
 VIEWS = (
@@ -269,36 +260,31 @@ VIEWS = (
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Rows per view of the new file, and where an unusable old file lies now (None when there was
-    none).
-    """
+    """Rows per view of the new file, and the quarantined old file, if it was unusable."""
 
     rows: dict[str, int]
     damaged: Path | None
 
 
 def rebuild(home: Home) -> Rebuilt:
-    """Rebuilds the file as the owner of the home.
-
-    An old file that cannot be used is kept under another name.
+    """Builds a new database as the owner of the home, and replaces the old one at the end.
 
     Raises:
-        HomeInUseError, StoreLockedError: another process owns the home or holds the file; nothing
-        is changed. HomeError: the home cannot be written. TargetError: what lies in the file's
-        place is no plain file.
+        HomeInUseError, StoreLockedError: another process owns the home or has the file open;
+        nothing is changed. HomeError: the home cannot be written. TargetError: the path is no
+        regular file.
     """
     home.prepare()
     output_files.check([home.database], overwrite=True)
     lock = owner.acquire(home)
     new = home.database.with_name(f"{home.database.name}.new-{os.getpid()}")
     try:
-        wrong = _what_is_wrong(home.database)
+        problem = _problem(home.database)
         with disk.told_when_full(home.path):
             rows = _build(home, new)
-        damaged = None if wrong is None else set_aside(home.database, wrong)
-        wal(home.database).unlink(
-            missing_ok=True
-        )  # DuckDB would replay the old file's log into the new one
+        damaged = None if problem is None else quarantine(home.database, problem)
+        # DuckDB would replay the old file's log into the new one.
+        wal(home.database).unlink(missing_ok=True)
         new.replace(home.database)
         return Rebuilt(rows, damaged)
     finally:
@@ -307,11 +293,8 @@ def rebuild(home: Home) -> Rebuilt:
         lock.release()
 
 
-def _what_is_wrong(database: Path) -> StoreKind | None:
-    """None as well when there is no file.
-
-    Raises StoreLockedError when another program has it open.
-    """
+def _problem(database: Path) -> StoreKind | None:
+    """None for a usable or missing file. Raises StoreLockedError where it is open elsewhere."""
     if not database.exists():
         return None
     try:

@@ -1,8 +1,8 @@
-"""Starts waiting runs on free devices, stops runs on request, and notes how those ended whose
-trainer did not say so.
+"""The supervisor starts waiting runs on free devices, stops runs on request, and records the end of
+trainers that did not report it.
 
-Everything it knows is in files and in the store, so a new supervisor takes over where a killed one
-left off: trainers are processes of their own and go on meanwhile.
+Its state is in files and in the database, so a new supervisor continues after a crash. Trainers are
+separate processes and continue meanwhile.
 """
 
 from __future__ import annotations
@@ -17,25 +17,19 @@ from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, StatusChange
-from gan_runtime.records.reasons import Cause, Reason, cause
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import queue, recovery
-from gan_runtime.supervision.dependencies import READY, DataDependencies, RunDependencies
+from gan_runtime.supervision.admission import READY, DataDependencies, RunDependencies
 from gan_runtime.supervision.queue import LiveInJournals, LiveRun
 from gan_runtime.supervision.recovery import STALLED, AutoResume, StallDetection, stall_action
-from gan_runtime.supervision.starters import Starter
-from gan_runtime.supervision.starters.local import LocalStarter
+from gan_runtime.supervision.starters import LocalStarter, Starter
 
-LEAVING_SECONDS = (
-    20.0  # for the processes of a run after its last event; a launcher gives its workers 10 s
-)
-GRACE_SECONDS = (
-    60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
-)
+LEAVING_SECONDS = 20.0  # for processes after the end of a run; a launcher gives its workers 10 s
+GRACE_SECONDS = 60.0  # for a stop, which waits for the end of a call on the device
 
 
 class Supervisor:
@@ -65,49 +59,42 @@ class Supervisor:
         )
         self._data = DataDependencies(home)
         self._before = RunDependencies(home, store, self._auto_resume.will_resume)
-        self._forced: dict[tuple[str, int], Reason] = {}  # run and attempt ended by force → why
-        self._noted: dict[
-            tuple[str, int], Cause
-        ] = {}  # waiting run and attempt → whom it was noted to wait for
-        # Attempts that are over, whose processes must go too. What an earlier owner knew of them
-        # died with it.
+        self._forced: dict[tuple[str, int], Reason] = {}  # killed run and attempt → why
+        self._noted: dict[tuple[str, int], Cause] = {}  # waiting run and attempt → last cause
+        # Ended attempts whose processes must exit, including those of an earlier owner.
         self._leaving = {live.key: live for live in recovery.orphans(home, self._starter)}
         self._patience = Patience(clock)
         self._turns_of_jobs: set[str] = set()
-        self._without_store: LiveInJournals | None = None  # while the store cannot be asked
-        # Read again only after news, so that waiting costs next to nothing.
+        self._without_store: LiveInJournals | None = None  # while the database does not answer
+        # Read again only after news.
         self._runs = queue.of_store(home, store)
         self._auto_resume.look()
         self._before.look(self._waiting())
-        self._failed = False  # the last tick: its news may have arrived without an action
+        self._failed = False  # the last tick, whose news may not have been acted on
 
     def tick(self, trouble: Exception | None = None) -> None:
-        """Ingests the journals, then acts on what they say.
+        """Ingests the journals, then acts on them.
 
-        `trouble`: why the store cannot be asked just now. Then, and when ingesting fails, it acts
-        on what the journals alone say, and raises the trouble at the end.
+        `trouble`: why the database does not answer. Then, or when the ingest fails, it acts on the
+        journals alone, and raises the error at the end.
         """
         failed_before, self._failed = self._failed, True
         self._act(failed_before, trouble)
         self._failed = False
 
     def _act(self, look_again: bool, trouble: Exception | None) -> None:
-        # Which trainers are gone is asked before the journals are read: a final event written
-        # meanwhile is never missed.
-        gone = {
+        # Before the journals are read, so that a final event written meanwhile is not missed.
+        exited = {
             live.run.run_id
             for live in self._runs
             if live.status in ACTIVE and not self._starter.alive(live.as_attempt)
         }
-        failed = self._take_in(bool(gone) or look_again, trouble)
+        failed = self._ingest(bool(exited) or look_again, trouble)
         busy, acted = self._held() | self._turns_of_jobs, False
         for live in self._runs:
             try:
-                acted |= self._act_on(live, busy, live.run.run_id in gone)
-            except (
-                GanRuntimeError,
-                OSError,
-            ) as error:  # such as a folder that cannot be written; the others go on
+                acted |= self._act_on(live, busy, live.run.run_id in exited)
+            except (GanRuntimeError, OSError) as error:  # such as a read-only folder of one run
                 failed = failed or error
         try:
             self._turns_of_jobs = self._jobs.tick(busy)
@@ -115,7 +102,7 @@ class Supervisor:
         except (GanRuntimeError, OSError) as error:
             failed = failed or error
         if acted:
-            failed = self._take_in(True, failed if not self._has_store else None) or failed
+            failed = self._ingest(True, failed if not self._has_store else None) or failed
         self._end_leaving()
         if failed is not None:
             raise failed
@@ -124,14 +111,11 @@ class Supervisor:
     def _has_store(self) -> bool:
         return self._without_store is None
 
-    def _take_in(self, is_to_look: bool, trouble: Exception | None) -> Exception | None:
-        """Ingests what the journals say.
-
-        Returns why the store cannot be asked, if so: runs do not wait for it.
-        """
+    def _ingest(self, must_read: bool, trouble: Exception | None) -> Exception | None:
+        """Ingests the journals; returns why the database does not answer, if so."""
         if trouble is None:
             try:
-                if self._ingestor.catch_up_news() or is_to_look:
+                if self._ingestor.catch_up_news() or must_read:
                     self._set_runs(queue.of_store(self._home, self._store))
                     self._auto_resume.look()
                     self._before.look(self._waiting())
@@ -146,29 +130,26 @@ class Supervisor:
         return trouble
 
     def _set_runs(self, runs: list[LiveRun]) -> None:
-        """Which runs wait and train.
-
-        One that was set aside while it trained stays under supervision.
-        """
+        """A run that was quarantined while it trained stays under supervision."""
         keys = {live.key for live in runs}
-        gone = [live for live in self._runs if live.status in ACTIVE and live.key not in keys]
-        set_aside = [live for live in gone if not recovery.is_over(live.as_attempt)]
-        self._runs = [*set_aside, *runs]
-        self._leaving |= {live.key: live for live in gone if live not in set_aside}
+        absent = [live for live in self._runs if live.status in ACTIVE and live.key not in keys]
+        quarantined = [live for live in absent if not recovery.is_over(live.as_attempt)]
+        self._runs = [*quarantined, *runs]
+        self._leaving |= {live.key: live for live in absent if live not in quarantined}
 
     def _waiting(self) -> list[RunDir]:
         return [live.run for live in self._runs if live.status == "queued"]
 
-    def _act_on(self, live: LiveRun, busy: set[str], is_gone: bool) -> bool:
-        """Does what one run needs; adds its accelerator to the busy ones.
+    def _act_on(self, live: LiveRun, busy: set[str], has_exited: bool) -> bool:
+        """Acts on one run, and adds its accelerator to the busy ones.
 
         Returns whether its journal has news.
         """
         if live.status == "queued":
             return self._act_on_waiting(live, busy)
-        if is_gone:
+        if has_exited:
             if self._starter.never_began(live.as_attempt) and queue.requeue(live.run, live.attempt):
-                busy.add(live.accelerator)  # at the next tick it is the first of the queue again
+                busy.add(live.accelerator)  # the run is first in the queue at the next tick
             else:
                 self._note_end(live)
             return True
@@ -179,9 +160,7 @@ class Supervisor:
         return live.status == "running" and self._has_store and self._act_on_stall(live)
 
     def _act_on_stall(self, live: LiveRun) -> bool:
-        """Notes that a run lives and does not train; stops or ends it where its options ask for
-        that.
-        """
+        """Logs a stall; stops or kills the run where its options request that."""
         news = self._stalls.news(live.run, live.attempt)
         if news is None:
             return False
@@ -195,9 +174,7 @@ class Supervisor:
         return True
 
     def _act_on_waiting(self, live: LiveRun, busy: set[str]) -> bool:
-        """A run whose data set is in preparation, or that starts after another one, waits and holds
-        up nobody.
-        """
+        """A run that waits for its data set or another run does not block the queue."""
         if live.run.stop_file.exists():
             self._note(live, "stopped", cause(Reason.TAKEN_FROM_QUEUE))
             return True
@@ -215,9 +192,9 @@ class Supervisor:
         return True
 
     def _act_on_next(self, live: LiveRun, busy: set[str]) -> bool:
-        """The first run in line for its accelerator starts, or holds up those behind it.
+        """The first run for an accelerator starts, or blocks those behind it.
 
-        Otherwise many small runs would keep a large one waiting for ever.
+        Otherwise many small runs would delay a large one forever.
         """
         with self._starter.claim(live.as_attempt) as claim:
             if claim.is_taken:
@@ -229,24 +206,18 @@ class Supervisor:
         return self._note_wait(live, device_locks.taken_elsewhere(claim, self._home.path.resolve()))
 
     def _note_wait(self, live: LiveRun, why: Cause | None) -> bool:
-        """Once for each training of another home.
-
-        The queue shows which run of this home has them.
-        """
+        """Logs once for each training of another home that has the devices."""
         if why is None or self._noted.get(live.key) == why:
             return False
         self._noted[live.key] = why
-        newest = latest_status(live.run)  # a person may have moved it in the queue
+        newest = latest_status(live.run)  # its place in the queue may have changed
         if newest.cause == why:
             return False
         journal.append(live.run.supervisor_journal, live.attempt, newest.because(why))
         return True
 
     def _end_leaving(self) -> None:
-        """Processes of a run that has ended go by themselves, or with their launcher.
-
-        The rest have lost it.
-        """
+        """Kills processes that outlive their ended attempt by LEAVING_SECONDS."""
         for key, live in list(self._leaving.items()):
             if (
                 self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key)
@@ -256,7 +227,7 @@ class Supervisor:
                 self._starter.end(live.as_attempt)
 
     def _held(self) -> set[str]:
-        """Accelerators of trainers that have not quite ended, also after their final event."""
+        """Accelerators of trainers that still run, even after their final event."""
         return self._starter.held(live.run.run_id for live in self._runs)
 
     def _start(self, live: LiveRun, claim: Claim) -> None:
@@ -269,7 +240,7 @@ class Supervisor:
             self._note(live, "lost", cause(Reason.NOT_STARTED, message=message))
 
     def _note_end(self, live: LiveRun) -> None:
-        """Of a trainer that is gone and has left no final event."""
+        """Records the end of a trainer that exited without a final event."""
         how = self._starter.clean_up(live.as_attempt)
         forced = self._forced.pop(live.key, None)
         recovery.clean_run(live.run)

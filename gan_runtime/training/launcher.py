@@ -20,8 +20,8 @@ from gan_runtime.base.cluster import Place
 from gan_runtime.device_locks import handed
 from gan_runtime.records import journal, processes
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import Reason, cause
 from gan_runtime.spec import RunSpec
 
 POLL_SECONDS = 0.1

@@ -17,8 +17,8 @@ from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.reasons import Cause, Reason, cause
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.album import Album
 from gan_runtime.training.recorder import WARM_STEPS, Recorder

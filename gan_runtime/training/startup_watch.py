@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from gan_runtime.records import processes
 from gan_runtime.records.journal import JournalWriter, StatusChange
-from gan_runtime.records.reasons import Reason, cause
+from gan_runtime.records.states import Reason, cause
 
 LOOK_SECONDS = 0.25
 

@@ -24,7 +24,7 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Engine
 from gan_runtime.engines.inputs import drawn_inputs, inputs_of
 from gan_runtime.engines.task import data_for_workload, workload_of
-from gan_runtime.records import run_state
+from gan_runtime.records import run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -93,7 +93,7 @@ def check_data(run: RunDir, home: Home) -> None:
     its name: classes may be others.
     """
     dataset = run.spec().dataset
-    if refusal := run_state.data_refusal(run, dataset, loading.content_of(dataset, home)):
+    if refusal := run_folder.data_refusal(run, dataset, loading.content_of(dataset, home)):
         raise DatasetError(refusal)
 
 

@@ -26,7 +26,7 @@ VIEWS: dict[str, View] = {
             "started_at": "first start, over all attempts; NULL before",
             "finished_at": "end of the newest attempt; NULL while it waits or trains",
             "host": "facts of the newest attempt's host and program",
-            "note reason_code": "why it is in its state: words; a code of `records/reasons.py`",
+            "note reason_code": "why it is in its state: words; a code of `records/states.py`",
             "queue_rank": "order of waiting runs, smallest first",
             "preset": "preset, or question of its study",
             "study_id variant repeat": "NULL without a study",

@@ -14,7 +14,7 @@ from gan_runtime.base.metrics import Metric
 from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.cli.app import app
 from gan_runtime.evaluation.catalog import evaluations
-from gan_runtime.records.earlier_kinds import EARLIER
+from gan_runtime.records.earlier_records import EARLIER
 from gan_runtime.records.home import REPOSITORY
 from gan_runtime.records.kinds import RECORDS
 from gan_runtime.spec import RunSpec

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import flow_results
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.answer import ArrayFile
 from gan_runtime.records.run_folder import RunDir
 from tests.support.measured_flows import frames, iteration
@@ -33,7 +33,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
         (4, "whole", 1, 0.4),
     ):
         flow = iteration(2, way, number=number, error=error)
-        file = film_files.write(made, f"{flow.iteration}-{way}", frames())
+        file = image_files.write_film(made, f"{flow.iteration}-{way}", frames())
         told = {
             "trajectory": trajectory,
             "film": f"Re {100 + 20 * trajectory}",
@@ -65,7 +65,7 @@ def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: R
 
 def test_the_picture_has_the_true_flow_beside_the_predicted_one(run: RunDir) -> None:
     shown = frames()
-    film_files.write(run, "other", replace(shown, predicted=-shown.predicted))
+    image_files.write_film(run, "other", replace(shown, predicted=-shown.predicted))
     flow = flow_results.iterations(run)[0].model_copy(
         update={"arrays": [ArrayFile(name="frames", file="flow/other.npz")]}
     )

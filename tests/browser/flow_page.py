@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.run_folder import RunDir
 from tests.browser.dashboard_process import settled
 from tests.support.measured_flows import frames, iteration
@@ -22,7 +22,7 @@ FIRST_PIXELS = """canvas => [...canvas.getContext("2d").getImageData(0, 0, canva
 def with_an_iteration(run: RunDir) -> RunDir:
     """The run as after an iteration, with its film."""
     record = iteration(2, "map_reduce", STEPS, 1, 0.02)
-    file = film_files.write(run, f"{record.iteration}-map_reduce", frames(STEPS))
+    file = image_files.write_film(run, f"{record.iteration}-map_reduce", frames(STEPS))
     journal.append(run.earlier_journal("flow"), 1, record.model_copy(update={"frames": file}))
     return run
 

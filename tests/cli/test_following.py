@@ -92,7 +92,7 @@ def test_ctrl_c_saves_the_run_and_resume_goes_on(
         stopped = printed(command("train", *ENDLESS, "--json"))[-1]
     assert stopped["status"] == "stopped"
     assert re.fullmatch(
-        r"stopped on request after step \d+ of 50000; saved, can be resumed", stopped["note"]
+        r"stopped on request after step \d+ of 50,000; saved, can be resumed", stopped["note"]
     )
     assert list(run.checkpoints.glob("*.safetensors"))
 

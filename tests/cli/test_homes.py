@@ -117,7 +117,7 @@ def test_a_results_file_that_is_no_database_is_set_aside_and_said_so(
     assert old.read_bytes() == b"not a database" * 1000
     told = " ".join(capsys.readouterr().err.split())
     assert (
-        f"It was set aside as {old.name}. A new one holds 0 runs, read again from their journals."
+        f"It was renamed to {old.name}. The new database has 0 runs, read from their journals."
         in told
     )
 

@@ -20,11 +20,11 @@ from PIL import Image
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records import film_files, journal, run_files, run_state
+from gan_runtime.records import image_files, journal, run_files, run_folder
 from gan_runtime.records.home import SUBMITTED_NAME, Home, next_number
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.reasons import Reason, cause
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import Reason, cause
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -368,9 +368,9 @@ def test_a_zip_that_is_no_bundle_of_this_program_is_refused(
 @pytest.mark.parametrize(
     ("grid", "reason"),
     [
-        (b"\x89PNG, or so", "it is no PNG picture"),
-        (GRID[:-30], "it is a damaged PNG picture"),
-        (_png(20_000, 2), "it has 20000 × 2 pixels, but a side may have 4,096 at most"),
+        (b"\x89PNG, or so", "it is not a PNG image"),
+        (GRID[:-30], "it is a damaged PNG image"),
+        (_png(20_000, 2), "it has 20000 × 2 pixels, but at most 4,096 a side are allowed"),
     ],
 )
 def test_a_bundle_with_a_picture_that_is_no_sample_grid_is_refused(
@@ -432,7 +432,7 @@ def iterated(ended: RunDir) -> RunDir:
     """The same run after two iterations, with the film of the first one; that of the second
     is gone, and another file has no record.
     """
-    film = film_files.write(ended, "iterate-0001-map_reduce", FILM)
+    film = image_files.write_film(ended, "iterate-0001-map_reduce", FILM)
     gone = iteration(steps=3, number=2, way="whole").model_copy(update={"frames": "flow/gone.npz"})
     journal.append(
         ended.earlier_journal("flow"),
@@ -440,7 +440,7 @@ def iterated(ended: RunDir) -> RunDir:
         iteration(steps=3).model_copy(update={"frames": film}),
         gone,
     )
-    film_files.write(ended, "unnamed", FILM)
+    image_files.write_film(ended, "unnamed", FILM)
     return ended
 
 
@@ -453,7 +453,7 @@ def test_a_bundle_brings_iterations_with_their_films(
     rows = ingest.store_of(other).rows("SELECT frames FROM flow ORDER BY frames")
     assert [frames for (frames,) in rows] == ["flow/gone.npz", "flow/iterate-0001-map_reduce.npz"]
     assert [path.name for path in brought.films.iterdir()] == ["iterate-0001-map_reduce.npz"]
-    film = film_files.read(brought, "flow/iterate-0001-map_reduce.npz")
+    film = image_files.read_film(brought, "flow/iterate-0001-map_reduce.npz")
     np.testing.assert_array_equal(film.predicted, FILM.predicted)
 
 
@@ -524,40 +524,52 @@ def _crowded_film() -> bytes:
 
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
-    "objects": (lambda: _film(mask=np.array([Evil()], object)), "its mask are of the type object"),
+    "objects": (
+        lambda: _film(mask=np.array([Evil()], object)),
+        "its array mask has the type object",
+    ),
     "a type of its own": (
         lambda: _film(truth=np.zeros((4, 12, 40, 3))),
-        "its truth are of the type float64",
+        "its array truth has the type float64",
     ),
-    "fields": (lambda: _film(steps=np.zeros(4, [("a", "<i8")])), "its steps are of the type"),
-    "more than it has": (lambda: _film(truth=TOLD), "its truth are not as many as it tells"),
+    "fields": (lambda: _film(steps=np.zeros(4, [("a", "<i8")])), "its array steps has the type"),
+    "more than it has": (
+        lambda: _film(truth=TOLD),
+        "the size of its array truth differs from its header",
+    ),
     "no array": (lambda: _film(truth=b"what?"), "it is damaged"),
     "half an array": (
         lambda: _film(truth=ARRAYS["truth"][:500]),
-        "its truth are not as many as it tells",
+        "the size of its array truth differs from its header",
     ),
-    "no mask": (lambda: _film(mask=None), "it does not hold steps, truth, predicted, mask alone"),
+    "no mask": (
+        lambda: _film(mask=None),
+        "it does not contain exactly steps, truth, predicted, mask",
+    ),
     "something else": (lambda: _film(more=b"x"), "it is damaged|it does not hold"),
     "a list of thousands": (_crowded_film, "it is damaged"),
     "no zip": (lambda: b"what?", "it is damaged"),
-    "two shapes": (lambda: _film(predicted=FILM.predicted[1:]), "it is not two films of one shape"),
+    "two shapes": (
+        lambda: _film(predicted=FILM.predicted[1:]),
+        "its two films differ in shape or type",
+    ),
     "two types": (
         lambda: _film(predicted=FILM.predicted.astype(np.int8)),
-        "it is not two films of one shape",
+        "its two films differ in shape or type",
     ),
     "no frames": (
         lambda: _film(truth=FILM.truth[:0], predicted=FILM.truth[:0], steps=FILM.steps[:0]),
         "its films are empty",
     ),
     "one pixel high": (lambda: _film(truth=WIDE, predicted=WIDE), "a frame has 5000 × 1 pixels"),
-    "another mask": (lambda: _film(mask=FILM.mask[1:]), "its mask is that of other films"),
+    "another mask": (lambda: _film(mask=FILM.mask[1:]), "its mask does not fit its films"),
     "steps back": (
         lambda: _film(steps=FILM.steps[::-1]),
-        "its steps are not those of an iteration",
+        "its steps are not those of a rollout",
     ),
     "steps beyond all": (
         lambda: _film(steps=np.array([0, 2**63 - 1, -(2**63), 3])),
-        "its steps are not those of an iteration",
+        "its steps are not those of a rollout",
     ),
 }
 
@@ -581,10 +593,10 @@ def test_a_bundle_with_a_film_that_is_none_is_refused(
 def test_a_film_is_refused_by_the_size_that_it_tells_before_it_is_unpacked(
     iterated: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gan_runtime.records.film_files.MAX_BYTES", 100_000)
+    monkeypatch.setattr("gan_runtime.records.image_files.MAX_FILM_BYTES", 100_000)
     (iterated.films / "gone.npz").write_bytes(_film(mask=bytes(100_001)))
     with pytest.raises(PictureError, match="it has more than 100,000 bytes, unpacked"):
-        film_files.read(iterated, "flow/gone.npz")
+        image_files.read_film(iterated, "flow/gone.npz")
 
 
 def test_a_bundle_with_more_films_than_one_may_have_is_refused(
@@ -770,7 +782,7 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
         tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-supervisor.jsonl", marked
     )
     assert bundles.unpack(crafted, other) == ["quick-0001"]
-    assert run_state.marks_of(other.run_dir("quick-0001")) == run_state.Marks(tags=("mine",))
+    assert run_folder.marks_of(other.run_dir("quick-0001")) == run_folder.Marks(tags=("mine",))
     [row] = queries.run_table(ingest.store_of(other)).to_dict("records")
     assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])
 

@@ -17,10 +17,9 @@ from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home, command_line, is_run_name, next_rank
 from gan_runtime.records.journal import Created, Renamed, StatusChange
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.supervision import bin, next_attempt
+from gan_runtime.supervision import queue, trash
 from tests.support.asking import ask, ask_of
 
 NewRun = Callable[..., RunDir]
@@ -113,9 +112,8 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
     with pytest.raises(RunStateError) as refused:
         ask_of(imported).resume(imported.run_id)
     assert (
-        str(refused.value)
-        == "run quick-0001 has no checkpoint, so there is nothing to resume from: train its"
-        f" settings again with `{command_line()} train --spec {imported.spec_path} --home"
+        str(refused.value) == "run quick-0001 has no checkpoint to resume from: train its"
+        f" options again with `{command_line()} train --spec {imported.spec_path} --home"
         f" {home.path}`."
     )
     assert imported.supervisor_journal.read_bytes() == before
@@ -144,12 +142,12 @@ def test_a_run_killed_before_its_first_checkpoint_begins_anew(
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="lost", reason="killed by signal 9")
     )
-    assert "no checkpoint" in next_attempt.refusal(run)
+    assert "no checkpoint" in queue.resume_refusal(run)
     for trained_here in (run, imported):
         trained_here.write_process({"pid": 1, "started": 1.0, "attempt": 1})
     ask_of(run).resume(run.run_id)
     assert latest_status(run).attempt == 2
-    assert "no checkpoint" in next_attempt.refusal(imported), (
+    assert "no checkpoint" in queue.resume_refusal(imported), (
         "it has stopped, and then it has saved"
     )
 
@@ -172,7 +170,7 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     with pytest.raises(
         HomeError,
         match=(
-            rf"the disk of {home.path} has 3 MB left, but going on with the run needs 20 MB: make"
+            rf"the disk of {home.path} has 3 MB left, but resuming the run needs 20 MB: make"
             r" space"
         ),
     ):
@@ -276,19 +274,19 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
     new_run: NewRun, change: Callable[[RunDir], object]
 ) -> None:
     run = new_run("quick-0001")
-    bin.put(run, "somebody else")
-    with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back"):
+    trash.put(run, "somebody else")
+    with pytest.raises(UnknownRunError, match="run quick-0001 is in the trash: restore it"):
         change(run)
 
 
 @pytest.mark.parametrize(
     ("name", "place"),
     [
-        ("resume", "gan_runtime.supervision.next_attempt.next_rank"),
-        ("resume", "gan_runtime.supervision.next_attempt.other_rates"),
-        ("delete", "gan_runtime.supervision.bin.free_place"),
-        ("delete", "gan_runtime.supervision.bin.disk.used_bytes"),
-        ("delete", "gan_runtime.commands.kept.run_state.marks_of"),
+        ("resume", "gan_runtime.supervision.queue.next_rank"),
+        ("resume", "gan_runtime.supervision.queue.changed_rates"),
+        ("delete", "gan_runtime.supervision.trash.free_place"),
+        ("delete", "gan_runtime.supervision.trash.disk.used_bytes"),
+        ("delete", "gan_runtime.commands.kept.run_folder.marks_of"),
         ("mark", "gan_runtime.commands.kept.latest_status"),
     ],
 )

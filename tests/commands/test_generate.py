@@ -21,7 +21,7 @@ from gan_runtime.data.preparations import Asked
 from gan_runtime.jobs import job_queue, picture_job
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.picture_job import Wanted
-from gan_runtime.records import journal, run_state
+from gan_runtime.records import journal, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
@@ -70,7 +70,7 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
         ),
         (Wanted("run-0001", 257), SpecError, "count is 257, but allowed is 1 to 256: use"),
         (Wanted("run-0001", seed=-1), SpecError, "seed is -1, but allowed is 0 to 4294967295: use"),
-        (Wanted("run-0404"), UnknownRunError, "run 'run-0404' is not stored in "),
+        (Wanted("run-0404"), UnknownRunError, "run 'run-0404' is not in "),
         (
             Wanted("run-0001", label="10"),
             DatasetError,
@@ -121,9 +121,11 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     form = {"pixels": "28", "color": "grey"}
     preparations.prepare(home, Asked("pictures", "photos", source, form), lambda *_: None)
     run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
-    host = journal.HostFacts(facts={run_state.DATA_FACT: "a" * 64})
+    host = journal.HostFacts(facts={run_folder.DATA_FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)
-    with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
+    with pytest.raises(
+        DatasetError, match="run run-0001 was trained on another content of data set photos"
+    ):
         ask(home).request_job("generate", Wanted("run-0001"))
     assert job_queue.job_dirs(home) == []
 

@@ -13,8 +13,7 @@ from gan_runtime.base.errors import RunStateError, SpecError
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, StatusChange, StudyPlace
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -85,13 +84,13 @@ def test_the_same_rates_change_nothing(failed: RunDir) -> None:
         (
             {"batch_size_global": "64"},
             (
-                "batch_size_global is not changed by a resume, only learning_rate_generator,"
-                " learning_rate_discriminator, clip_norm: start a new run for it."
+                "batch_size_global cannot change at a resume, only learning_rate_generator,"
+                " learning_rate_discriminator, clip_norm can: start a new run."
             ),
         ),
-        ({"momentum": 0.9}, "momentum is not changed by a resume"),
-        ({"mlp_gan.r1_weight": 1.0}, "mlp_gan.r1_weight is not changed by a resume"),
-        ({"rate": 1}, "rate is not changed by a resume"),
+        ({"momentum": 0.9}, "momentum cannot change at a resume"),
+        ({"mlp_gan.r1_weight": 1.0}, "mlp_gan.r1_weight cannot change at a resume"),
+        ({"rate": 1}, "rate cannot change at a resume"),
         (
             {"learning_rate_generator": "-1"},
             "Learning rate, generator (learning_rate_generator) is '-1', but allowed is",
@@ -129,7 +128,7 @@ def test_a_run_of_a_study_keeps_its_options(failed: RunDir) -> None:
     )
     with pytest.raises(
         RunStateError,
-        match="quick-0001 belongs to a study, whose runs differ in one thing only: start a new run",
+        match="quick-0001 belongs to a study, whose runs differ in one option only: start a",
     ):
         ask_of(failed).resume(failed.run_id, {"learning_rate_generator": 1e-5})
     ask_of(failed).resume(failed.run_id)

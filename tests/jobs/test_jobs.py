@@ -190,9 +190,7 @@ def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
     (job.path / "process.json").write_text("{torn", encoding="utf-8")
     (job.path / "end.json").write_text("", encoding="utf-8")
     assert state(job) == "waiting"
-    with pytest.raises(
-        JobError, match=r"job 'count-9' is not stored in .*: there are count-0003\."
-    ):
+    with pytest.raises(JobError, match=r"job 'count-9' is not in .*: there are count-0003\."):
         job_queue.job_dir(home, "count-9")
 
 

@@ -17,8 +17,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
@@ -62,7 +61,7 @@ def test_a_run_waits_for_its_data_and_holds_up_nobody(
     assert latest_status(waits).waits_for == job_id
     goes = runtime.commands.submit(RunSpec.parse({"workload": "mlp_gan"}))
     wait_until(lambda: goes.run_id in trainers.run_ids(), "a run with data of its own starts")
-    told = "waits for data set mnist (30 %)"
+    told = "waiting for data set mnist (30%)"
     wait_until(lambda: note(runtime, waits) == ("queued", told), "the run says how far its data is")
     assert waits.run_id not in trainers.run_ids()
     with pytest.raises(JobError, match=f"data set mnist is being prepared already by job {job_id}"):

@@ -394,7 +394,9 @@ def test_a_run_that_waits_for_its_data_says_so_on_its_page(
     show: Show, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
-    waits = StatusChange(status="queued", reason="waits for data set photos (40 %)", queue_rank=0.0)
+    waits = StatusChange(
+        status="queued", reason="waiting for data set photos (40%)", queue_rank=0.0
+    )
     journal.append(run.supervisor_journal, 1, waits)
     app = show("run", run="quick-0001")
     assert "Waits for data set photos (40 %)" in "".join(

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime import bundles
-from gan_runtime.records import film_files
+from gan_runtime.records import image_files
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
@@ -95,10 +95,12 @@ def test_the_streets_of_three_seeds_beat_the_replay_over_a_period_on_every_held_
 
 def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
     flows = [run for run in home.run_dirs() if run.spec().workload == "pix2pix"]
-    films = [(run, f"flow/{file.name}") for run in flows for file in film_files.named(run)]
+    films = [
+        (run, f"flow/{file.name}") for run in flows for file in image_files.referenced_films(run)
+    ]
     assert [len(flows), len(films)] == [3, 3]
     for run, file in films:
-        assert len(film_files.read(run, file).steps) > 50
+        assert len(image_files.read_film(run, file).steps) > 50
 
 
 def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(

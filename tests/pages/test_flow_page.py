@@ -19,8 +19,8 @@ from dashboard.domains.flows import movie, rollouts
 from gan_runtime.engines.tiles import Way
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.records import film_files, journal
-from gan_runtime.records.earlier_answers import rollout_key
+from gan_runtime.records import image_files, journal
+from gan_runtime.records.earlier_records import rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.tpu import plan as planning
@@ -40,7 +40,7 @@ WAYS: tuple[Way, ...] = ("map_reduce", "naive", "whole")
 def iterated(run: RunDir, way: Way = "map_reduce", number: int = 1, error: float = 0.02) -> None:
     """Writes an iteration into the journal of a run, and its film beside it, as after a job."""
     record = iteration(2, way, STEPS, number, error)
-    file = film_files.write(run, f"{record.iteration}-{way}", frames(STEPS))
+    file = image_files.write_film(run, f"{record.iteration}-{way}", frames(STEPS))
     journal.append(run.earlier_journal("flow"), 1, record.model_copy(update={"frames": file}))
 
 
@@ -200,7 +200,7 @@ def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_
     )
     assert rollouts.NO_FRAMES in texts(open_tab(app, "Film"))
     assert not app.get("bidi_component")
-    film_files.write(newest, next(newest.films.iterdir()).stem, frames(STEPS, height=10))
+    image_files.write_film(newest, next(newest.films.iterdir()).stem, frames(STEPS, height=10))
     app.run()
     assert not app.exception
     assert rollouts.NO_FRAMES in texts(app), "a film of another grid than the record's"
@@ -324,7 +324,7 @@ def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> 
     run = trained("quick-0001")
     iterated(run)
     kept = iteration(1, steps=STEPS, number=2).model_copy(update={"checkpoint": "epoch 1"})
-    file = film_files.write(run, "iterate-0002-map_reduce", frames(STEPS))
+    file = image_files.write_film(run, "iterate-0002-map_reduce", frames(STEPS))
     journal.append(run.earlier_journal("flow"), 1, kept.model_copy(update={"frames": file}))
     app = evaluation(show, view="Film")
     assert not app.exception

@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.kinds import StudyPlace
 from gan_runtime.records.run_folder import RunDir
 from tests.pages import whole_page
@@ -110,7 +110,7 @@ def hostile(trained: Callable[..., RunDir]) -> None:
         run.supervisor_journal.write_text(
             "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
         )
-        file = film_files.write(run, "film", films(8))
+        file = image_files.write_film(run, "film", films(8))
         journal.append(
             run.earlier_journal("flow"), 1, iteration(steps=8).model_copy(update={"frames": file})
         )

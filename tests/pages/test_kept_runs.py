@@ -23,8 +23,8 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
-from gan_runtime.supervision import bin
-from gan_runtime.supervision.bin import BinnedRun
+from gan_runtime.supervision import trash
+from gan_runtime.supervision.trash import DeletedRun
 from tests.pages.reading import evaluation
 from tests.pages.test_flow_page import iterated
 from tests.studies.hand_written import from_now, train
@@ -75,7 +75,7 @@ def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
     press(app, "Empty the bin now")
     assert "This cannot be undone." in texts(app)
     assert "Remove 1 run for good" in [button.label for button in app.button]
-    assert len(bin.listed(session.runtime().home)) == 1, "it was only asked"
+    assert len(trash.deleted_runs(session.runtime().home)) == 1, "it was only asked"
     session.runtime().commands.remove_for_good(["quick-0001"])
     app.run()
     assert not any("Bin" in one.label for one in app.expander)
@@ -95,7 +95,7 @@ def test_the_bin_tells_who_deleted_a_run_and_how_long_it_stays(
 ) -> None:
     moment = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
     told = changes.told(
-        BinnedRun("a-0001", "a-0001", "a-0001", "finished", moment, "dashboard", 2_000_000, days)
+        DeletedRun("a-0001", "a-0001", "a-0001", "finished", moment, "dashboard", 2_000_000, days)
     )
     assert told.startswith("deleted on 2026-01-01 at 12:05 UTC from the dashboard · 2 MB · ")
     assert said in told
@@ -312,7 +312,7 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(
     run = trained("quick-0001")
     (run.path / "log.txt").write_bytes(b"x" * 2_000_000)
     show("runs")
-    session.runtime().housekeeping.look()
+    session.runtime().maintenance.run_round()
     app = show("runs")
     assert app.dataframe[0].value["space"][0] > 2_000_000
     line = next(caption.value for caption in app.caption if caption.value.startswith("Space: "))
@@ -342,7 +342,7 @@ def test_every_page_warns_of_a_disk_that_is_low(
     trained("quick-0001")
     assert not show(page).warning
     monkeypatch.setattr(disk, "free_bytes", lambda _: 42_000_000)
-    session.runtime().housekeeping.look()
+    session.runtime().maintenance.run_round()
     assert (
         "has 42 MB left. A run that trains saves and stops before it is full."
         in show(page).warning[0].value
@@ -358,6 +358,6 @@ def test_every_page_warns_of_the_disk_of_runs_where_that_is_another(
     monkeypatch.setattr(
         disk, "free_bytes", lambda folder: 42_000_000 if folder == home.runs else 10**12
     )
-    session.runtime().housekeeping.look()
+    session.runtime().maintenance.run_round()
     [warning] = show("home").warning
     assert "/runs has 42 MB left." in warning.value.replace("\\", "").replace("\u2060", "")

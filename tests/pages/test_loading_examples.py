@@ -14,8 +14,8 @@ from dashboard.domains.flows import rollouts
 from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
-from gan_runtime.records import film_files, journal
-from gan_runtime.records.earlier_answers import answer_of, rollout_key
+from gan_runtime.records import image_files, journal
+from gan_runtime.records.earlier_records import answer_of, rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import evaluation, texts
@@ -41,7 +41,7 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
         journal.append(run.trainer_journal(), 1, sample)
     for number, way in ((1, "map_reduce"), (2, "map_reduce"), (2, "naive")):
         record = iteration(number, way, 8, number)
-        film = film_files.write(run, f"{record.iteration}-{way}", frames(8))
+        film = image_files.write_film(run, f"{record.iteration}-{way}", frames(8))
         answer = answer_of(record.model_copy(update={"frames": film}))
         journal.append(run.evaluations_journal, 1, answer)
     before = content(run)
@@ -52,7 +52,9 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
         "samples-00001.png",
         "samples-00010.png",
     ]
-    assert [path.name for path in film_files.named(small)] == ["iterate-0002-map_reduce.npz"]
+    assert [path.name for path in image_files.referenced_films(small)] == [
+        "iterate-0002-map_reduce.npz"
+    ]
     bundles.pack([small], tmp_path / "flows.zip", "example-")
     bundles.unpack(tmp_path / "flows.zip", Home(page_home.parent.parent))
     app = evaluation(show, "example-karman-0001", view="Film")

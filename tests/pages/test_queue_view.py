@@ -14,10 +14,9 @@ from gan_runtime.device_locks import host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import queries
-from gan_runtime.supervision.dependencies import After
+from gan_runtime.supervision.admission import Dependency
 
 Show = Callable[..., AppTest]
 
@@ -73,7 +72,7 @@ def test_a_waiting_run_is_told_to_start_after_another_one_and_let_go_again(show:
     app.checkbox(key="after.only.quick-0002").check().run()
     app.button(key="set_after.quick-0002").click().run()
     assert not app.exception
-    told = "Starts when run quick-0003 has finished"
+    told = "Starts when run quick-0003 finishes"
     assert told in [caption.value for caption in app.run().caption]
     app.selectbox(key="after.quick-0002").select("").run()
     app.button(key="set_after.quick-0002").click().run()
@@ -91,7 +90,7 @@ def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show)
     newest = session.runtime().home.run_dirs()[-1]
     state = latest_status(newest)
     assert (state.after, state.after_if) == ("quick-0001", "ended")
-    assert state.reason == "starts when run quick-0001 ends, however it does"
+    assert state.reason == "starts when run quick-0001 ends, in any state"
 
 
 @pytest.mark.usefixtures("taken", "three")
@@ -100,7 +99,7 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
 ) -> None:
     app = show("home")
     runtime = session.runtime()
-    runtime.commands.start_after(["quick-0002"], After("quick-0001", "finished"))
+    runtime.commands.start_after(["quick-0002"], Dependency("quick-0001", "finished"))
     runtime.commands.stop("quick-0002")
 
     def again() -> tuple[object, bool]:

@@ -189,7 +189,7 @@ def test_every_page_tells_what_was_found_of_the_database_until_it_is_put_away(
     (old,) = home.path.glob("results.duckdb.damaged-*")
     told = shown(app).replace("\\", "").replace("\u2060", "")
     assert (
-        f"It was set aside as {old.name}. A new one holds 1 run, read again from their journals."
+        f"It was renamed to {old.name}. The new database has 1 run, read from their journals."
         in told
     )
     assert [block.value for block in app.code] == [f"rm {old}"]

@@ -19,8 +19,7 @@ from gan_runtime import catalog
 from gan_runtime.catalog.entries import PublishedSpeeds, Speed
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import difference

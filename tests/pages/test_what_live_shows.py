@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]
@@ -138,7 +137,7 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     assert "Loss_generator became NaN at step 7" in texts(app)
     (resume,) = [button for button in app.button if button.label == "Resume"]
     assert resume.disabled
-    assert "has no checkpoint, so there is nothing to resume from" in resume.help.replace("\\", "")
+    assert "has no checkpoint to resume from" in resume.help.replace("\\", "")
     run.checkpoints.mkdir()
     (run.checkpoints / "step-00000020.safetensors").touch()
     app = show("run", run="quick-0001")

@@ -22,7 +22,7 @@ OF_DOMAINS = (
 )
 # What version 0.2.0 has named: records and journals on disk. Its public views are in the folders of
 # the domains.
-OF_THE_RELEASE = tuple(f"gan_runtime/records/earlier_{name}.py" for name in ("answers", "kinds"))
+OF_THE_RELEASE = ("gan_runtime/records/earlier_records.py", "gan_runtime/records/run_files.py")
 # How often a file still names a domain: these numbers only fall, and a file without a line has
 # none.
 STILL: dict[str, int] = {

@@ -41,10 +41,16 @@ BEHIND = {
     "gan_runtime.records.home": {"keep_count", "next_number", "next_rank"},
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
     "gan_runtime.records.run_folder": {"write_json", "write_whole"},
-    "gan_runtime.supervision.bin": {"discard", "put", "remove", "remove_old", "take_out"},
-    "gan_runtime.supervision.next_attempt": {"queue"},
+    "gan_runtime.supervision.trash": {
+        "advance_clock",
+        "discard",
+        "put",
+        "remove",
+        "remove_old",
+        "restore",
+    },
+    "gan_runtime.supervision.queue": {"resume"},
     "gan_runtime.supervision.store_recovery": {"rebuild"},
-    "gan_runtime.supervision.bin_clock": {"advance"},
     "gan_runtime.tpu.check": {"keep"},
 }
 WRITING_METHODS = {

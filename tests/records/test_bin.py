@@ -20,13 +20,12 @@ from gan_runtime.records import journal, run_files
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home, next_number
 from gan_runtime.records.journal import Renamed, StatusChange
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import ingest
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import bin, bin_clock, maintenance
-from gan_runtime.supervision.bin_clock import DAY_S, Moment
+from gan_runtime.supervision import maintenance, trash
+from gan_runtime.supervision.trash import DAY_S, Moment
 from tests.support import not_plain
 from tests.support.asking import ask, ask_of
 
@@ -58,7 +57,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and bin.NOTE not in path.name
+        if path.is_file() and trash.NOTE not in path.name
     }
 
 
@@ -77,7 +76,7 @@ def passed(days: float, since: Moment = NOON) -> Moment:
 
 def delete_at_noon(run: RunDir) -> None:
     """Puts the run into the bin at NOON, also by its note."""
-    note = Home(run.path.parent.parent).bin / bin.put(run, "a test", NOON) / bin.NOTE
+    note = Home(run.path.parent.parent).bin / trash.put(run, "a test", NOON) / trash.NOTE
     said = json.loads(note.read_text())
     note.write_text(json.dumps({**said, "deleted_at": "2026-01-01T12:00:00+00:00"}))
 
@@ -92,7 +91,7 @@ def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
     assert ask_of(run, actor=ASKER).delete(run.run_id) == "quick-0001"
     assert home.run_dirs() == []
     assert all(not found for found in rows(home).values())
-    [binned] = bin.listed(home)
+    [binned] = trash.deleted_runs(home)
     assert (binned.run_id, binned.name, binned.status, binned.asker) == (
         "quick-0001",
         "mine",
@@ -104,9 +103,9 @@ def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
     assert binned.days_left == pytest.approx(30, abs=0.01)
     assert ask(home, actor=ASKER).restore("quick-0001") == run
     assert files(run.path) == kept
-    assert not (run.path / bin.NOTE).exists()
+    assert not (run.path / trash.NOTE).exists()
     assert rows(home) == known
-    assert bin.listed(home) == []
+    assert trash.deleted_runs(home) == []
 
 
 def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(
@@ -129,8 +128,8 @@ def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_somethin
 ) -> None:
     with run.supervisor_journal.open("ab") as file:
         file.write(b"what is this?\n" * (run_files.MAX_BAD_LINES + 1))
-    bin.put(run, "a test")
-    assert [binned.name for binned in bin.listed(home)] == ["mine"]
+    trash.put(run, "a test")
+    assert [binned.name for binned in trash.deleted_runs(home)] == ["mine"]
 
 
 def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(
@@ -150,9 +149,9 @@ def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: H
     ):
         ask_of(training, actor=ASKER).delete(training.run_id)
     with pytest.raises(RunStateError, match="is running"):  # it began after the question
-        bin.put(training, "a test")
+        trash.put(training, "a test")
     assert home.run_dirs() == [training]
-    assert bin.listed(home) == []
+    assert trash.deleted_runs(home) == []
 
 
 def test_a_run_is_not_restored_over_another_one_of_its_name(
@@ -165,12 +164,11 @@ def test_a_run_is_not_restored_over_another_one_of_its_name(
         ask(home, actor=ASKER).restore("quick-0001")
     assert (
         str(refused.value)
-        == "run quick-0001 cannot be restored: another run is called quick-0001 by now. Delete that"
-        " one first."
+        == "run quick-0001 cannot be restored, as another run has this name: delete that run first."
     )
     assert files(again.path) == kept
     assert ask_of(again, actor=ASKER).delete(again.run_id) == "quick-0001~2"
-    assert {one.key for one in bin.listed(home)} == {"quick-0001", "quick-0001~2"}
+    assert {one.key for one in trash.deleted_runs(home)} == {"quick-0001", "quick-0001~2"}
     ask(home, actor=ASKER).restore("quick-0001~2")
     assert files(home.run_dir("quick-0001").path).keys() == kept.keys()
 
@@ -180,11 +178,11 @@ def test_a_run_is_not_restored_over_another_one_of_its_name(
 )
 def test_only_what_is_in_the_bin_is_restored_or_removed(run: RunDir, home: Home, key: str) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
-    with pytest.raises(UnknownRunError, match=r"is not in the bin: there are quick-0001\."):
+    with pytest.raises(UnknownRunError, match=r"is not in the trash: it contains quick-0001\."):
         ask(home, actor=ASKER).restore(key)
-    with pytest.raises(UnknownRunError, match="is not in the bin"):
+    with pytest.raises(UnknownRunError, match="is not in the trash"):
         ask(home, actor=ASKER).remove_for_good([key])
-    assert [one.key for one in bin.listed(home)] == ["quick-0001"]
+    assert [one.key for one in trash.deleted_runs(home)] == ["quick-0001"]
 
 
 def test_one_run_is_found_without_a_look_at_all_others(
@@ -197,7 +195,7 @@ def test_one_run_is_found_without_a_look_at_all_others(
 def test_a_run_in_the_bin_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     with pytest.raises(
-        UnknownRunError, match="run quick-0001 is in the bin: bring it back on the Runs page"
+        UnknownRunError, match="run quick-0001 is in the trash: restore it on the Runs page"
     ):
         home.run_dir("quick-0001")
 
@@ -275,7 +273,7 @@ def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(
         [where] = whole_places(home, kept)
         seen.append(where)
         if where == "bin":
-            assert [one.name for one in bin.listed(home)] == ["mine"]
+            assert [one.name for one in trash.deleted_runs(home)] == ["mine"]
             ask(home, actor=ASKER).restore("quick-0001")
         assert len(rows(home)["runs"]) == 1
         if not was_killed:
@@ -289,10 +287,10 @@ def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(
 
 def test_a_run_is_removed_after_thirty_days_and_its_space_is_free(run: RunDir, home: Home) -> None:
     delete_at_noon(run)
-    assert bin.listed(home, passed(29.0))[0].days_left == pytest.approx(1.0)
-    assert bin.remove_old(home, passed(29.99)) == []
-    assert [one.key for one in bin.remove_old(home, passed(30.01))] == ["quick-0001"]
-    assert bin.listed(home) == []
+    assert trash.deleted_runs(home, passed(29.0))[0].days_left == pytest.approx(1.0)
+    assert trash.remove_old(home, passed(29.99)) == []
+    assert [one.key for one in trash.remove_old(home, passed(30.01))] == ["quick-0001"]
+    assert trash.deleted_runs(home) == []
     assert not [path for path in home.runs.rglob("*") if path.is_dir() and path != home.bin]
 
 
@@ -300,12 +298,12 @@ def test_a_run_is_removed_after_thirty_days_and_its_space_is_free(run: RunDir, h
 def test_a_clock_set_back_or_ahead_removes_nothing(run: RunDir, home: Home, days: float) -> None:
     delete_at_noon(run)
     wrong = replace(NOON, day_s=NOON.day_s + days * DAY_S)
-    assert bin.remove_old(home, wrong) == []
+    assert trash.remove_old(home, wrong) == []
     restarted = replace(wrong, boot="two", up_s=5.0)
-    assert bin.remove_old(home, restarted) == []
+    assert trash.remove_old(home, restarted) == []
     right_again = replace(passed(1), boot="three", up_s=5.0)
-    assert bin.remove_old(home, right_again) == []
-    left = bin.listed(home, right_again)[0].days_left
+    assert trash.remove_old(home, right_again) == []
+    left = trash.deleted_runs(home, right_again)[0].days_left
     assert left is not None
     assert left >= 28, "a restart counts for a day at most"
 
@@ -319,15 +317,15 @@ def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(
     delete_at_noon(run)
     for number in range(40):
         ahead = Moment(NOON.day_s + 400 * DAY_S * (number + 1), f"ahead {number}", 5.0)
-        bin_clock.advance(home.bin, ahead)
-    assert bin.remove_old(home, replace(passed(3), boot="right", up_s=5.0)) == []
+        trash.advance_clock(home.bin, ahead)
+    assert trash.remove_old(home, replace(passed(3), boot="right", up_s=5.0)) == []
 
 
 def test_a_home_that_is_opened_daily_counts_every_day(run: RunDir, home: Home) -> None:
     delete_at_noon(run)
     for day in range(1, 30):
-        assert bin.remove_old(home, replace(passed(day), boot=f"day {day}", up_s=60.0)) == []
-    assert len(bin.remove_old(home, replace(passed(30.5), boot="day 30", up_s=60.0))) == 1
+        assert trash.remove_old(home, replace(passed(day), boot=f"day {day}", up_s=60.0)) == []
+    assert len(trash.remove_old(home, replace(passed(30.5), boot="day 30", up_s=60.0))) == 1
 
 
 @pytest.mark.parametrize(
@@ -338,10 +336,10 @@ def test_what_says_nothing_of_its_day_stays_and_can_be_restored(
     run: RunDir, home: Home, note: str
 ) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
-    (home.bin / "quick-0001" / bin.NOTE).write_text(note)
-    [binned] = bin.listed(home)
+    (home.bin / "quick-0001" / trash.NOTE).write_text(note)
+    [binned] = trash.deleted_runs(home)
     assert (binned.days_left, binned.deleted_at) == (None, None)
-    assert bin.remove_old(home, passed(4_000, Moment.now())) == []
+    assert trash.remove_old(home, passed(4_000, Moment.now())) == []
     ask(home, actor=ASKER).restore("quick-0001")
     assert home.run_dir("quick-0001") == run
 
@@ -351,8 +349,8 @@ def test_a_note_that_is_no_plain_file_says_nothing_and_is_not_waited_for(
     run: RunDir, home: Home, kind: str
 ) -> None:
     delete_at_noon(run)
-    not_plain.put(home.bin / run.run_id / bin.NOTE, kind)
-    [binned] = bin.listed(home, passed(40))
+    not_plain.put(home.bin / run.run_id / trash.NOTE, kind)
+    [binned] = trash.deleted_runs(home, passed(40))
     assert (binned.key, binned.days_left) == (run.run_id, None)
 
 
@@ -360,10 +358,10 @@ def test_a_lost_clock_of_the_bin_counts_on_from_the_last_deletion(
     run: RunDir, new_run: NewRun, home: Home
 ) -> None:
     delete_at_noon(run)
-    bin.remove_old(home, passed(20))
-    bin.put(new_run("quick-0002"), "a test", passed(20))
+    trash.remove_old(home, passed(20))
+    trash.put(new_run("quick-0002"), "a test", passed(20))
     (home.bin / ".clock.json").write_text("torn")
-    left = {one.key: one.days_left for one in bin.listed(home, passed(20))}
+    left = {one.key: one.days_left for one in trash.deleted_runs(home, passed(20))}
     assert left["quick-0001"] == pytest.approx(10)
     assert left["quick-0002"] == pytest.approx(30)
 
@@ -371,8 +369,8 @@ def test_a_lost_clock_of_the_bin_counts_on_from_the_last_deletion(
 def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> None:
     delete_at_noon(run)
     clock = home.bin / ".clock.json"
-    bin_clock.advance(home.bin, Moment.now(), least=40 * DAY_S)
-    note = home.bin / "quick-0001" / bin.NOTE
+    trash.advance_clock(home.bin, Moment.now(), least=40 * DAY_S)
+    note = home.bin / "quick-0001" / trash.NOTE
     note.write_text(
         json.dumps(
             {
@@ -382,8 +380,8 @@ def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> Non
             }
         )
     )
-    maintenance.Maintenance(home).look()
-    assert bin.listed(home) == []
+    maintenance.Maintenance(home).run_round()
+    assert trash.deleted_runs(home) == []
     assert clock.exists()
 
 
@@ -392,8 +390,8 @@ def test_the_bin_is_emptied_at_once_where_that_is_asked_for(
 ) -> None:
     for one in (run, new_run("quick-0002")):
         ask_of(one, actor=ASKER).delete(one.run_id)
-    ask(home, actor=ASKER).remove_for_good([one.key for one in bin.listed(home)])
-    assert bin.listed(home) == []
+    ask(home, actor=ASKER).remove_for_good([one.key for one in trash.deleted_runs(home)])
+    assert trash.deleted_runs(home) == []
     assert not list(home.runs.glob(".deleted-*"))
 
 
@@ -408,7 +406,7 @@ def test_a_run_that_somebody_else_takes_out_of_the_bin_meanwhile_is_one_sentence
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", second)
-    with pytest.raises(UnknownRunError, match="run 'quick-0001' is not in the bin: it is empty"):
+    with pytest.raises(UnknownRunError, match="run 'quick-0001' is not in the trash: it is empty"):
         ask(home, actor=ASKER).remove_for_good([key])
     with pytest.raises(UnknownRunError):
         ask(home, actor=ASKER).restore(key)

@@ -200,7 +200,7 @@ def test_what_is_no_plain_file_is_never_opened(
     path: Path, read: Callable[[Path], Any], kind: str
 ) -> None:
     not_plain.put(path, kind)
-    with pytest.raises(JournalError, match=f"{path.name} is no plain file"):
+    with pytest.raises(JournalError, match=f"{path.name} is not a regular file"):
         read(path)
 
 
@@ -218,5 +218,5 @@ def test_lines_that_do_not_name_what_is_asked_for_are_not_looked_at(path: Path) 
     )
     assert change.status == "stopped"
     path.write_bytes(b'"status"\n' * (run_files.MAX_BAD_LINES + 1))
-    with pytest.raises(JournalError, match="lines that are no records"):
+    with pytest.raises(JournalError, match="invalid lines"):
         journal.statuses(path)

@@ -16,12 +16,11 @@ from typer.testing import CliRunner
 from gan_runtime import bundles
 from gan_runtime.base.errors import RunStateError, SpecError
 from gan_runtime.cli.app import app
-from gan_runtime.records import journal, run_state
+from gan_runtime.records import journal, run_folder
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Marked, StatusChange
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import Marks
+from gan_runtime.records.run_folder import Marks, RunDir
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -34,17 +33,17 @@ COLUMNS = "SELECT run_id, tags, remark, pinned, hidden FROM runs ORDER BY run_id
 
 def test_marks_are_kept_one_by_one_and_the_newest_of_each_counts(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    assert run_state.marks_of(run) == Marks()
+    assert run_folder.marks_of(run) == Marks()
     ask_of(run, actor=ASKER).mark([run.run_id], tags=["good", " to show "])
     ask_of(run, actor=operator("another")).mark(
         [run.run_id], remark="line one\nline two", pinned=True
     )
     ask_of(run, actor=ASKER).mark([run.run_id], tags=["good"], hidden=True)
     ask_of(run, actor=ASKER).mark([run.run_id], hidden=False)
-    assert run_state.marks_of(run) == Marks(
+    assert run_folder.marks_of(run) == Marks(
         ("good",), "line one\nline two", pinned=True, hidden=False
     )
-    assert run_state.marks_of(new_run("quick-0002")) == Marks()
+    assert run_folder.marks_of(new_run("quick-0002")) == Marks()
 
 
 def test_a_rebuild_and_an_owner_know_the_same_marks(new_run: NewRun, home: Home) -> None:
@@ -113,7 +112,7 @@ def test_too_many_tags_and_notes_that_cannot_be_seen_are_refused(
     run = new_run("quick-0001")
     with pytest.raises(SpecError, match=named):
         ask_of(run, actor=ASKER).mark([run.run_id], **given)
-    assert run_state.marks_of(run) == Marks()
+    assert run_folder.marks_of(run) == Marks()
 
 
 @pytest.mark.parametrize("name", ["journal-0.jsonl", "journal-supervisor.jsonl"])
@@ -159,7 +158,7 @@ def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(
     bundles.pack([run], tmp_path / "b.zip")
     other = Home(tmp_path / "other").prepare()
     ask(other, actor=ASKER).import_bundle(tmp_path / "b.zip")
-    assert run_state.marks_of(other.run_dir("quick-0001")) == Marks(("good",), "in x")
+    assert run_folder.marks_of(other.run_dir("quick-0001")) == Marks(("good",), "in x")
     with zipfile.ZipFile(tmp_path / "b.zip") as bundle:
         assert b"anna" not in b"".join(map(bundle.read, bundle.namelist()))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import PictureError
-from gan_runtime.records import sample_files as pictures
+from gan_runtime.records import image_files
 from gan_runtime.records.run_folder import RunDir
 from tests.support.small_pictures import png
 
@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> RunDir:
 
 def test_a_grid_in_the_samples_folder_is_read(run: RunDir) -> None:
     (run.samples / "epoch-00001.png").write_bytes(png())
-    assert pictures.read(run, "samples/epoch-00001.png") == png()
+    assert image_files.read_grid(run, "samples/epoch-00001.png") == png()
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_name_that_is_not_plain_is_refused_before_anything_is_opened(
     run: RunDir, file: str
 ) -> None:
     with pytest.raises(
-        PictureError, match="its name is not that of a PNG file in the samples folder of the run"
+        PictureError, match="its name is not that of a PNG file in the run's samples folder"
     ):
-        pictures.read(run, file)
+        image_files.read_grid(run, file)
 
 
 def test_a_missing_file_a_link_a_folder_and_a_pipe_are_no_pictures(run: RunDir) -> None:
@@ -78,40 +78,40 @@ def test_a_missing_file_a_link_a_folder_and_a_pipe_are_no_pictures(run: RunDir) 
     for name, reason in (
         ("none", "the file is missing"),
         ("link", "it cannot be read"),
-        ("folder", "it is no plain file|it cannot be read"),
-        ("pipe", "it is no plain file"),
+        ("folder", "it is not a regular file|it cannot be read"),
+        ("pipe", "it is not a regular file"),
     ):
         with pytest.raises(PictureError, match=reason):
-            pictures.read(run, f"samples/{name}.png")
+            image_files.read_grid(run, f"samples/{name}.png")
 
 
 def test_a_samples_folder_that_is_a_link_is_not_followed(run: RunDir, tmp_path: Path) -> None:
     run.samples.rmdir()
     run.samples.symlink_to(tmp_path)
     with pytest.raises(PictureError, match="it cannot be read"):
-        pictures.read(run, "samples/secret.png")
+        image_files.read_grid(run, "samples/secret.png")
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "no PNG picture"),
-        (b"no picture at all", "no PNG picture"),
-        (png()[:-20], "a damaged PNG picture"),
-        (png()[:60] + bytes([png()[60] ^ 1]) + png()[61:], "a damaged PNG picture"),
-        (made_of(8, 8, b"no pixels, with the right checksum"), "a damaged PNG picture"),
+        (b"", "not a PNG image"),
+        (b"no picture at all", "not a PNG image"),
+        (png()[:-20], "a damaged PNG image"),
+        (png()[:60] + bytes([png()[60] ^ 1]) + png()[61:], "a damaged PNG image"),
+        (made_of(8, 8, b"no pixels, with the right checksum"), "a damaged PNG image"),
         (
             made_of(30_000, 30_000, b""),
-            r"it has 30000 × 30000 pixels, but a side may have 4,096 at most",
+            r"it has 30000 × 30000 pixels, but at most 4,096 a side are allowed",
         ),
-        (b"\0" * (pictures.MAX_BYTES + 1), "it has more than 20,000,000 bytes"),
+        (b"\0" * (image_files.MAX_GRID_BYTES + 1), "it has more than 20,000,000 bytes"),
     ],
 )
 def test_what_no_page_could_show_is_refused(run: RunDir, content: bytes, reason: str) -> None:
     (run.samples / "epoch-00001.png").write_bytes(content)
     with pytest.raises(PictureError, match=reason):
-        pictures.read(run, "samples/epoch-00001.png")
+        image_files.read_grid(run, "samples/epoch-00001.png")
 
 
 def test_a_picture_as_large_as_allowed_is_taken() -> None:
-    pictures.check(png(pictures.MAX_SIDE, pictures.MAX_SIDE))
+    image_files.check_grid(png(image_files.MAX_SIDE, image_files.MAX_SIDE))

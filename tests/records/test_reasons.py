@@ -13,7 +13,7 @@ import pytest
 
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Skipped, StatusChange
-from gan_runtime.records.reasons import SENTENCES, Cause, Reason, cause, cause_of
+from gan_runtime.records.states import SENTENCES, Cause, Reason, cause, cause_of
 
 # Of errors, and what workers said of each other: their sentences begin with a detail, and nothing
 # decides by them.

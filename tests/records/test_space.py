@@ -157,7 +157,7 @@ def test_a_twentieth_of_the_disk_is_low_within_bounds(
 def test_who_only_looks_measures_and_removes_nothing(full: Home) -> None:
     viewer = Maintenance(full, is_owned=False)
     before = sorted(full.path.rglob("*"))
-    viewer.look()
+    viewer.run_round()
     assert viewer.space is not None
     assert sorted(full.path.rglob("*")) == before
 

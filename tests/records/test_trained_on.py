@@ -10,11 +10,10 @@ import pytest
 
 from gan_runtime.data import preparations
 from gan_runtime.data.preparations import Asked
-from gan_runtime.records import journal, run_state
+from gan_runtime.records import journal, run_folder
 from gan_runtime.records.home import REPOSITORY, Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
-from gan_runtime.supervision import next_attempt
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.supervision import queue
 from tests.support import own_pictures
 
 
@@ -25,7 +24,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     """
     run = new_run("quick-0001", workload="mlp_gan", dataset="photos")
     for attempt, content in ((1, "a" * 64), (2, "b" * 64)):
-        host = journal.HostFacts(facts={"cores": 8, run_state.DATA_FACT: content})
+        host = journal.HostFacts(facts={"cores": 8, run_folder.DATA_FACT: content})
         journal.append(run.trainer_journal(), attempt, host)
     journal.append(
         run.trainer_journal(),
@@ -38,25 +37,25 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
 
 
 def test_the_newest_attempt_tells_the_content(run: RunDir) -> None:
-    assert run_state.data_content(run) == "b" * 64
-    assert run_state.data_refusal(run, "photos", "b" * 64) == ""
-    assert run_state.data_refusal(run, "photos", "a" * 64).startswith(
-        "run quick-0001 was trained on another data set photos (content bbbbbbbbbbbbbbbb) than"
+    assert run_folder.data_content(run) == "b" * 64
+    assert run_folder.data_refusal(run, "photos", "b" * 64) == ""
+    assert run_folder.data_refusal(run, "photos", "a" * 64).startswith(
+        "run quick-0001 was trained on another content of data set photos (bbbbbbbbbbbbbbbb, now"
     )
 
 
 def test_what_is_not_known_is_not_refused(run: RunDir, new_run: Callable[..., RunDir]) -> None:
-    assert run_state.data_refusal(run, "digits", "") == "", (
+    assert run_folder.data_refusal(run, "digits", "") == "", (
         "a set of the program has no content to tell"
     )
     older = new_run("older-0002")
-    assert run_state.data_content(older) == ""
+    assert run_folder.data_content(older) == ""
     (run.checkpoints / "step-00000001.safetensors").unlink()
-    assert run_state.data_refusal(run, "photos", "a" * 64) == "", "it would begin anew"
+    assert run_folder.data_refusal(run, "photos", "a" * 64) == "", "it would begin anew"
 
 
 def test_a_data_set_that_is_gone_is_told_when_the_run_asks_for_it(run: RunDir) -> None:
-    assert next_attempt.refusal(run) == ""
+    assert queue.resume_refusal(run) == ""
 
 
 def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waited(
@@ -76,5 +75,5 @@ def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waite
     assert trainer.returncode == 1
     assert latest_status(run).status == "failed"
     assert latest_status(run).reason.startswith(
-        "run quick-0001 was trained on another data set photos"
+        "run quick-0001 was trained on another content of data set photos"
     )

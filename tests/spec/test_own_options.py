@@ -19,7 +19,7 @@ from gan_runtime.catalog.entries import Judgement, Picture, Size, WorkloadEntry
 from gan_runtime.data import loading
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.studies.design import StudyDesign
-from gan_runtime.supervision.next_attempt import changeable
+from gan_runtime.supervision.queue import changeable
 
 
 class CriticOptions(OptionRecord):

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from pydantic import BaseModel, Field
 
-from gan_runtime.bundles.privacy import Privacy, records_of
+from gan_runtime.bundles.packing import Privacy, records_of
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.kinds import RECORDS
@@ -156,7 +156,7 @@ def test_it_is_taken_from_no_other_journal_than_its_authors(
     Ingestor(home, store).catch_up()
     assert store.rows("SELECT * FROM temperatures") == []
     [(message,)] = store.rows("SELECT message FROM events WHERE kind = 'journal'")
-    assert message.endswith("was skipped: only the first worker measures this.")
+    assert message.endswith("was skipped: only the first worker's journal contains this.")
 
 
 def test_its_public_view_is_exported(

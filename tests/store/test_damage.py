@@ -44,20 +44,20 @@ def test_a_database_that_cannot_be_opened_is_set_aside_as_it_is_and_another_one_
     spoil, found = damaged_stores.WAYS[way]
     spoil(home.database)
     before = None if home.database.is_dir() else home.database.read_bytes()
-    healing = StoreRecovery(home)
-    store = healing.open()
-    (healed,) = healing.told
-    assert (found in healed.found, healed.runs) == (True, None), healed.found
+    recovery = StoreRecovery(home)
+    store = recovery.open()
+    (healed,) = recovery.recovered
+    assert (found in healed.problem, healed.runs) == (True, None), healed.problem
     kind = "foreign" if way == "foreign" else "damaged"
     assert healed.old.name.startswith(f"results.duckdb.{kind}-20")
     assert healed.old.is_dir() if before is None else healed.old.read_bytes() == before
     assert (
-        f"It was set aside as {healed.old.name}. The journals of all runs are being read"
+        f"It was renamed to {healed.old.name}. The journals of all runs are being read"
         in healed.sentence
     )
     assert healed.sentence.endswith(f"rm{' -r' if before is None else ''} {healed.old}")
     told = [record.getMessage() for record in caplog.records]
-    assert any(f"it was set aside as {healed.old.name}" in line for line in told)
+    assert any(f"renamed to {healed.old.name}" in line for line in told)
     assert store.rows("SELECT count(*) FROM runs") == [(0,)]
     store.close()
 
@@ -79,15 +79,15 @@ def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
         queries.runs(runtime.store)
         runtime.store.rows("SELECT sum(value) FROM scalars")
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
-    (healed,) = runtime.healed
+    (healed,) = runtime.recovered
     assert contents(runtime.store) == contents(ingest.store_of(home))
     assert runtime.store.rows("SELECT count(*) FROM scalars") == [(CALLS * STEPS,)]
-    assert (found in healed.found, healed.runs) == (True, RUNS), healed.found
+    assert (found in healed.problem, healed.runs) == (True, RUNS), healed.problem
     assert healed.old.name.startswith("results.duckdb.damaged-20")
-    assert f"It was set aside as {healed.old.name}. A new one holds 2 runs" in healed.sentence
+    assert f"It was renamed to {healed.old.name}. The new database has 2 runs" in healed.sentence
     assert runtime.trouble == ""
     told = [record.getMessage() for record in caplog.records]
-    assert any(f"it was set aside as {healed.old.name}" in line for line in told)
+    assert any(f"renamed to {healed.old.name}" in line for line in told)
     assert "2 runs were read again from their journals" in told
 
 
@@ -98,7 +98,7 @@ def test_what_was_made_anew_is_a_database_like_any_other(
     damaged_stores.text(home.database)
     opened().close()
     again = opened()
-    assert again.healed == []
+    assert again.recovered == []
     assert again.store.rows("SELECT count(*) FROM scalars") == [(CALLS * STEPS,)]
 
 
@@ -152,8 +152,8 @@ def test_what_cannot_be_set_aside_is_one_sentence_and_nothing_is_changed(
         patch.setattr(Path, "rename", refuse)  # tests may run as root, whom no permission stops
         with pytest.raises(HomeError) as refused:
             Runtime.open(home)
-    assert "cannot be used, nor be set aside as results.duckdb.damaged-" in str(refused.value)
-    assert str(refused.value).endswith("the journals of all runs are whole.")
+    assert "cannot be used, nor renamed to results.duckdb.damaged-" in str(refused.value)
+    assert str(refused.value).endswith("The journals of all runs are intact.")
     assert home.database.read_bytes() == b"not a database" * 1_000
     home.database.unlink()
     home.database.symlink_to(home.path / "elsewhere" / "missing")
@@ -204,4 +204,4 @@ def test_a_home_that_could_not_be_taken_up_for_want_of_memory_is_free_again(
         with pytest.raises(duckdb.OutOfMemoryException):
             opened()
     assert not owner.is_owned(home)
-    assert opened().healed == []
+    assert opened().recovered == []

@@ -92,9 +92,9 @@ def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_ha
     earlier_homes.unpacked(version, home)
     runtime = Runtime.open(home)
     try:
-        wait_until(lambda: runtime.healed[0].runs is not None, "all journals are read again")
-        (healed,) = runtime.healed
-        assert (healed.found, healed.runs) == (
+        wait_until(lambda: runtime.recovered[0].runs is not None, "all journals are read again")
+        (healed,) = runtime.recovered
+        assert (healed.problem, healed.runs) == (
             f"has schema version {version}, this program writes {SCHEMA_VERSION}",
             1,
         )
@@ -115,7 +115,7 @@ def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_ha
     finally:
         runtime.close()
     again = Runtime.open(home)
-    assert again.healed == []
+    assert again.recovered == []
     again.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
-from gan_runtime.records.earlier_answers import answer_of
+from gan_runtime.records.earlier_records import answer_of
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries

@@ -13,8 +13,8 @@ import pytest
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, PictureError
 from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS
-from gan_runtime.records import film_files, journal
-from gan_runtime.records.earlier_kinds import Flow
+from gan_runtime.records import image_files, journal
+from gan_runtime.records.earlier_records import Flow
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
@@ -116,20 +116,20 @@ def test_a_record_without_a_number_for_each_step_is_refused() -> None:
 
 def test_frames_come_back_as_they_were_written(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=3)
-    file = film_files.write(run, "iterate-0001-naive", film)
+    file = image_files.write_film(run, "iterate-0001-naive", film)
     assert file == "flow/iterate-0001-naive.npz"
     assert [path.name for path in run.films.iterdir()] == ["iterate-0001-naive.npz"], (
         "nothing is left aside"
     )
-    back = film_files.read(run, file)
+    back = image_files.read_film(run, file)
     for name in ("steps", "truth", "predicted", "mask"):
         np.testing.assert_array_equal(getattr(back, name), getattr(film, name))
 
 
 def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
     film = frames(steps=10)
-    assert film_files.thinned(film, 2 * film.truth.nbytes).steps.tolist() == list(range(11))
-    thin = film_files.thinned(film, film.truth.nbytes)
+    assert image_files.thinned(film, 2 * film.truth.nbytes).steps.tolist() == list(range(11))
+    thin = image_files.thinned(film, film.truth.nbytes)
     assert thin.steps.tolist() == [0, 2, 4, 6, 8, 10]
     assert thin.truth.nbytes + thin.predicted.nbytes <= 1.1 * film.truth.nbytes
     np.testing.assert_array_equal(thin.predicted, film.predicted[::2])
@@ -138,15 +138,15 @@ def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
 def test_frames_that_are_gone_damaged_or_of_two_shapes_are_told(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=2)
     with pytest.raises(PictureError, match="the file is missing"):
-        film_files.read(run, "flow/none.npz")
-    file = film_files.write(run, "torn", film)
+        image_files.read_film(run, "flow/none.npz")
+    file = image_files.write_film(run, "torn", film)
     content = (run.path / file).read_bytes()
     (run.path / file).write_bytes(content[: len(content) // 2])
     with pytest.raises(PictureError, match="it is damaged"):
-        film_files.read(run, file)
-    film_files.write(run, "torn", replace(film, predicted=film.predicted[:, :5]))
-    with pytest.raises(PictureError, match="it is not two films of one shape"):
-        film_files.read(run, file)
+        image_files.read_film(run, file)
+    image_files.write_film(run, "torn", replace(film, predicted=film.predicted[:, :5]))
+    with pytest.raises(PictureError, match="its two films differ in shape or type"):
+        image_files.read_film(run, file)
 
 
 def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_of_the_room(
@@ -159,10 +159,10 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
     truth[3, :2, :2] = [-1.0, 1.0, 0.0]  # the ends of the scale, beside each other
     film = replace(film, truth=truth, predicted=0.9 * truth)
     whole, small = (
-        run.path / film_files.write(run, f"a{size}", film, is_small=size) for size in (0, 1)
+        run.path / image_files.write_film(run, f"a{size}", film, is_small=size) for size in (0, 1)
     )
     assert small.stat().st_size < 0.3 * whole.stat().st_size
-    back = film_files.read(run, f"flow/{small.name}")
+    back = image_files.read_film(run, f"flow/{small.name}")
     for name in ("truth", "predicted"):
         made, given = getattr(back, name), getattr(film, name)
         assert (made.dtype, made.shape) == (np.float16, given.shape)
@@ -171,8 +171,8 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
     np.testing.assert_array_equal(back.truth[3, :2, :2], truth[3, :2, :2])
     np.testing.assert_array_equal(back.mask, film.mask)
     truth[5, 0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="values beyond -1 to 1"):
-        film_files.write(run, "ran-away", film, is_small=True)
+    with pytest.raises(ValueError, match="values outside -1 to 1"):
+        image_files.write_film(run, "ran-away", film, is_small=True)
 
 
 def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,5 +183,5 @@ def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(disk.os, "fsync", full)
     with pytest.raises(HomeError, match="is full"):
-        film_files.write(run, "film", frames(steps=1))
+        image_files.write_film(run, "film", frames(steps=1))
     assert list(run.films.iterdir()) == []

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import StoreError
-from gan_runtime.store import reopen_barrier
-from gan_runtime.store.reopen_barrier import Gate
+from gan_runtime.store import concurrency
+from gan_runtime.store.concurrency import ReopenBarrier
 
 Wait = Callable[..., Any]
 
@@ -25,7 +25,7 @@ def in_a_thread(act: Callable[[], None]) -> threading.Thread:
 
 
 def test_whoever_comes_while_it_is_shut_waits() -> None:
-    doors, told = Gate(), []
+    doors, told = ReopenBarrier(), []
 
     def ask() -> None:
         with doors.passed():
@@ -42,7 +42,7 @@ def test_whoever_comes_while_it_is_shut_waits() -> None:
 
 
 def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
-    doors, told, may_end = Gate(), [], threading.Event()
+    doors, told, may_end = ReopenBarrier(), [], threading.Event()
 
     def ask() -> None:
         with doors.passed():
@@ -67,8 +67,8 @@ def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
 
 
 def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reopen_barrier, "PATIENCE_SECONDS", 0.05)
-    doors = Gate()
+    monkeypatch.setattr(concurrency, "PATIENCE_SECONDS", 0.05)
+    doors = ReopenBarrier()
     with doors.passed(), pytest.raises(StoreError, match="a statement is under way"), doors.shut():
         raise AssertionError("it was opened anew")
     doors.open_to_all()
@@ -77,8 +77,8 @@ def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyP
 
 
 def test_a_new_database_is_first_the_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reopen_barrier, "FIRST_SECONDS", 60.0)
-    doors, told = Gate(), []
+    monkeypatch.setattr(concurrency, "FIRST_SECONDS", 60.0)
+    doors, told = ReopenBarrier(), []
 
     def ask() -> None:
         with doors.passed():
@@ -98,9 +98,9 @@ def test_a_new_database_is_first_the_owners(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_only_a_store_that_is_kept_is_worth_waiting_for() -> None:
-    doors = Gate()
+    doors = ReopenBarrier()
     assert not doors.wait_until(lambda: True, 60.0)  # a memory of the command line: nobody mends it
-    doors.is_kept = True
+    doors.is_repaired = True
     assert doors.wait_until(lambda: True, 60.0)
     with doors.by_owner():
         assert not doors.wait_until(lambda: False, 60.0)

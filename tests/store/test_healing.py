@@ -18,8 +18,7 @@ from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.supervision import store_recovery, supervisor
@@ -64,8 +63,8 @@ def test_whoever_asks_while_the_file_is_damaged_is_answered_from_the_new_one(
         len(answers) == 4
     )  # none was refused; the first of them may come before the rows are there
     assert contents(runtime.store) == contents(ingest.store_of(home))
-    assert len(runtime.healed) == 1
-    assert "is damaged (Corrupt database file" in runtime.healed[0].found
+    assert len(runtime.recovered) == 1
+    assert "is damaged (Corrupt database file" in runtime.recovered[0].problem
     assert runtime.trouble == ""
 
 
@@ -114,15 +113,13 @@ def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_ofte
     wait_until(
         lambda: runtime.refresh() or runtime.trouble, "it is told that it happens again and again"
     )
-    assert runtime.trouble.startswith(
-        f"{home.database} had to be opened again 3 times within an hour (FATAL"
-    )
+    assert runtime.trouble.startswith(f"{home.database} was reopened 3 times within an hour (FATAL")
     monkeypatch.setattr(store_recovery, "PAUSE_SECONDS", 0.0)  # it is over
     wait_until(
         lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew"
     )
     wait_until(lambda: runtime.refresh() or not runtime.trouble, "all is well")
-    assert runtime.healed == []
+    assert runtime.recovered == []
     assert list(home.path.glob("results.duckdb.damaged-*")) == []
     assert contents(runtime.store) == contents(ingest.store_of(home))
 
@@ -135,8 +132,8 @@ def test_a_database_that_was_given_up_and_cannot_be_read_to_its_end_goes_aside(
     damaged_stores.middle(home.database)
     runtime.store.damage = GIVEN_UP
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
-    [healed] = runtime.healed
-    assert "Corrupt database file" in healed.found
+    [healed] = runtime.recovered
+    assert "Corrupt database file" in healed.problem
     assert contents(runtime.store) == contents(ingest.store_of(home))
 
 
@@ -227,8 +224,8 @@ def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
     assert f"{home.database} was damaged 2 times within an hour" in runtime.trouble
     assert "check its disk" in runtime.trouble
     assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 2
-    assert len(runtime.healed) == 2
-    assert store_recovery.MOST_KEPT == 3
+    assert len(runtime.recovered) == 2
+    assert store_recovery.MAX_RETAINED == 3
 
 
 @pytest.mark.usefixtures("trained")
@@ -246,7 +243,7 @@ def test_a_damaged_file_that_is_gone_by_the_time_it_is_to_be_set_aside_is_made_a
     runtime.refresh()
     assert runtime.trouble == ""
     assert contents(runtime.store) == contents(ingest.store_of(home))
-    assert runtime.healed == []  # nothing was there to be set aside
+    assert runtime.recovered == []  # nothing was there to be set aside
 
 
 @pytest.mark.usefixtures("trained")
@@ -282,8 +279,8 @@ def test_a_home_that_is_moved_while_it_is_open_is_said_to_be_gone_and_its_runs_s
     runs = queries.runs(runtime.store)
     elsewhere = home.path.rename(home.path.with_name("elsewhere"))
     runtime.refresh()
-    assert f"{home.path} is gone: it was moved or deleted" in runtime.trouble
-    assert "the runtime could not act: " in caplog.text
+    assert f"{home.path} was moved or deleted" in runtime.trouble
+    assert "the owner could not act: " in caplog.text
     assert "Traceback" not in caplog.text
     assert queries.runs(runtime.store) == runs
     with pytest.raises(UnknownRunError, match="there is no such folder"):

@@ -18,8 +18,7 @@ from gan_runtime.records import journal, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Sample, StatusChange
 from gan_runtime.records.record import Origin
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
@@ -172,12 +171,10 @@ def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(
 def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) -> None:
     bad = RunDir(home.runs / "quick-0002")
     write(bad.supervisor_journal, created())
-    assert queries.set_aside(ingest.store_of(home)) == {
-        bad.run_id: "no line of its journals says in what state it is"
-    }
+    assert queries.set_aside(ingest.store_of(home)) == {bad.run_id: "its journals contain no state"}
     with pytest.raises(
         RunStateError,
-        match=r"run quick-0002 cannot be read: no line of its journals says in what state it is\.",
+        match=r"run quick-0002 cannot be read: its journals contain no state\.",
     ):
         ask_of(bad).stop(bad.run_id)
 
@@ -198,11 +195,11 @@ def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> 
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda run: run.trainer_journal().mkdir(), "journal-0.jsonl is no plain file"),
-        (lambda run: os.mkfifo(run.trainer_journal()), "journal-0.jsonl is no plain file"),
+        (lambda run: run.trainer_journal().mkdir(), "journal-0.jsonl is not a regular file"),
+        (lambda run: os.mkfifo(run.trainer_journal()), "journal-0.jsonl is not a regular file"),
         (
             lambda run: run.trainer_journal().symlink_to("/dev/zero"),
-            "journal-0.jsonl is no plain file",
+            "journal-0.jsonl is not a regular file",
         ),
     ],
 )
@@ -325,7 +322,7 @@ def test_an_owner_that_cannot_store_anything_says_so_and_logs_it_once(
                 runtime.refresh()
             assert runtime.trouble == "OSError: No space left on device"
         assert [record.message for record in caplog.records] == [
-            "the runtime could not act: OSError: No space left on device"
+            "the owner could not act: OSError: No space left on device"
         ]
         runtime.refresh()
         assert runtime.trouble == ""
@@ -507,8 +504,8 @@ def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
             "A line of journal-0.jsonl was skipped: images: Input should be greater than or equal"
             " to 0."
         ),
-        "A line of journal-0.jsonl was skipped: it is of no kind that this version knows.",
-        "A line of journal-0.jsonl was skipped: its lists must be of one length.",
+        "A line of journal-0.jsonl was skipped: its lists must have the same length.",
+        "A line of journal-0.jsonl was skipped: this version does not know its kind.",
     ]
 
 
@@ -528,7 +525,7 @@ def test_a_journal_of_too_many_lines_that_are_no_records_is_set_aside_until_it_c
     ingestor = Ingestor(home, store := Store())
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]
-    reason = f"journal-0.jsonl has more than {run_files.MAX_BAD_LINES:,} lines that are no records"
+    reason = f"journal-0.jsonl has more than {run_files.MAX_BAD_LINES:,} invalid lines"
     assert queries.set_aside(store) == {bad.run_id: reason}
     with monkeypatch.context() as patch:
         patch.setattr(run_files, "pieces", None)  # nothing is read again
@@ -650,15 +647,15 @@ def test_numbers_that_stand_there_twice_are_stored_once(home: Home, good: RunDir
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("/etc/passwd", "its name is not that of a PNG file in the samples folder of the run"),
-        ("../../secret.png", "its name is not that of a PNG file in the samples folder of the run"),
+        ("/etc/passwd", "its name is not that of a PNG file in the run's samples folder"),
+        ("../../secret.png", "its name is not that of a PNG file in the run's samples folder"),
         (
             "samples/" + "x" * 5_000,
-            "its name is not that of a PNG file in the samples folder of the run",
+            "its name is not that of a PNG file in the run's samples folder",
         ),
         ("samples/link.png", "it cannot be read (Too many levels of symbolic links)"),
-        ("samples/damaged.png", "it is a damaged PNG picture"),
-        ("samples/text.png", "it is no PNG picture"),
+        ("samples/damaged.png", "it is a damaged PNG image"),
+        ("samples/text.png", "it is not a PNG image"),
         ("samples/none.png", "the file is missing"),
     ],
 )

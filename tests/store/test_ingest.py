@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.records import journal
-from gan_runtime.records.earlier_kinds import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
+from gan_runtime.records.earlier_records import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import (
     Answer,

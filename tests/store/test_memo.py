@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from gan_runtime.store.query_cache import MOST_KEPT, Memo
+from gan_runtime.store.concurrency import MAX_ANSWERS, QueryCache
 from gan_runtime.store.store import Store
 
 
@@ -66,12 +66,15 @@ def test_writing_to_a_frame_changes_no_other_answer(store: Store) -> None:
     )
 
 
-def counted(memo: Memo, key: str, sql: str, made: list[str]) -> str:
+def counted(memo: QueryCache, key: str, sql: str, made: list[str]) -> str:
     return memo.once(key, lambda: made.append(key) or key, sql)  # type: ignore[func-returns-value]
 
 
 def test_only_what_reads_a_changed_table_is_made_anew() -> None:
-    memo, made = Memo(["steps", "epochs"], {"all_steps": "SELECT * FROM ingest.steps"}), list[str]()
+    memo, made = (
+        QueryCache(["steps", "epochs"], {"all_steps": "SELECT * FROM ingest.steps"}),
+        list[str](),
+    )
     for _ in range(2):
         counted(memo, "a", "SELECT 1 FROM all_steps", made)
         counted(memo, "b", "SELECT 1 FROM epochs", made)
@@ -88,7 +91,7 @@ def test_views_of_views_of_views_are_followed_in_whatever_order_they_are_named()
         "some": "SELECT * FROM all_steps",
         "all_steps": "SELECT * FROM ingest.steps",
     }
-    memo, made = Memo(["steps"], views), list[str]()
+    memo, made = QueryCache(["steps"], views), list[str]()
     for _ in range(2):
         counted(memo, "a", "SELECT 1 FROM newest", made)
     assert made == ["a"]
@@ -98,7 +101,7 @@ def test_views_of_views_of_views_are_followed_in_whatever_order_they_are_named()
 
 
 def test_an_answer_depends_on_what_the_answers_in_it_depend_on() -> None:
-    memo, made = Memo(["steps", "epochs"], {}), list[str]()
+    memo, made = QueryCache(["steps", "epochs"], {}), list[str]()
 
     def outer() -> None:
         memo.once("outer", lambda: made.append("outer") or counted(memo, "a", "FROM steps", made))  # type: ignore[func-returns-value]
@@ -113,7 +116,12 @@ def test_an_answer_depends_on_what_the_answers_in_it_depend_on() -> None:
 
 
 def test_whoever_comes_while_an_answer_is_made_waits_for_it() -> None:
-    memo, made, may_end, begun = Memo([], {}), list[int](), threading.Event(), threading.Event()
+    memo, made, may_end, begun = (
+        QueryCache([], {}),
+        list[int](),
+        threading.Event(),
+        threading.Event(),
+    )
 
     def make() -> int:
         begun.set()
@@ -136,26 +144,26 @@ def test_whoever_comes_while_an_answer_is_made_waits_for_it() -> None:
 
 
 def test_a_change_while_an_answer_is_made_lets_the_next_one_be_made_anew() -> None:
-    memo, made = Memo(["steps"], {}), list[str]()
+    memo, made = QueryCache(["steps"], {}), list[str]()
     memo.once("key", lambda: memo.changed(["steps"]) or made.append("old"), "FROM steps")  # type: ignore[func-returns-value]
     counted(memo, "key", "FROM steps", made)
     assert made == ["old", "key"]
 
 
 def test_an_answer_of_no_known_table_is_not_kept() -> None:
-    memo, made = Memo(["steps"], {}), list[str]()
+    memo, made = QueryCache(["steps"], {}), list[str]()
     for _ in range(2):
         counted(memo, "size", "PRAGMA database_size", made)
     assert made == ["size", "size"]
 
 
 def test_an_answer_that_failed_is_asked_again_and_few_are_kept() -> None:
-    memo = Memo([], {})
+    memo = QueryCache([], {})
     with pytest.raises(ZeroDivisionError):
         memo.once("key", lambda: 1 / 0)
     assert memo.once("key", lambda: 2) == 2
     made: list[str] = []
-    for number in range(MOST_KEPT + 1):
+    for number in range(MAX_ANSWERS + 1):
         counted(memo, str(number), "", made)
     counted(memo, "0", "", made)
     assert made.count("0") == 2, "the oldest is let go"
@@ -165,7 +173,7 @@ def test_an_answer_that_may_be_old_is_kept_though_its_table_changes_and_made_ane
     None
 ):
     now, made = [100.0], iter(range(10))
-    memo = Memo(["phases"], {}, clock=lambda: now[0])
+    memo = QueryCache(["phases"], {}, clock=lambda: now[0])
 
     def ask() -> int:
         return memo.once("seconds", lambda: next(made), "FROM phases", age_s=3.0)

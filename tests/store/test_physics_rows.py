@@ -14,7 +14,7 @@ from dashboard.studies import measures as study_measures
 from gan_runtime import bundles
 from gan_runtime.domains.showers.score_metrics import SCORES
 from gan_runtime.records import journal
-from gan_runtime.records.earlier_kinds import PhysicsCurve, PhysicsShower
+from gan_runtime.records.earlier_records import PhysicsCurve, PhysicsShower
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange, StudyPlace
 from gan_runtime.records.run_folder import RunDir
@@ -161,13 +161,13 @@ def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: 
 
 def test_a_record_that_does_not_fit_together_is_refused() -> None:
     whole = earlier(measurement(1))
-    with pytest.raises(ValueError, match="pictures must lie in the grid"):
+    with pytest.raises(ValueError, match="pictures must be in the grid"):
         type(whole).model_validate({**whole.model_dump(), "grid": (2, 2, 2)})
     with pytest.raises(ValueError, match="at most 10,000,000 cells"):
         type(whole).model_validate({**whole.model_dump(), "grid": (1_000, 1_000, 1_000)})
-    with pytest.raises(ValueError, match="lists must be of one length"):
+    with pytest.raises(ValueError, match="lists must have the same length"):
         PhysicsCurve(name="hits", x=[1.0], real=[], real_error=[], generated=[], generated_error=[])
-    with pytest.raises(ValueError, match="lists must be of one length"):
+    with pytest.raises(ValueError, match="lists must have the same length"):
         PhysicsShower(pair=0, side="real", energy_gev=1.0, angle=None, cells=[1], mev=[], share=1.0)
 
 

@@ -76,7 +76,7 @@ def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
         journal.Phase(at=at(4), phase="build", seconds=1.5),
         journal.AttemptStart(at=at(4), resume_step=0),
         journal.Plan(at=at(4), images=8, steps_per_epoch=4, epochs=2),
-        journal.StatusChange(at=at(14), status="running", reason="training towards step 8"),
+        journal.StatusChange(at=at(14), status="running", reason="training up to step 8"),
         calls(1, 1, epoch=1, written=at(14)),
         calls(2, 4, epoch=1, written=at(17)),
         journal.EpochDone(at=at(17), epoch=1, step=4, seconds=13.0, images=8, images_per_s=0.625),
@@ -126,7 +126,7 @@ def test_a_run_tells_what_it_is(store: Store, at: At) -> None:
     assert (row.name, row.status, row.note, row.attempt) == (
         "quick-0001",
         "running",
-        "training towards step 8",
+        "training up to step 8",
         1,
     )
     assert (row.workload, row.dataset, row.accelerator, row.replicas) == (
@@ -736,7 +736,7 @@ def test_events_are_everything_that_happened_oldest_first(store: Store, at: At) 
         (at(1), 1, "info", "starting", "starting a trainer on cpu"),
         (at(2), 1, "info", "data", "Only a few images."),
         (at(3), 1, "info", "compiling", "building"),
-        (at(14), 1, "info", "running", "training towards step 8"),
+        (at(14), 1, "info", "running", "training up to step 8"),
     ]
 
 

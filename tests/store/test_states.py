@@ -12,8 +12,7 @@ import pytest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Renamed, Status, StatusChange
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import ingest, queries
 from tests.support.asking import ask_of
 

@@ -518,10 +518,10 @@ def test_what_was_read_of_the_file_is_given_back_once_nobody_asks(path: Path) ->
     assert not store.rest(seconds=0.0, kept=10**12), "little is not worth reading it anew"
     ((held,),) = store.rows(HELD)
     assert held > 50e6
-    with store.gate.passed():
+    with store.barrier.passed():
         assert not store.rest(seconds=0.0, kept=0), "a statement is under way"
     assert store.rest(seconds=0.0, kept=0)
-    with store.gate.by_owner():
+    with store.barrier.by_owner():
         store.forget_answers()
         ((left,),) = store.rows(HELD)
     assert left <= 33e6
@@ -540,7 +540,7 @@ def test_more_than_enough_is_given_back_though_pages_ask_all_the_time(path: Path
     ((held,),) = store.rows(HELD)
     assert held > 50e6
     assert not store.rest(seconds=60.0, kept=0, most=10**12), "it is not too much"
-    with store.gate.passed():
+    with store.barrier.passed():
         assert not store.rest(seconds=60.0, kept=0, most=50_000_000), "a statement is under way"
     assert store.rest(seconds=60.0, kept=0, most=50_000_000)
     store.forget_answers()
@@ -570,7 +570,7 @@ def test_a_store_in_memory_keeps_all_that_it_has() -> None:
 def test_a_home_lies_where_its_path_says_or_is_refused_at_once(tmp_path: Path) -> None:
     """DuckDB takes some signs of a path for something else."""
     for sign in "?\\":
-        with pytest.raises(HomeError, match="DuckDB takes"):
+        with pytest.raises(HomeError, match="DuckDB does not accept"):
             Home.choose(tmp_path / f"a{sign}b")
     others = set(string.punctuation + " é\u202e") - set("?\\/")
     home = Home.choose(tmp_path / "".join(sorted(others))).prepare()
@@ -580,5 +580,5 @@ def test_a_home_lies_where_its_path_says_or_is_refused_at_once(tmp_path: Path) -
 
 
 def test_a_home_whose_path_nobody_can_write_down_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(HomeError, match="its path is no UTF-8 text"):
+    with pytest.raises(HomeError, match="its path is not UTF-8"):
         Home.choose(tmp_path / "caf\udce9")

@@ -13,9 +13,8 @@ import pytest
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir, write_json
-from gan_runtime.records.run_state import latest_status
-from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS, SILENCE_SECONDS
+from gan_runtime.records.run_folder import RunDir, latest_status, write_json
+from gan_runtime.supervision.starters import HANDSHAKE_SECONDS, SILENCE_SECONDS
 from tests.support.toy_owner import Owner
 
 NewRun = Callable[..., RunDir]
@@ -56,10 +55,10 @@ def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(
     )
     owner = Owner(home)
     owner.tick()
-    owner.clock.now = INTRODUCTION_SECONDS - 1
+    owner.clock.now = HANDSHAKE_SECONDS - 1
     owner.tick()
     assert owner.status(run) == "starting"
-    owner.clock.now = INTRODUCTION_SECONDS + 1
+    owner.clock.now = HANDSHAKE_SECONDS + 1
     owner.tick()
     assert owner.status(run) == "lost"
 
@@ -120,7 +119,7 @@ def test_a_process_file_that_says_nothing_is_as_good_as_none(
     assert run.process() is None
     owner = Owner(home)
     owner.tick()
-    owner.clock.now = INTRODUCTION_SECONDS + 1
+    owner.clock.now = HANDSHAKE_SECONDS + 1
     run.request_stop("a test")
     owner.tick()
     assert owner.status(run) == "stopped"

@@ -218,7 +218,7 @@ def test_a_broken_exchange_tells_that_the_other_one_may_only_have_stood_still() 
     gone = UnavailableError("/job:worker/replica:0/task:1 is gone")
     assert (
         worker.crash(gone, Place(workers=2)).sentence
-        == "worker 0 of 2: the exchange with worker 1 of 2 broke off (UnavailableError): it has"
-        " ended, cannot be reached, or stood still for longer than the about 10 s after which a"
-        " silent worker is given up; resume goes on from the last checkpoint"
+        == "worker 0 of 2: lost the connection to worker 1 of 2 (UnavailableError),"
+        " which exited, is unreachable, or stalled for about 10 s; resume continues from the last"
+        " checkpoint"
     )

@@ -16,12 +16,11 @@ from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.dependencies import After, Readiness, RunDependencies
+from gan_runtime.supervision.admission import Dependency, Readiness, RunDependencies
 from gan_runtime.supervision.recovery import PAUSES_SECONDS
 from tests.support.asking import ask, ask_of, ids
 from tests.support.fake_trainers import FakeTrainers
@@ -52,12 +51,12 @@ def test_a_run_starts_when_another_one_has_ended_also_after_a_restart_and_holds_
 ) -> None:
     before, behind = pair
     trainers = FakeTrainers()
-    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], Dependency(before.run_id))
     owner = Owner(home, trainers.starter)
     owner.after(0.0)
     assert trainers.run_ids() == [before.run_id], "the one behind it goes first"
     trainers.of(before).trains(2)
-    assert owner.note(behind) == "starts when run quick-0001 ends, however it does"
+    assert owner.note(behind) == "starts when run quick-0001 ends, in any state"
     again = Owner(home, trainers.starter)  # as after a restart
     again.after(1.0)
     assert again.status(behind) == "queued"
@@ -92,7 +91,9 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
 ) -> None:
     trainers = FakeTrainers()
     before, behind = pair
-    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id, condition))
+    ask_of(behind, actor=SOMEBODY).start_after(
+        [behind.run_id], Dependency(before.run_id, condition)
+    )
     ended(before, "finished" if end == "deleted" else end)
     if end == "deleted":
         ask_of(before, actor=SOMEBODY).delete(before.run_id)
@@ -107,8 +108,8 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
         mended = "restore it" if end == "deleted" else "resume it"
         assert (
             owner.note(behind)
-            == f"starts when run quick-0001 has finished, but that one is {end}: {mended}, or let"
-            " this one start without it"
+            == f"starts when run quick-0001 finishes, but that run is {end}: {mended}, or start"
+            " this run without waiting"
         )
         ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], None)
         owner.after(1.0)
@@ -118,11 +119,11 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
 def test_a_lost_run_that_goes_on_by_itself_has_not_ended(home: Home, new_run: NewRun) -> None:
     trainers = FakeTrainers()
     before, behind = new_run("quick-0001", resume_lost="yes", **LONG), new_run("quick-0002", **TOY)
-    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], Dependency(before.run_id))
     ended(before, "lost")
     owner = Owner(home, trainers.starter)
     owner.after(1.0)
-    assert owner.note(behind) == "starts when run quick-0001 ends, however it does"
+    assert owner.note(behind) == "starts when run quick-0001 ends, in any state"
     for pause_s in PAUSES_SECONDS:
         owner.after(pause_s + 1.0)
         owner.after(0.0)
@@ -139,25 +140,25 @@ def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
     first, second, third = (
         new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in (1, 2, 3)
     )
-    ask_of(second, actor=SOMEBODY).start_after([second.run_id], After(first.run_id))
-    ask_of(third, actor=SOMEBODY).start_after([third.run_id], After(second.run_id))
-    with pytest.raises(RunStateError, match=r"run quick-0001 cannot wait for itself\."):
-        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(first.run_id))
+    ask_of(second, actor=SOMEBODY).start_after([second.run_id], Dependency(first.run_id))
+    ask_of(third, actor=SOMEBODY).start_after([third.run_id], Dependency(second.run_id))
+    with pytest.raises(RunStateError, match="run quick-0001 cannot wait for itself:"):
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], Dependency(first.run_id))
     with pytest.raises(
-        RunStateError, match=r"run quick-0003 waits for run quick-0001 already: neither"
+        RunStateError, match="run quick-0003 already waits for run quick-0001, so neither"
     ):
-        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(third.run_id))
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], Dependency(third.run_id))
     with pytest.raises(UnknownRunError, match="quick-0009"):
-        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After("quick-0009"))
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], Dependency("quick-0009"))
     ended(first, "failed")
-    with pytest.raises(
-        RunStateError, match="run quick-0001 is failed and does not finish as it is"
-    ):
-        ask_of(third, actor=SOMEBODY).start_after([third.run_id], After(first.run_id, "finished"))
+    with pytest.raises(RunStateError, match="run quick-0001 is failed: resume it first, or"):
+        ask_of(third, actor=SOMEBODY).start_after(
+            [third.run_id], Dependency(first.run_id, "finished")
+        )
     with pytest.raises(
         RunStateError, match="run quick-0001 is failed: only a waiting run can be told"
     ):
-        ask_of(first, actor=SOMEBODY).start_after([first.run_id], After(third.run_id))
+        ask_of(first, actor=SOMEBODY).start_after([first.run_id], Dependency(third.run_id))
     assert [latest_status(run).after for run in (first, second, third)] == [
         "",
         "quick-0001",
@@ -167,11 +168,13 @@ def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
 
 def test_a_move_keeps_what_a_run_waits_for(home: Home, pair: tuple[RunDir, RunDir]) -> None:
     before, behind = pair
-    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id, "finished"))
+    ask_of(behind, actor=SOMEBODY).start_after(
+        [behind.run_id], Dependency(before.run_id, "finished")
+    )
     ask_of(behind).move_in_queue(behind.run_id, "down", ids([[before], [behind]]))
     state = latest_status(behind)
     assert (state.after, state.after_if) == ("quick-0001", "finished")
-    assert state.reason == "starts when run quick-0001 has finished"
+    assert state.reason == "starts when run quick-0001 finishes"
     assert home.runs == behind.path.parent
 
 
@@ -180,16 +183,16 @@ def test_a_run_is_submitted_to_start_after_another_one(
 ) -> None:
     before = new_run("quick-0001", **TOY)
     run = ask(home, host, actor=SOMEBODY).submit(
-        RunSpec.parse(TOY), after=After(before.run_id, "finished")
+        RunSpec.parse(TOY), after=Dependency(before.run_id, "finished")
     )
     state = latest_status(run)
     assert (state.after, state.after_if, state.reason) == (
         "quick-0001",
         "finished",
-        "starts when run quick-0001 has finished",
+        "starts when run quick-0001 finishes",
     )
     with pytest.raises(UnknownRunError):
-        ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), after=After("quick-0009"))
+        ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), after=Dependency("quick-0009"))
     assert len(home.run_dirs()) == 2, "nothing was queued"
 
 
@@ -205,7 +208,7 @@ def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
         return result.output
 
     told = press("queue", "after", behind.run_id, before.run_id, "--only-if-finished")
-    assert "starts when run quick-0001 has finished" in told
+    assert "starts when run quick-0001 finishes" in told
     press("queue", "after", behind.run_id)
     assert latest_status(behind).after == ""
     words = [
@@ -226,7 +229,7 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
-    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], Dependency(before.run_id))
     ended(before, "stopped")
     store = Store()
     Ingestor(home, store).catch_up()
@@ -247,7 +250,7 @@ def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
 ) -> None:
     trainers = FakeTrainers()
     before, behind = pair
-    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], Dependency(before.run_id))
     whole = before.supervisor_journal.read_bytes()
     before.supervisor_journal.write_bytes(b"spoiled" + whole)
     owner = Owner(home, trainers.starter)
@@ -256,15 +259,15 @@ def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
     assert (trainers.run_ids(), owner.status(behind)) == ([], "queued")
     assert (
         owner.note(behind)
-        == "starts when run quick-0001 ends, but that one cannot be read: mend it, or let this one"
-        " start without it"
+        == "starts when run quick-0001 ends, but that run cannot be read: repair it, or start this"
+        " run without waiting"
     )
     before.supervisor_journal.write_bytes(whole)
     before.announce()
     owner.after(1.0)
     assert (trainers.run_ids(), owner.note(behind)) == (
         [before.run_id],
-        "starts when run quick-0001 ends, however it does",
+        "starts when run quick-0001 ends, in any state",
     )
     trainers.of(before).stops()
     owner.after(1.0)
@@ -276,7 +279,7 @@ def test_a_run_whose_wish_cannot_be_read_just_now_waits_and_the_owner_tells(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
-    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], After(before.run_id))
+    ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], Dependency(before.run_id))
     store = Store()
     Ingestor(home, store).catch_up()
     awaited = RunDependencies(home, store, lambda _: False)

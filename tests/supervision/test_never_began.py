@@ -13,9 +13,8 @@ import pytest
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.reasons import Reason, cause
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import Reason, cause
 from gan_runtime.store import queries
 from gan_runtime.supervision import queue, recovery
 from tests.support.toy_owner import Owner
@@ -148,7 +147,7 @@ def test_a_run_that_was_to_stop_before_its_trainer_began_is_stopped(
     owner.at(0.0)
     assert (owner.status(run), owner.note(run)) == (
         "stopped",
-        "taken from the queue before it started",
+        "removed from the queue before it started",
     )
 
 

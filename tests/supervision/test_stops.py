@@ -23,8 +23,7 @@ from gan_runtime.records import journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir, write_json
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from tests.support import idle_trainer
@@ -74,8 +73,8 @@ def test_a_frozen_trainer_is_killed_after_the_grace_of_a_stop_and_the_run_says_s
     assert owner.status(run) == "stopped"
     assert (
         owner.note(run)
-        == "the trainer ended without saving (it did not end within 60 s and was killed, killed by"
-        " signal 9); resume goes on from its last checkpoint"
+        == "the trainer did not stop within 60 s and was killed without saving (killed by signal"
+        " 9); resume continues from the last checkpoint"
     )
 
 
@@ -109,7 +108,7 @@ def test_a_trainer_that_introduced_itself_gets_the_signal_of_a_stop_with_its_who
         owner.after(0.0)
         wait_until(lambda: processes_of(run) == [], "all of them end of SIGTERM")
         owner.after(0.0)
-        assert owner.note(run).startswith("the trainer ended without saving (killed by signal 15)")
+        assert owner.note(run).startswith("the trainer exited without saving (killed by signal 15)")
     finally:
         for process in processes_of(run):
             process.kill()

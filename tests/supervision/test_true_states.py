@@ -15,12 +15,11 @@ from gan_runtime.records import journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Phase, Scalars, StatusChange
-from gan_runtime.records.reasons import Reason
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import Reason
 from gan_runtime.store import queries
 from gan_runtime.supervision import recovery
-from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS
+from gan_runtime.supervision.starters import HANDSHAKE_SECONDS
 from tests.support.asking import ask_of
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
 from tests.support.toy_owner import GRACE_SECONDS, Owner
@@ -67,9 +66,8 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     [told] = owner.told(run, recovery.STALLED)
     assert (
         told
-        == "It lives and does not train: nothing new for 201 s, where a call of the device takes 10"
-        " s. Look at its log; stop it, or kill its process and resume it from its last"
-        " checkpoint."
+        == "The run has stalled: no new numbers for 201 s, while a call usually takes 10 s. Check"
+        " its log; stop it, or kill its process and resume the run."
     )
     assert queries.stands_still(owner.store, run.run_id) == told
     assert owner.status(run) == "running"
@@ -82,9 +80,7 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     )
     journal.append(run.trainer_journal(), 1, later)
     owner.at(301.0)
-    assert owner.told(run, recovery.GOES_ON) == [
-        "It goes on: there is something new in its journal."
-    ]
+    assert owner.told(run, recovery.GOES_ON) == ["The run continues: its journal has new lines."]
     assert queries.stands_still(owner.store, run.run_id) == ""
 
 
@@ -172,7 +168,8 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
     owner.after(10_000.0)
     assert latest_status(asks).attempt == 4
     assert owner.told(asks, recovery.NOT_RESUMED) == [
-        "It was resumed 3 times by itself and is lost again: look at its log before you resume it."
+        "The run was resumed automatically 3 times and is lost again: check its log before you"
+        " resume it."
     ]
     assert latest_status(asks_not).attempt == 1
     ask_of(asks, actor=SOMEBODY).resume(asks.run_id)
@@ -201,7 +198,7 @@ def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) 
     for seconds in (0.0, 11.0, 100.0):
         owner.at(seconds)
     [told] = owner.told(run, recovery.NOT_RESUMED)
-    assert told.startswith("It cannot go on by itself: run quick-0001 has no checkpoint")
+    assert told.startswith("The run cannot resume automatically: run quick-0001 has no checkpoint")
     Owner(home).at(100.0)
     Owner(home).at(200.0)
     assert (
@@ -238,7 +235,7 @@ def test_after_a_reset_of_the_machine_every_active_state_is_lost_within_fifteen_
         "lost",
         "lost",
     ], "who never said its pid may come yet"
-    assert INTRODUCTION_SECONDS <= 14.0
+    assert HANDSHAKE_SECONDS <= 14.0
     owner.at(14.0)
     assert [owner.status(run) for run in runs] == ["lost"] * 3
 
@@ -269,7 +266,7 @@ def test_a_run_whose_trainer_cannot_be_started_says_why_at_once(
     assert owner.status(run) == "lost"
     assert (
         owner.note(run)
-        == "its trainer could not be started (Is a directory): resume it once that is fixed"
+        == "the trainer could not start (Is a directory): fix this, then resume the run"
     )
 
 
@@ -281,5 +278,5 @@ def test_a_trainer_that_could_not_write_down_why_it_ended_is_lost_with_the_last_
     owner = Owner(home)
     owner.at(0.0)
     wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed")
-    assert "it ended with code 1; its log ends: " in owner.note(run)
+    assert "exit code 1; its log ends: " in owner.note(run)
     assert ".worker.lock" in owner.note(run)

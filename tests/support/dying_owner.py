@@ -18,8 +18,7 @@ from gan_runtime.device_locks import Claim
 from gan_runtime.records.home import Home
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervision.starters import Attempt
-from gan_runtime.supervision.starters.local import LocalStarter
+from gan_runtime.supervision.starters import Attempt, LocalStarter
 from gan_runtime.supervision.supervisor import Supervisor
 
 

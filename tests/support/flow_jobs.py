@@ -10,8 +10,7 @@ from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 
 
 def task_of(home: Home, **options: Any) -> Task:

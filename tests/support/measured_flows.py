@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gan_runtime.engines.tiles import STAGES, Way
-from gan_runtime.records.earlier_kinds import Flow, FlowScore, FlowSeries, FlowStage
-from gan_runtime.records.film_files import Frames
+from gan_runtime.records.earlier_records import Flow, FlowScore, FlowSeries, FlowStage
+from gan_runtime.records.image_files import Frames
 
 STEPS_PER_EPOCH = 10
 

@@ -13,7 +13,7 @@ from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve
-from gan_runtime.records.earlier_kinds import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
+from gan_runtime.records.earlier_records import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.run_folder import RunDir
 from tests.domains.showers.toy_showers import SHAPE, toy_showers
 

@@ -20,7 +20,7 @@ from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.store.store import Store, Writer
-from gan_runtime.supervision.starters.local import LocalStarter
+from gan_runtime.supervision.starters import LocalStarter
 from tests.support import inject
 from tests.support.inject import Watcher
 

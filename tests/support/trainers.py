@@ -12,7 +12,7 @@ from gan_runtime.base.deadlines import Patience
 from gan_runtime.records.home import Home
 from gan_runtime.records.processes import TRAINER
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.supervision.starters.local import LocalStarter
+from gan_runtime.supervision.starters import LocalStarter
 from tests.support import idle_trainer, toy_trainer
 
 KINDS = (TRAINER, toy_trainer.MODULE, idle_trainer.MODULE)

@@ -67,4 +67,4 @@ def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 
 def is_read(runtime: Runtime) -> bool:
     """Whether all that was set aside is made anew."""
-    return bool(runtime.healed) and all(healed.runs is not None for healed in runtime.healed)
+    return bool(runtime.recovered) and all(healed.runs is not None for healed in runtime.recovered)

@@ -19,8 +19,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, memory_estimate, room
 from gan_runtime.training.room import DiskRoom
@@ -72,8 +71,9 @@ def test_a_disk_that_is_nearly_full_ends_the_run_with_a_checkpoint_and_it_goes_o
     assert outcome.step < 15
     assert (
         outcome.reason
-        == f"stopped because the disk of {run.path} has 15 MB left, less than 20 MB, after step"
-        f" {outcome.step} of 15; saved, can be resumed once there is space on it"
+        == f"stopped because the disk is nearly full after step {outcome.step} of 15; saved, can be"
+        f" resumed. The disk of {run.path} has 15 MB left of the 20 MB that it needs: free some"
+        " space first"
     )
     assert checkpoints.newest_step(run.checkpoints) == outcome.step
     [message] = [message for topic, message in events(run) if topic == "disk"]
@@ -99,8 +99,8 @@ class FillingWorker(FillingEngine):
 @pytest.mark.parametrize(
     ("bytes_left", "why"),
     [
-        (15_000_000, "because the disk of {} has 15 MB left, less than 20 MB,"),
-        (PLENTY, "as another worker had to end"),
+        (15_000_000, "because the disk is nearly full"),
+        (PLENTY, "because another worker ended"),
     ],
 )
 def test_a_worker_that_ends_since_another_one_has_no_room_says_why(
@@ -109,9 +109,7 @@ def test_a_worker_that_ends_since_another_one_has_no_room_says_why(
     monkeypatch.setattr(room, "LOOK_SECONDS", 1e9)  # this one has just looked
     outcome = train(run, FillingWorker(left, bytes_left))
     assert outcome.status == "stopped"
-    assert outcome.reason.startswith(
-        f"stopped {why.format(run.path)} after step {outcome.step} of 15; saved"
-    )
+    assert outcome.reason.startswith(f"stopped {why} after step {outcome.step} of 15; saved")
 
 
 def test_workers_that_end_on_request_say_so(
@@ -186,7 +184,7 @@ def test_a_run_is_not_resumed_where_it_could_not_save_again(
     left[0] = 79_000_000
     with pytest.raises(
         HomeError,
-        match=r"has 79 MB left, but going on with the run needs 80 MB: make space on it\.",
+        match=r"has 79 MB left, but resuming the run needs 80 MB: make space on it\.",
     ):
         ask_of(run, actor=ASKER).resume(run.run_id)
     assert latest_status(run).status == "stopped"

@@ -24,8 +24,8 @@ from dashboard.evaluation.answers import Shown
 from gan_runtime.base.errors import PictureError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import FLOW_CHANNELS
-from gan_runtime.records import film_files
-from gan_runtime.records.film_files import Frames
+from gan_runtime.records import image_files
+from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
 
@@ -109,7 +109,7 @@ def _film(
 
 def _frames(run: RunDir, row: EvaluationRow, file: str) -> Frames:
     """Those that the record of the iteration promises; both may be someone else's."""
-    frames = film_files.read(run, file)
+    frames = image_files.read_film(run, file)
     if frames.truth.shape[1:] != tuple(rollout(row).grid):
         raise PictureError("its frames have another grid than the iteration")
     return frames

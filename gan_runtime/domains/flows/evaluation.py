@@ -24,8 +24,7 @@ from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.answer import KEPT, Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import MOST_STEPS
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.training.checkpoints import Which
 
 NAME = "rollout"

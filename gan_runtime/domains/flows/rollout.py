@@ -47,11 +47,10 @@ from gan_runtime.engines.tiles import (
     translator_of,
 )
 from gan_runtime.evaluation.work import Evaluated, Subject
-from gan_runtime.records import film_files
+from gan_runtime.records import image_files
 from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Series
-from gan_runtime.records.film_files import Frames
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import steps_per_epoch
+from gan_runtime.records.image_files import Frames
+from gan_runtime.records.run_folder import RunDir, steps_per_epoch
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots, trained
 from gan_runtime.training.alarms import first_not_finite
@@ -389,7 +388,7 @@ def written(run: RunDir, outcomes: list[tuple[Answer, Frames]]) -> list[Answer]:
     try:
         for answer, frames in outcomes:
             name = f"{answer.facts['iteration']}-{answer.facts['way']}"
-            files.append(film_files.write(run, name, frames))
+            files.append(image_files.write_film(run, name, frames))
             arrays = [ArrayFile(name="frames", file=files[-1])]
             answers.append(answer.model_copy(update={"arrays": arrays}))
     except BaseException:

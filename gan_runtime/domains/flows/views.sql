@@ -1,4 +1,4 @@
--- Public views of the evaluation "rollout" on the tables of evaluations (docs/schema.md). What its answers hold: records/earlier_answers.py.
+-- Public views of the evaluation "rollout" on the tables of evaluations (docs/schema.md). What its answers hold: records/earlier_records.py.
 CREATE OR REPLACE VIEW ingest.newest_flow AS
     SELECT run_id, evaluation, key, place, facts->>'iteration' AS iteration, facts->>'way' AS way, measured_at, epoch, step, checkpoint, facts
     FROM ingest.newest_evaluations WHERE evaluation = 'rollout';

@@ -21,8 +21,7 @@ from gan_runtime.evaluation.catalog import Grid, Report
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.training import checkpoints
 
 NAME = "physics"

@@ -45,8 +45,7 @@ from gan_runtime.engines.inputs import HostNoise, drawn_inputs, host_values
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.answer import Answer, Score
-from gan_runtime.records.run_folder import RunDir, write_whole
-from gan_runtime.records.run_state import steps_per_epoch
+from gan_runtime.records.run_folder import RunDir, steps_per_epoch, write_whole
 from gan_runtime.training import snapshots, trained
 from gan_runtime.training.trained import Trained
 from gan_runtime.workloads.contract import Options, Reads

@@ -1,4 +1,4 @@
--- Public views of the evaluation "physics" on the tables of evaluations (docs/schema.md). What its answers hold: records/earlier_answers.py.
+-- Public views of the evaluation "physics" on the tables of evaluations (docs/schema.md). What its answers hold: records/earlier_records.py.
 CREATE OR REPLACE VIEW physics AS
     SELECT run_id, measured_at, epoch, step, checkpoint, TRY_CAST(facts->>'showers' AS BIGINT) AS showers,
            TRY_CAST(facts->'grid' AS BIGINT[]) AS grid, score, value, error, floor, floor_error

@@ -13,26 +13,13 @@ from gan_runtime.store.queries.comparing import (
     results,
 )
 from gan_runtime.store.queries.distributions import (
+    histogram,
     histogram_names,
     histogram_overlay,
     histogram_ridges,
     loss_overlay,
     loss_ridges,
-)
-from gan_runtime.store.queries.evaluations import (
-    ArrayRow,
-    CurveRow,
-    EvaluationRow,
-    SurfaceRow,
-    curve_points,
-    evaluated_runs,
-    evaluation_arrays,
-    evaluation_curves,
-    evaluation_scores,
-    evaluations,
-    runs_with_descent,
-    score_history,
-    surfaces,
+    score_histograms,
 )
 from gan_runtime.store.queries.metrics import (
     EVERYTHING,
@@ -51,6 +38,26 @@ from gan_runtime.store.queries.metrics import (
     points_each,
     recorded,
 )
+from gan_runtime.store.queries.outputs import (
+    ArrayRow,
+    CurveRow,
+    EvaluationRow,
+    SampleGrid,
+    SurfaceRow,
+    curve_points,
+    evaluated_runs,
+    evaluation_arrays,
+    evaluation_curves,
+    evaluation_scores,
+    evaluations,
+    runs_with_descent,
+    same_inputs,
+    sample,
+    sample_epochs,
+    sample_kinds,
+    score_history,
+    surfaces,
+)
 from gan_runtime.store.queries.run_rows import (
     RunRow,
     queue,
@@ -60,15 +67,6 @@ from gan_runtime.store.queries.run_rows import (
     runs,
     set_aside,
     states,
-)
-from gan_runtime.store.queries.samples import (
-    SampleGrid,
-    histogram,
-    same_inputs,
-    sample,
-    sample_epochs,
-    sample_kinds,
-    score_histograms,
 )
 from gan_runtime.store.queries.speed import (
     STANDS_STILL,
@@ -87,19 +85,17 @@ from gan_runtime.store.queries.speed import (
     worker_times,
 )
 from gan_runtime.store.queries.studies import (
+    ComparableSet,
+    Parity,
     StudyProgress,
     StudyRow,
+    Variants,
+    comparable_sets,
+    parity,
     studies,
     study_progress,
     study_results,
     study_runs,
-)
-from gan_runtime.store.queries.variants import (
-    ComparableSet,
-    Parity,
-    Variants,
-    comparable_sets,
-    parity,
     variant_kernels,
     variant_medians,
     variant_profiles,

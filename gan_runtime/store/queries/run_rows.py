@@ -22,7 +22,7 @@ class RunRow:
     """One stored run.
 
     `color`: its index in the run palette; `note`: why it is in its state, in words; `reason_code`:
-    the same as a code (records/reasons.py), None where its journal gives none that this version
+    the same as a code (records/states.py), None where its journal gives none that this version
     has.
 
     `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own. `tags`,

@@ -31,7 +31,7 @@ from gan_runtime.evaluation.work import evaluate
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.task import Cancelled
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
@@ -196,7 +196,7 @@ def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: R
 @pytest.mark.usefixtures("toy")
 def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: RunDir) -> None:
     naive, grouped = done(home, run, steps=3, ways=("naive", "map_reduce"), cores=3)
-    films = [film_files.read(run, record.arrays[0].file) for record in (naive, grouped)]
+    films = [image_files.read_film(run, record.arrays[0].file) for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0].predicted, films[1].predicted)
     film = films[0]
     assert film.steps.tolist() == [0, 1, 2, 3]
@@ -295,7 +295,7 @@ def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: To
         )
     }
     assert math.isnan(single(record, "ms_frame")[1]), "no solver makes these"
-    film = film_files.read(run, record.arrays[0].file)
+    film = image_files.read_film(run, record.arrays[0].file)
     assert film.mask.shape == (16, 16, 0)
     np.testing.assert_allclose(film.truth[1], -film.truth[0], atol=1e-3)
 

@@ -35,8 +35,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan, StatusChange
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots, trained
 from gan_runtime.training.checkpoints import Checkpoint

@@ -16,8 +16,7 @@ from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptStart, Sample
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec, nesting
 from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 from tests.browser.launch_page import fill

@@ -59,7 +59,7 @@ def test_ctrl_c_saves_the_run_and_resume_goes_on(
     stopped = last_line(first)
     assert (first.wait(), stopped["status"]) == (0, "stopped")
     assert re.fullmatch(
-        r"stopped on request after step \d+ of 70000; saved, can be resumed", stopped["note"]
+        r"stopped on request after step \d+ of 70,000; saved, can be resumed", stopped["note"]
     )
     assert list(Home(place).run_dir("run-0001").checkpoints.glob("*.safetensors"))
 

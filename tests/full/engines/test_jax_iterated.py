@@ -8,11 +8,10 @@ import numpy as np
 
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows.evaluation import RolloutOptions
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.training import checkpoints
 from tests.support import stored_films
 from tests.support.engines.jax_process import JaxProcess
@@ -39,6 +38,8 @@ def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_thre
         3,
         1,
     )
-    films = [film_files.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
+    films = [
+        image_files.read_film(run, record.arrays[0].file).predicted for record in (naive, grouped)
+    ]
     np.testing.assert_array_equal(films[0], films[1])
     assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"

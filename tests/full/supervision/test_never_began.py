@@ -16,11 +16,10 @@ import pytest
 
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import REPOSITORY, Home
-from gan_runtime.records.reasons import Reason, cause
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import Reason, cause
 from gan_runtime.store import queries
-from gan_runtime.supervision.starters.local import INTRODUCTION_SECONDS
+from gan_runtime.supervision.starters import HANDSHAKE_SECONDS
 from tests.support.toy_owner import Owner
 from tests.support.trainers import end_trainers, processes_of
 
@@ -81,7 +80,7 @@ def test_no_trainer_begins_beside_one_that_is_just_being_spawned_and_is_nobody_y
     owner = Owner(home)
     try:
         assert processes_of(run) == [], "the table of processes does not tell of it"
-        for seconds in (0.0, INTRODUCTION_SECONDS - 1.0):
+        for seconds in (0.0, HANDSHAKE_SECONDS - 1.0):
             owner.at(seconds)
             assert states(run) == [(1, "queued"), (1, "starting")]
         spawned.kill()

@@ -18,8 +18,7 @@ import pytest
 
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import ingest, queries
 from tests.support import toy_trainer
 from tests.support.trainers import end_trainers

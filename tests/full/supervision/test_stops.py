@@ -102,7 +102,7 @@ def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so
     owner.after(2.0)
     awaited(wait_until, owner, two, "stopped")
     assert owner.note(two).startswith(
-        "the trainer ended without saving (it did not end within 60 s and was killed"
+        "the trainer did not stop within 60 s and was killed without saving"
     )
     wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
 

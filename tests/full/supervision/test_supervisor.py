@@ -21,7 +21,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import preparations
 from gan_runtime.data.preparations import Asked
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records import run_state
+from gan_runtime.records import run_folder
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -104,7 +104,7 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
     os.killpg(pid(run), signal.SIGKILL)
     wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
     assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
-    assert run_state.data_content(run) == content
+    assert run_folder.data_content(run) == content
     photos, earlier = runtime.home.data / "photos", runtime.home.data / "earlier"
     photos.rename(earlier)
     other = prepare(runtime.home, "photos", 100)
@@ -112,9 +112,8 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
         runtime.commands.resume(run.run_id)
     assert (
         str(refused.value)
-        == f"run {run.run_id} was trained on another data set photos (content {content[:16]}) than"
-        f" the one prepared under this name now (content {other[:16]}): prepare the earlier one"
-        " under this name again, or start a new run."
+        == f"run {run.run_id} was trained on another content of data set photos ({content[:16]},"
+        f" now {other[:16]}): prepare the earlier one again, or start a new run."
     )
     shutil.rmtree(photos)
     earlier.rename(photos)

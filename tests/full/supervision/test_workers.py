@@ -275,7 +275,7 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or
         wait_until(
             lambda: row(runtime, run).status == "failed", "the failure is noticed", END_SECONDS
         )
-        assert "worker 0 of 2: the exchange with worker 1 of 2 broke off" in row(runtime, run).note
+        assert "worker 0 of 2: lost the connection to worker 1 of 2" in row(runtime, run).note
     finally:
         for worker in workers:
             worker.kill()

@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Scalars
 from gan_runtime.records.processes import environment
-from gan_runtime.records.run_folder import RunDir, write_json
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of, write_json
 from tests.support import drawn_pairs
 
 TILE = 16
@@ -104,9 +103,11 @@ def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
         1,
         True,
     )
-    films = [film_files.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
+    films = [
+        image_files.read_film(run, record.arrays[0].file).predicted for record in (naive, grouped)
+    ]
     np.testing.assert_array_equal(films[0], films[1])
     error = np.abs(
-        films[0][1].astype(float) - film_files.read(run, naive.arrays[0].file).truth[1]
+        films[0][1].astype(float) - image_files.read_film(run, naive.arrays[0].file).truth[1]
     ).mean()
     assert error < difference[:6].mean()

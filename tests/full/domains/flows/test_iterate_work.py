@@ -12,11 +12,10 @@ import pytest
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows import evaluation
 from gan_runtime.evaluation import requests
-from gan_runtime.records import film_files, journal
+from gan_runtime.records import image_files, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
-from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.run_state import answers_of
+from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.training import checkpoints, snapshots
 from tests.support import stored_films
 from tests.support.flow_jobs import done
@@ -63,7 +62,7 @@ def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_ne
         ("epoch 2", 2, 20),
     ]
     of_newest, of_first, of_second = (
-        film_files.read(run, record.arrays[0].file).predicted for record in records
+        image_files.read_film(run, record.arrays[0].file).predicted for record in records
     )
     np.testing.assert_array_equal(of_newest[0], of_first[0], "the same frame is given")
     rounded, other = (np.abs(film[1:] - of_newest[1:]).max() for film in (of_second, of_first))
@@ -78,7 +77,9 @@ def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: Ne
     run = of_pix2pix(home, new_run)
     checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, kept=1)
     naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)
-    films = [film_files.read(run, record.arrays[0].file).predicted for record in (naive, grouped)]
+    films = [
+        image_files.read_film(run, record.arrays[0].file).predicted for record in (naive, grouped)
+    ]
     np.testing.assert_array_equal(films[0], films[1])
     assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"
     assert (naive.facts["engine"], naive.facts["tile"], naive.facts["tiles"]) == (

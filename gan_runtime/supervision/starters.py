@@ -1,7 +1,4 @@
-"""Trainers as processes of this host, each in a session of its own.
-
-Runs on a cluster are watched by their journals.
-"""
+"""How trainers start and end: the starter of processes on this host."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
@@ -25,12 +22,66 @@ from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal, processes, run_files
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.supervision.starters import Attempt
 
-# Until a started trainer has written process.json, where no process that could be it is to be seen:
-# its state is told within 15 s of an owner's look (docs/guarantees.md).
-INTRODUCTION_SECONDS = 10.0
-SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes cannot be looked at from here
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a run on an accelerator: cpu, gpu or tpu."""
+
+    run: RunDir
+    number: int
+    accelerator: str
+
+
+class Starter(Protocol):
+    """Starts and ends trainers. Its state is in files, except for child processes."""
+
+    def claim(self, attempt: Attempt) -> Claim:
+        """Locks the devices of an attempt and its start; the trainer inherits both.
+
+        Called before the journal says "starting". Raises DeviceLockError when this host has no
+        locks.
+        """
+
+    def start(self, attempt: Attempt, claim: Claim) -> None:
+        """Starts a trainer on the claimed devices, which outlives its starter. Raises OSError."""
+
+    def is_alone(self, attempt: Attempt) -> bool:
+        """Whether no other run of its home may train on that accelerator at the same time."""
+
+    def alive(self, attempt: Attempt) -> bool:
+        """Whether the trainer runs, or may still start."""
+
+    def never_began(self, attempt: Attempt) -> bool:
+        """Whether no trainer was spawned or will be, as the owner was killed before the start.
+
+        False where that is uncertain.
+        """
+
+    def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
+        """Requests a stop; kills the trainer after `grace_seconds`, and returns whether it did.
+
+        Called at each tick.
+        """
+
+    def end(self, attempt: Attempt) -> None:
+        """Kills the trainer at once."""
+
+    def clean_up(self, attempt: Attempt) -> str:
+        """Kills remaining processes of a trainer that exited; returns how it ended, such as "killed
+        by signal 9", or "".
+        """
+
+    def present(self, runs: Path) -> list[Attempt]:
+        """Attempts of runs in this folder that have processes, whoever started them."""
+
+    def held(self, live: Iterable[str]) -> set[str]:
+        """Accelerators of trainers that still run; `live`: ids of waiting and training runs."""
+
+
+# Until a new trainer has written process.json; guarantees promise its state within 15 s.
+HANDSHAKE_SECONDS = 10.0
+SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes are not visible here
 
 
 @dataclass(frozen=True)
@@ -42,10 +93,13 @@ class _Child:
 
 
 class LocalStarter:
-    """See Starter."""
+    """Trainers as processes of this host, each in its own session.
+
+    Runs on a cluster are supervised through their journals.
+    """
 
     def __init__(self, patience: Patience, module: str = processes.TRAINER) -> None:
-        """`module`: what a trainer is started as."""
+        """`module`: of a trainer."""
         self._patience, self._module = patience, module
         self._children: dict[str, _Child] = {}
         self._with_own_gpus: set[tuple[str, int]] = set()
@@ -55,17 +109,17 @@ class LocalStarter:
         run = attempt.run
         try:
             spec = run.spec()
-        except SpecError:  # its trainer says so
+        except SpecError:  # which the trainer reports
             spec = None
         devices, count = host_devices.of_run(attempt.accelerator, spec)
-        who = Holder(
+        holder = Holder(
             home=str(run.path.parent.parent.resolve()),
             run_id=run.run_id,
             name=spec.name if spec else "",
             attempt=attempt.number,
             since=journal.now(),
         )
-        claim = device_locks.claim(devices, count, who)
+        claim = device_locks.claim(devices, count, holder)
         claim.unknown = "" if devices else host_devices.why_unknown(attempt.accelerator)
         if claim.is_taken:
             with contextlib.ExitStack() as undo:
@@ -76,7 +130,7 @@ class LocalStarter:
         return claim
 
     def is_alone(self, attempt: Attempt) -> bool:
-        """See Starter. Runs on GPUs whose locks they hold leave the other GPUs alone."""
+        """See Starter. A run that has locked single GPUs leaves the others free."""
         key = (attempt.run.run_id, attempt.number)
         if (
             attempt.accelerator == "gpu"
@@ -93,8 +147,8 @@ class LocalStarter:
         environment.pop(processes.HANDED_VARIABLE, None)
         if attempt.accelerator == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
-        elif chosen := [device.visible for device in claim.devices if device.visible]:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
+        elif gpus := [device.visible for device in claim.devices if device.visible]:
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
             self._with_own_gpus.add((run.run_id, attempt.number))
         inherited = claim.hand_over(environment)
         command = [
@@ -106,8 +160,7 @@ class LocalStarter:
             attempt.accelerator,
         ]
         with os.fdopen(run_files.appending(run.log), "ab") as log:
-            # A session of its own: closing the terminal or the dashboard does not reach the
-            # trainer.
+            # In a new session, closing the terminal or the dashboard does not signal the trainer.
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -130,11 +183,11 @@ class LocalStarter:
         if identity is None:
             if self.never_began(attempt):
                 return False
-            waited = self._patience.seconds("introduction", run.run_id, attempt.number)
-            return waited < INTRODUCTION_SECONDS or bool(_in_process_table(attempt))
+            waited = self._patience.seconds("handshake", run.run_id, attempt.number)
+            return waited < HANDSHAKE_SECONDS or bool(_in_process_table(attempt))
         if _is_elsewhere(identity):
-            with contextlib.suppress(JournalError):  # the ingestor sets the run aside
-                # Not what this owner writes of the run, such as that it stands still.
+            with contextlib.suppress(JournalError):  # the ingestor quarantines the run
+                # Without what this owner writes, such as that the run has stalled.
                 stats = {**run.journal_stats(), run.supervisor_journal.name: None}
                 return self._patience.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
             return True
@@ -153,7 +206,7 @@ class LocalStarter:
             self.end(attempt)
             return True
         process = _trainer(attempt)
-        if process is not None:  # before process.json exists, the trainer reads STOP once it is up
+        if process is not None:  # without process.json, the trainer reads STOP once it is up
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
         return False
@@ -169,8 +222,8 @@ class LocalStarter:
     def clean_up(self, attempt: Attempt) -> str:
         """See Starter."""
         child = self._children.pop(attempt.run.run_id, None)
-        # The launcher is gone, so nobody else ends its workers; they hold the accelerator. One that
-        # was killed before it could name them has left them in the table of processes only.
+        # Workers of a launcher that exited still hold the accelerator. If it was killed early, they
+        # are only in the process table.
         processes.kill([*_workers(attempt), *_in_process_table(attempt)])
         code = child.process.returncode if child else None
         if not code:
@@ -179,79 +232,73 @@ class LocalStarter:
 
     def present(self, runs: Path) -> list[Attempt]:
         """See Starter."""
-        given = processes.started_as(self._module, 3)
+        arguments = processes.started_as(self._module, 3)
         return [
             Attempt(RunDir(Path(folder)), int(number), accelerator)
-            for folder, number, accelerator in sorted(given)
+            for folder, number, accelerator in sorted(arguments)
             if Path(folder).parent == runs and number.isdecimal()
         ]
 
     def held(self, live: Iterable[str]) -> set[str]:
-        """See Starter. Ended ones are let go."""
+        """See Starter. Forgets those that ended."""
         ids = set(live)
         for run_id, child in list(self._children.items()):
             if run_id not in ids and child.process.poll() is not None:
                 del self._children[run_id]
-        # The locks of GPUs tell of themselves which of them are free.
+        # The locks of GPUs show which of them are free.
         return {
             child.accelerator for child in self._children.values() if child.process.poll() is None
         } - {"gpu"}
 
 
 def _has_own_gpus(attempt: Attempt) -> bool:
-    """Whether this attempt holds locks of single GPUs."""
-    who = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
+    """Whether this attempt has locked single GPUs."""
+    own = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
     try:
-        found = device_locks.occupancies()
+        occupancies = device_locks.occupancies()
     except DeviceLockError:
         return False
     return any(
-        look.device.visible
-        and look.holder
-        and (look.holder.home, look.holder.run_id, look.holder.attempt) == who
-        for look in found
+        lock.device.visible
+        and lock.holder
+        and (lock.holder.home, lock.holder.run_id, lock.holder.attempt) == own
+        for lock in occupancies
     )
 
 
 def _trainer(attempt: Attempt) -> psutil.Process | None:
-    """The living trainer of this attempt, or the launcher of its workers; None when it is gone or
-    elsewhere.
-    """
+    """The running trainer of this attempt, or the launcher of its workers, on this host."""
     identity = _identity(attempt)
     return None if identity is None or _is_elsewhere(identity) else _process(identity)
 
 
 def _workers(attempt: Attempt) -> list[psutil.Process]:
-    """Those of several workers on this host that still live."""
-    known = [_process(worker) for worker in (_identity(attempt) or {}).get("workers", [])]
-    return [process for process in known if process is not None]
+    """The running workers of a launcher on this host."""
+    workers = [_process(worker) for worker in (_identity(attempt) or {}).get("workers", [])]
+    return [process for process in workers if process is not None]
 
 
 def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
-    """All processes on this host that were started for this attempt."""
+    """All processes of this host that were started for this attempt."""
     if _is_elsewhere(_identity(attempt) or {}):
         return []
     return processes.started_for(str(attempt.run.path), str(attempt.number), attempt.accelerator)
 
 
 def _log_end(code: int, run: RunDir) -> str:
-    """Of a trainer that exited and could not note why, such as on a full disk."""
+    """How a trainer ended that exited without a final event, such as on a full disk."""
     line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
-    return (
-        f"it ended with code {code}; its log ends: {line}" if line else f"it ended with code {code}"
-    )
+    return f"exit code {code}; its log ends: {line}" if line else f"exit code {code}"
 
 
 def _identity(attempt: Attempt) -> dict[str, Any] | None:
-    """What the trainer of this attempt wrote into process.json; None before."""
+    """The process.json of this attempt; None before it is written."""
     identity = attempt.run.process()
     return identity if identity is not None and identity["attempt"] == attempt.number else None
 
 
 def _is_elsewhere(identity: dict[str, Any]) -> bool:
-    """Whether a cluster has started it: its pid means nothing here, and another container may have
-    our name.
-    """
+    """Whether a cluster started it: its pid is meaningless here."""
     return "cluster_host" in identity
 
 
