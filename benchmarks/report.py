@@ -232,33 +232,26 @@ def pages(records: Sequence[Record]) -> str:
 
 
 def machines(records: Sequence[Record]) -> str:
-    """The circumstances of each row, and the versions that rows share."""
+    """The circumstances of each row, and the machines that rows share."""
     measured = [record for record in records if record["kind"] == "machine"]
     rows_of: dict[str, list[str]] = {}
     for record in measured:
-        rows_of.setdefault(_versions(record), []).append(record["row"])
-    header = ["Row", "Date", "Commit", "Conditions", "Took", "Processor"]
-    return table(header, [_machine_line(record) for record in measured]) + "".join(
-        f"\nVersions of {', '.join(rows)}: {versions}.\n" for versions, rows in rows_of.items()
+        rows_of.setdefault(_machine(record), []).append(record["row"])
+    lines = [
+        [record["row"], record["date"][:10], record["commit"], conditions.in_words(record)]
+        for record in measured
+    ]
+    return table(["Row", "Date", "Commit", "Conditions"], lines) + "".join(
+        f"\n{', '.join(rows)}: {machine}.\n" for machine, rows in rows_of.items()
     )
 
 
-def _versions(record: Record) -> str:
-    versions = [f"{name} {version}" for name, version in record["versions"].items() if version]
-    memory = f"{record['memory_bytes'] / 1e9:.0f} GB of memory"
-    return ", ".join([f"Python {record['python']}", *versions, memory])
-
-
-def _machine_line(record: Record) -> list[str]:
+def _machine(record: Record) -> str:
     flags = ", ".join(flag for flag in record["cpu_flags"] if "bf16" in flag) or "no bfloat16"
-    return [
-        record["row"],
-        record["date"][:10],
-        record["commit"],
-        conditions.in_words(record),
-        f"{record['seconds'] / 60:.0f} min",
-        f"{record['cpu_model']}, {record['cores']} cores, {flags}",
-    ]
+    versions = [f"{name} {version}" for name, version in record["versions"].items() if version]
+    memory = f"{record['memory_bytes'] / 1e9:.0f} GB"
+    processor = f"{record['cpu_model']}, {record['cores']} cores, {flags}, {memory}"
+    return ", ".join([processor, f"Python {record['python']}", *versions])
 
 
 if __name__ == "__main__":

@@ -97,10 +97,11 @@ def text(records: list[Record]) -> str:
     """The whole page."""
     mutants = [record for record in records if record["kind"] == "mutant"]
     paths = sorted({mutant["path"] for mutant in mutants})
-    files = (
+    files = [
         (_file(path), *counts([mutant for mutant in mutants if mutant["path"] == path]))
         for path in paths
-    )
+    ]
+    whole = [f"{name} ({tried})" for name, tried, noticed, _ in files if noticed == tried]
     survivors = (_survivor(mutant) for mutant in mutants if mutant["by"] == SURVIVED)
     return "\n".join(
         (
@@ -109,7 +110,8 @@ def text(records: list[Record]) -> str:
                 ("Run", *COUNTS, "Machine"), (_run(run) for run in records if run["kind"] == "run")
             ),
             "## By file, in the last run\n",
-            _table(("File", *COUNTS), files),
+            _table(("File", *COUNTS), (row for row in files if row[1] != row[2])),
+            f"Every mutant was noticed in: {', '.join(whole)}.\n" if whole else "",
             "## What no test noticed\n",
             _table(("Where", "Change", "What it means"), survivors),
             "Next: [testing](testing.md) · [benchmarks](benchmarks.md).\n",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import typer
@@ -24,6 +25,7 @@ from scripts.reference.columns import VIEWS, View
 FOLDER = REPOSITORY / "docs" / "reference"
 WRITTEN = "Written by `make docs` from the program; do not edit.\n"
 SHARED = {"home", "as_json", "help"}  # options of every command
+SEVERAL = 3  # commands that share an option
 
 
 def pages() -> dict[str, str]:
@@ -120,12 +122,11 @@ def metrics() -> str:
         declared.setdefault(tuple(entry.metrics), []).append(f"`{name}`")
     for numbers, names in declared.items():
         parts += [f"## {', '.join(names)}\n", _metrics_list(numbers)]
+    of_workloads = {metric for numbers in declared for metric in numbers}
     for evaluation in evaluations().values():
-        if evaluation.scores:
-            parts += [
-                f"## Evaluation `{evaluation.name}`\n",
-                _metrics_list(evaluation.scores),
-            ]
+        own = [metric for metric in evaluation.scores if metric not in of_workloads]
+        if own:
+            parts += [f"## Evaluation `{evaluation.name}`\n", _metrics_list(own)]
     parts.append("Next: [definitions](../metrics.md) · [SQL](sql.md).\n")
     return "\n".join(parts)
 
@@ -205,47 +206,52 @@ def _view(view: View, columns: dict[str, str]) -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and options."""
+    """Every command with its arguments and options; those of several commands come first."""
+    every = dict(_commands(typer.main.get_command(app), ""))
+    lines = Counter(line for command in every.values() for line in _options(command))
+    shared = [line for line, count in lines.items() if count >= SEVERAL]
     parts = [
         "# Commands",
         WRITTEN,
         "`python -m gan_runtime COMMAND`, or `gan-dashboard COMMAND` where it is installed. Every"
         " command takes `--home DIR` and `--json`. Exit codes: 0 done, 1 a run failed or was lost,"
-        " 2 the request is wrong.\n",
+        " 2 the request is wrong. Options of several commands:\n",
+        "".join(shared),
+        *(_command(name, command, shared) for name, command in sorted(every.items())),
+        "Next: [options for --set](options.md) · [SQL views](sql.md).\n",
     ]
-    parts += _group(typer.main.get_command(app), "")
-    parts.append("Next: [options for --set](options.md) · [SQL views](sql.md).\n")
     return "\n".join(parts)
 
 
-def _group(group: Any, path: str) -> list[str]:
-    parts = []
-    for name, command in sorted(getattr(group, "commands", {}).items()):
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
         if hasattr(command, "commands"):
-            parts += _group(command, f"{path}{name} ")
+            yield from _commands(command, f"{path}{name} ")
         else:
-            parts.append(_command(command, f"{path}{name}"))
-    return parts
+            yield f"{path}{name}", command
 
 
-def _command(command: Any, name: str) -> str:
+def _command(name: str, command: Any, shared: list[str]) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    named = [p for p in command.params if p.param_type_name == "option" and p.name not in SHARED]
     usage = " ".join([name, *(_argument(argument) for argument in arguments)])
-    lines = [
-        f"- `{_names(option)}`: {first_sentence(getattr(option, 'help', '') or '')}"
-        for option in named
-    ]
-    summary = (command.help or "").partition("\f")[0]
-    text = f"## {usage}\n\n{first_sentence(summary)}\n"
-    return text + ("\n" + "\n".join(lines) + "\n" if lines else "")
+    summary = first_sentence((command.help or "").partition("\f")[0])
+    options = _options(command)
+    also = ", ".join(f"`{line.split('`')[1].split()[0]}`" for line in options if line in shared)
+    text = f"## {usage}\n\n{summary}{f' Also {also}.' if also else ''}\n"
+    own = "".join(line for line in options if line not in shared)
+    return text + (f"\n{own}" if own else "")
+
+
+def _options(command: Any) -> list[str]:
+    named = [p for p in command.params if p.param_type_name == "option" and p.name not in SHARED]
+    return [f"- `{_names(option)}`: {first_sentence(option.help or '')}\n" for option in named]
 
 
 def _argument(argument: Any) -> str:
-    word = argument.metavar or str(argument.name).upper()
+    word = (argument.metavar or str(argument.name).upper()).strip("[]")
     return word if argument.required else f"[{word}]"
 
 
 def _names(option: Any) -> str:
-    word = "" if option.is_flag else f" {option.metavar or option.display_type}"
+    word = "" if option.is_flag else f" {option.metavar or option.name.upper()}"
     return f"{option.opts[-1]}{word}"

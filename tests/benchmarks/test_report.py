@@ -186,12 +186,9 @@ def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
         },
         **{"seconds": 300, "uncommitted_changes": False},
     }
-    assert (
-        report.machines([record]).splitlines()[-3]
-        == "| input | 2026-01-02 | abc1234 | idle | 5 min | Some CPU, 2 cores, avx512_bf16 |"
-    )
+    assert report.machines([record]).splitlines()[-3] == "| input | 2026-01-02 | abc1234 | idle |"
     assert report.machines([record]).endswith(
-        "\nVersions of input: Python 3.11.7, tensorflow 2.21.0, 25 GB of memory.\n"
+        "\ninput: Some CPU, 2 cores, avx512_bf16, 25 GB, Python 3.11.7, tensorflow 2.21.0.\n"
     )
 
 
