@@ -21,9 +21,9 @@ import numpy as np
 from gan_runtime.data import hdf5_files, preparations, prepared
 from gan_runtime.data.contract import Array, DataSet, Indices
 from gan_runtime.data.preparations import Asked
-from gan_runtime.domains.showers import file_conversion
+from gan_runtime.domains.showers import file_formats
 from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS
-from gan_runtime.domains.showers.file_checks import Cleaned
+from gan_runtime.domains.showers.file_checks import CheckedShowers
 from gan_runtime.domains.showers.preparation_options import AuthorsOptions
 from gan_runtime.domains.showers.simulation import simulate
 from gan_runtime.records.home import Home
@@ -51,8 +51,8 @@ def write_file(path: Path, showers: int) -> None:
     random = np.random.default_rng(0)
     energies = random.uniform(100.0, 200.0, showers)
     with h5py.File(path, "w") as file:
-        cells = file.create_dataset(file_conversion.CELLS, (showers, *AUTHORS_GRID), "f4")
-        file[file_conversion.ENERGY] = energies
+        cells = file.create_dataset(file_formats.CELLS, (showers, *AUTHORS_GRID), "f4")
+        file[file_formats.ENERGY] = energies
         for begin in range(0, showers, AT_ONCE):
             part = energies[begin : begin + AT_ONCE]
             angles = np.radians(random.uniform(60.0, 120.0, len(part)))
@@ -78,7 +78,7 @@ class ConvertedAnew:
             self.whole.rows,
             self.whole.held_out,
         )
-        self._columns = file_conversion.columns(self.file)
+        self._columns = file_formats.authors_columns(self.file)
 
     def read(self, indices: Indices) -> dict[str, Array]:
         """The next rows of the file."""
@@ -87,12 +87,12 @@ class ConvertedAnew:
         begin, self.begin = self.begin, self.begin + len(indices)
         cells, energies = (
             hdf5_files.read(self.file, self._columns[key], begin, self.begin)
-            for key in (file_conversion.CELLS, file_conversion.ENERGY)
+            for key in (file_formats.CELLS, file_formats.ENERGY)
         )
         cells[cells < self.options.threshold] = 0.0
-        kept = cells.sum(axis=(1, 2, 3)) > file_conversion.LEAST_SUM
-        showers = Cleaned(kept, cells[kept] / np.float32(CELL_UNITS), energies[kept])
-        return dict(file_conversion.rows(self.options.grid, showers, {}, self.file.filename))
+        kept = cells.sum(axis=(1, 2, 3)) > file_formats.LEAST_SUM
+        showers = CheckedShowers(kept, cells[kept] / np.float32(CELL_UNITS), energies[kept])
+        return dict(file_formats.authors_rows(self.options.grid, showers, {}, self.file.filename))
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
         """Of the prepared set."""

@@ -298,7 +298,7 @@ def chosen(app: AppTest, preparation: str) -> AppTest:
 def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until: Wait) -> None:
     app = chosen(show("data"), "showers")
     app.text_input(key="data.option.showers.energy_low").set_value("300").run()
-    assert "which is 200: exchange them." in said(app)
+    assert "which is 200: swap them." in said(app)
     assert "data.prepare" not in [button.key for button in app.button]
     app.text_input(key="data.option.showers.energy_low").set_value("100").run()
     app.text_input(key="data.option.showers.events").set_value("200").run()
@@ -325,7 +325,7 @@ def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: W
         == "140, 60, 230, 140 shift 12, 140 width 14"
     )
     app.text_input(key=f"{key}.reynolds").set_value("100, 39").run()
-    assert "allowed is numbers from 40 to 250, each flow once, with commas between" in said(app)
+    assert "allowed is different flows separated by commas: a number from 40 to 250" in said(app)
     assert "data.prepare" not in [button.key for button in app.button]
     for option, value in (
         ("reynolds", "100"),

@@ -20,9 +20,9 @@ from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers.page import METRICS
 from dashboard.domains.showers.words import CURVES
 from dashboard.evaluation import charts as evaluation_charts
+from gan_runtime.domains.showers.evaluation import RESULT_FILE, SingleEnergyOptions
 from gan_runtime.domains.showers.measurement import result_of
 from gan_runtime.domains.showers.score_metrics import SCORES
-from gan_runtime.domains.showers.single_energy import RESULT_FILE, SingleEnergyOptions
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -223,7 +223,7 @@ def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(
     assert not app.exception
     (button,) = [button for button in app.button if button.label == "Measure showers"]
     assert button.disabled
-    assert "This run makes no showers: its data set has no field showers" in texts(app)
+    assert "This run generates no showers: its data set has no field showers" in texts(app)
 
 
 def made_of(home: Home, number: int, wanted: SingleEnergyOptions) -> None:
@@ -258,7 +258,7 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     assert charts(app).count("How deep does the energy go?") == 1
     assert "**Shower by quick-0001**" in texts(app)
     app = app.button(key="showers.chosen.start").click().run()
-    assert "This run makes no showers: its data set has no field showers" in texts(app)
+    assert "This run generates no showers: its data set has no field showers" in texts(app)
 
 
 def test_showers_that_were_made_before_stay_while_their_wish_stands(

@@ -21,10 +21,10 @@ from dashboard.domains.showers.words import CURVES
 from dashboard.evaluation.answers import Shown
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.domains.showers import single_energy
-from gan_runtime.domains.showers.single_energy import (
-    ANGLES,
-    ENERGIES,
+from gan_runtime.domains.showers import evaluation
+from gan_runtime.domains.showers.evaluation import (
+    ANGLES_DEG,
+    ENERGIES_GEV,
     RESULT_FILE,
     SingleEnergyOptions,
     SingleEnergyResult,
@@ -40,15 +40,15 @@ def draw(runtime: Runtime, shown: Shown) -> None:
     names = {
         row.run_id: name
         for name, row in shown.answers.items()
-        if single_energy.measurable(runtime.home, row.run_id)
+        if evaluation.measurable(runtime.home, row.run_id)
     }
     if not names:
         st.info(shower_words.NO_CHECKPOINT)
         return
     st.caption(shower_words.CHOSEN)
     wanted, pressed = _form(runtime, shown, names)
-    newest = single_energy.newest_made(runtime.home, wanted.run_id)
-    before = single_energy.made_before(runtime.home, wanted)
+    newest = evaluation.newest_job(runtime.home, wanted.run_id)
+    before = evaluation.finished_job(runtime.home, wanted)
     if pressed and before is None:
         _ask(runtime, wanted)
     look = newest if newest is not None and newest.is_live else before or newest
@@ -76,7 +76,7 @@ def _form(
                 width=220,
             )
         energies, angles = bins_of(runtime.store, shown.first[1])
-        low, high = limits([end for ends in energies for end in ends], ENERGIES)
+        low, high = limits([end for ends in energies for end in ends], ENERGIES_GEV)
         energy = st.number_input(
             "Energy (GeV)",
             low,
@@ -89,8 +89,8 @@ def _form(
             help=f"{low:g} to {high:g} GeV, as in the data.",
         )
         angle = None
-        if angles and single_energy.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
-            least, most = limits([math.degrees(end) for ends in angles for end in ends], ANGLES)
+        if angles and evaluation.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
+            least, most = limits([math.degrees(end) for ends in angles for end in ends], ANGLES_DEG)
             angle = st.number_input(
                 "Measured angle (°)",
                 least,
@@ -105,7 +105,7 @@ def _form(
                     " straight in."
                 ),
             )
-        there = single_energy.measurable(runtime.home, run_id)
+        there = evaluation.measurable(runtime.home, run_id)
         pressed = actions.button(
             "Generate showers", key="showers.chosen.start", icon=":material/auto_awesome:"
         )
@@ -123,7 +123,7 @@ def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, floa
 
 def _ask(runtime: Runtime, wanted: SingleEnergyOptions) -> None:
     """A new job, and the page once more."""
-    if actions.attempt(lambda: single_energy.make_showers(runtime.commands, wanted)) is not None:
+    if actions.attempt(lambda: runtime.commands.request_job(evaluation.MAKE, wanted)) is not None:
         st.rerun()
 
 

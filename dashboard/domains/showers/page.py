@@ -20,8 +20,8 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.catalog import declared
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.domains.showers.domain import CONVERGENCE, SUBMISSIONS
 from gan_runtime.domains.showers.entry import PUBLISHED
-from gan_runtime.domains.showers.evaluation import CONVERGENCE, SUBMISSIONS
 from gan_runtime.domains.showers.score_metrics import SCORES, fewest_showers, layer_features
 from gan_runtime.records.answer import Score
 from gan_runtime.store import queries

@@ -8,8 +8,8 @@ from typing import Literal
 
 from dashboard import words
 from gan_runtime.base import formats
-from gan_runtime.domains.showers.evaluation import CHALLENGE
-from gan_runtime.domains.showers.single_energy import SingleEnergyResult
+from gan_runtime.domains.showers.domain import CHALLENGE
+from gan_runtime.domains.showers.evaluation import SingleEnergyResult
 
 Bounds = tuple[float, float]
 

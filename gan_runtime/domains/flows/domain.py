@@ -53,7 +53,7 @@ PREPARATIONS = {
         "Frames of a Kármán vortex street behind an obstacle, simulated here. A run that needs them"
         " has them made.",
         FlowOptions,
-        maker="gan_runtime.domains.flows.preparation",
+        maker="gan_runtime.domains.flows.films",
         name="karman",
         rules=RULES,
         promises=promised,
@@ -62,7 +62,7 @@ PREPARATIONS = {
         "Simulated flow, small",
         "The same flows in 40 × 96 pixels: for two cores. A run that needs them has them made.",
         SmallFlowOptions,
-        maker="gan_runtime.domains.flows.preparation",
+        maker="gan_runtime.domains.flows.films",
         name="karman_small",
         rules=RULES,
         promises=promised,

@@ -1,7 +1,4 @@
-"""Pix2Pix, images out of images: options, its layers, how large it is.
-
-What it reads: pix2pix_fields.py; its numbers: pix2pix_numbers.py.
-"""
+"""Pix2Pix, image to image: options, sizes of its layers, and its declaration as a workload."""
 
 from __future__ import annotations
 
@@ -28,26 +25,24 @@ Updates = Literal["together", "in_turn"]
 Output = Literal["image", "change"]
 
 WIDTHS: dict[NetworkSize, int] = {"small": 16, "full": 64}  # channels of the outermost layers
-MOST_CHANNELS = 8  # of the innermost layers, in multiples of the width
+MOST_CHANNELS = 8  # of the innermost layers, times the width
 KERNEL = 4
-SMALL_TILE = 64  # measured: no larger one was
+SMALL_TILE = 64  # the largest one that was measured
 DROPPED_BLOCKS = 3  # of the decoder, the innermost ones
 PATCH_HALVINGS = 3  # of the full discriminator: its patches are 70 pixels wide
 OF_THE_AUTHORS = "Isola et al. 2017, arXiv:1611.07004, section 6.2 and phillipi/pix2pix"
 
 
 class Pix2pixOptions(OptionRecord):
-    """The authors' constants, how large the networks are, and what helps against drift and
-    overfitting.
-    """
+    """The authors' constants, sizes of the networks, and measures against drift and overfitting."""
 
     size: NetworkSize = option(
         "small",
         label="Network size",
         choices=get_args(NetworkSize),
         help=(
-            "'full' has the authors' channels, 64 to 512; 'small' a quarter of them, a sixteenth of"
-            " the work."
+            "'full' has the authors' channels, 64 to 512; 'small' has a quarter of them and a"
+            " sixteenth of the operations."
         ),
         source=f"{OF_THE_AUTHORS}: full",
         error="use small on a CPU, full on an accelerator.",
@@ -60,8 +55,8 @@ class Pix2pixOptions(OptionRecord):
         ge=LEAST_TILE,
         le=MOST_TILE,
         help=(
-            "Side of the square that the networks see of each image, cut out at another place in"
-            " each step. The generator halves it down to one pixel."
+            "Side of the square that the networks read of each image, at a new place in each step."
+            " The generator halves it down to one pixel."
         ),
         source="Isola et al. 2017: 256",
         error="use 64 on a CPU, 256 as the authors have it.",
@@ -92,8 +87,8 @@ class Pix2pixOptions(OptionRecord):
         label="Updates",
         choices=get_args(Updates),
         help=(
-            "'together' updates both networks from one forward pass; 'in_turn' updates D first,"
-            " then G against the new D, on images made anew."
+            "'together' updates both networks from one forward pass; 'in_turn' updates D, then G"
+            " on newly generated images."
         ),
         source=(
             "TensorFlow's pix2pix tutorial (together); junyanz/pytorch-CycleGAN-and-pix2pix (in"
@@ -107,8 +102,8 @@ class Pix2pixOptions(OptionRecord):
         ge=0,
         le=10_000,
         help=(
-            "What the mean difference to the target counts in the generator's loss, beside the"
-            " cross-entropy of D's belief."
+            "Weight of the mean difference to the target in the generator's loss, relative to the"
+            " cross-entropy."
         ),
         source="Isola et al. 2017, equation 4: lambda 100",
         error="use a number from 0, such as 100.",
@@ -120,8 +115,8 @@ class Pix2pixOptions(OptionRecord):
         gt=0,
         le=100,
         help=(
-            "What the cross-entropies of real and of generated images count in D's loss. A half"
-            " slows D down beside G."
+            "Weight of the cross-entropies of target and generated images in D's loss. One half"
+            " slows D relative to G."
         ),
         source="Isola et al. 2017, section 3.3: divided by 2; phillipi/pix2pix, train.lua: 1",
         error="use a positive number, such as 0.5.",
@@ -132,8 +127,8 @@ class Pix2pixOptions(OptionRecord):
         ge=0,
         le=0.9,
         help=(
-            "Share of its values that each of the three innermost blocks of G's decoder leaves out"
-            " in training, others in each step. It is the paper's only noise."
+            "Share of values that the three innermost blocks of G's decoder drop in training. It is"
+            " the paper's only noise."
         ),
         source="Isola et al. 2017, section 6.1.1: 0.5",
         error="use 0.5, or 0 where an input has one right output.",
@@ -141,12 +136,12 @@ class Pix2pixOptions(OptionRecord):
     )
     norm_momentum: float = option(
         0.9,
-        label="Memory of batch norm",
+        label="Momentum of batch norm",
         ge=0,
         lt=1,
         help=(
-            "Share that the stored statistics of batch norm keep in each update. Outside of"
-            " training every image is made by them."
+            "Momentum of the stored batch norm statistics, with which all images outside of"
+            " training are generated."
         ),
         source="phillipi/pix2pix: 0.9 (Torch's 0.1)",
         error="use 0.9, or 0.99 for steadier statistics.",
@@ -156,16 +151,15 @@ class Pix2pixOptions(OptionRecord):
         label="Output of G",
         choices=get_args(Output),
         help=(
-            "'image': the image itself, as the authors have it. 'change': what is added to the"
-            " source, for frames that differ little from the next one; the source needs at least as"
-            " many channels as the target."
+            "'image': the target itself, as in the paper. 'change': its difference to the source;"
+            " the source needs all channels of the target."
         ),
         source=(
             "Isola et al. 2017: image; Sanchez-Gonzalez et al. 2020, arXiv:2002.09405, section 3.1:"
             " change"
         ),
         error="pick image or change.",
-        phrase="G makes the {}",
+        phrase="G outputs the {}",
     )
     input_noise: float = option(
         0.0,
@@ -173,8 +167,8 @@ class Pix2pixOptions(OptionRecord):
         ge=0,
         le=1,
         help=(
-            "Standard deviation of normal noise on what G starts from, in training: outputs that"
-            " are fed back have errors too."
+            "Standard deviation of normal noise on G's input in training. In a rollout G's inputs"
+            " have errors too."
         ),
         source="Sanchez-Gonzalez et al. 2020, arXiv:2002.09405, section 4.3",
         error="use 0, or about 0.02.",
@@ -187,8 +181,8 @@ class Pix2pixOptions(OptionRecord):
         ge=1,
         le=8,
         help=(
-            "How many frames G makes one after another in training, each from its own last one."
-            " Above 1 the data set must hold the frames after the target."
+            "Frames that G predicts in training, each from the last one. Above 1 the data set needs"
+            " later frames."
         ),
         source="Brandstetter et al. 2022, arXiv:2202.03376, section 3.1",
         error="use 1, or 2 to 4 against drift.",
@@ -199,8 +193,8 @@ class Pix2pixOptions(OptionRecord):
         label="Flips",
         choices=get_args(Flip),
         help=(
-            "Turns half of the tiles over in training. 'vertical' is upside down, where a flow's uy"
-            " and vorticity change their sign; 'horizontal' is not for flows."
+            "Flips half of the tiles in training. 'vertical' is upside down, with the signs of uy"
+            " and vorticity inverted; 'horizontal' is not for flows."
         ),
         source="Isola et al. 2017, section 6.2: horizontal, for photos",
         error="pick one of the listed flips.",
@@ -209,7 +203,7 @@ class Pix2pixOptions(OptionRecord):
 
 
 def tile_halves_down_to_one_pixel(tile: int) -> FieldError | None:
-    """The generator halves it until one pixel is left."""
+    """The generator halves it down to one pixel."""
     below = 1 << (tile.bit_length() - 1)
     if tile == below:
         return None
@@ -225,8 +219,8 @@ def tile_halves_down_to_one_pixel(tile: int) -> FieldError | None:
 class UnetPlan:
     """Channels of the layers.
 
-    `encoder`: of each halving, outermost first; the decoder has the same ones the other way.
-    `patches`: of the discriminator's halvings, then of its layer before the logits.
+    `encoder`: of each halving, outermost first, and of the decoder in reverse. `patches`: of the
+    discriminator's halvings, then of its layer before the logits.
     """
 
     encoder: tuple[int, ...]
@@ -243,17 +237,14 @@ def plan(options: Pix2pixOptions) -> UnetPlan:
 
 
 def halvings(tile: int) -> int:
-    """Of the discriminator: 3, where a logit sees 70 pixels, or as many less as it takes to
-    see no more than the tile, but one.
-    """
+    """Of the discriminator: 3, where a logit reads 70 pixels; fewer for a smaller tile, but 1."""
     return next((count for count in range(PATCH_HALVINGS, 1, -1) if patch_pixels(count) <= tile), 1)
 
 
 def patch_pixels(count: int) -> int:
-    """Width of what one logit sees: 16, 34 and 70 pixels with 1, 2 and 3 halvings.
+    """Receptive field of one logit: 16, 34 and 70 pixels with 1, 2 and 3 halvings.
 
-    A layer without a stride sees 3 pixels more of what it stands on; a halving sees 2 p + 2 for p
-    of its outputs.
+    A layer without a stride adds 3 pixels; a halving reads 2 p + 2 for p of its outputs.
     """
     pixels = 1 + 2 * (KERNEL - 1)
     for _ in range(count):
@@ -262,9 +253,7 @@ def patch_pixels(count: int) -> int:
 
 
 def size(options: Pix2pixOptions, fields: Fields) -> Size:
-    """Exact weights of both networks (a test counts them), and about what a step keeps of
-    each row.
-    """
+    """Exact weights of both networks, and about the activations of a row in a step."""
     (*_, source), (*_, target) = fields[SOURCE].shape, fields[TARGET].shape
     planned = plan(options)
     generator, kept = _generator_size(planned.encoder, options.tile, source, target)
@@ -304,8 +293,8 @@ def _discriminator_size(patches: tuple[int, ...], tile: int, channels: int) -> t
 ENTRY = WorkloadEntry(
     title="Pix2Pix (KIT)",
     summary=(
-        "An image out of an image: the next frame of a flow, or a photo from a drawing. A U-Net"
-        " against a judge of patches."
+        "Image to image: the next frame of a flow, or a photo from a drawing. A U-Net against a"
+        " PatchGAN."
     ),
     source="Isola et al. 2017, arXiv:1611.07004; Lehmann et al. 2024, dl.gi.de 20.500.12116/44645",
     module="gan_runtime.domains.flows.workload",

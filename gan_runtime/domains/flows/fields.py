@@ -77,7 +77,7 @@ def describe(fields: Fields) -> str:
 # What Pix2Pix reads of a data set, and which of its options follow the size of the images.
 
 LEAST_TILE, MOST_TILE = 16, 512
-ADVICE = "use data set karman, or pairs of pictures"
+ADVICE = "use data set karman, or paired images"
 
 
 def fitted(offered: Fields) -> dict[str, Any]:

@@ -1,15 +1,17 @@
-"""The films of a data set of paired images: consecutive rows, in which the target of one is the
-source of the next.
+"""Films of flows: simulated for a data set, read back from it, and replayed as a baseline.
 
-Rows of a flow are in the order of time, with one Reynolds number and evenly rising lattice steps.
-Other pairs of images are films of a single step.
+A film is consecutive rows of paired images, in which the target of one is the source of the next.
+Rows of a flow are in the order of time, with one Reynolds number and evenly rising lattice steps;
+held-out flows are last. Other pairs of images are films of a single step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,39 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
-from gan_runtime.data.contract import DataSet, Progress
-from gan_runtime.data.sharded import row_bytes
+from gan_runtime.data.contract import Arrays, DataSet, Progress
+from gan_runtime.data.prepared import Stored
+from gan_runtime.data.previews import LivePicture
+from gan_runtime.data.sharded import RowWriter, row_bytes
+from gan_runtime.data.summary import Summary
+from gan_runtime.domains.flows import lattice, pictures
 from gan_runtime.domains.flows.fields import (
     DIAMETER,
+    LATER,
     LATTICE_STEP,
     OBSTACLE_SHIFT,
     OBSTACLE_WIDTH,
     REYNOLDS,
 )
-from gan_runtime.domains.flows.preparation_options import title
+from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice
+from gan_runtime.domains.flows.preparation_options import (
+    FlowCase,
+    FlowOptions,
+    cases,
+    pairs,
+    promised,
+    solver_steps,
+    title,
+)
 from gan_runtime.engines.inputs import host_value
+
+AT_ONCE = 60  # steps of the solver between two checks for a cancel
+KICK = 0.5  # of the inflow, so that vortices appear soon
+BATCH = 64  # frames that the replay compares at once
+# of frames that the replay reads; of larger sets only every second frame, or fewer
+MOST_BYTES = 8_000_000_000
+Values = NDArray[np.float32]
+Frame = NDArray[np.float16]
 
 
 @dataclass(frozen=True)
@@ -85,17 +109,17 @@ def _pairs(rows: int) -> list[Film]:
 
 def _cut(stored: Mapping[str, NDArray[Any]]) -> list[Film]:
     """A film begins where the Reynolds number changes or the lattice step falls."""
-    reynolds, lattice = stored[REYNOLDS], stored[LATTICE_STEP].astype(np.int64)
-    is_cut = (np.diff(reynolds) != 0.0) | (np.diff(lattice) <= 0)
+    reynolds, steps = stored[REYNOLDS], stored[LATTICE_STEP].astype(np.int64)
+    is_cut = (np.diff(reynolds) != 0.0) | (np.diff(steps) <= 0)
     begins = [0, *(1 + np.flatnonzero(is_cut)).tolist()]
     flows = []
-    for number, (first, end) in enumerate(pairwise([*begins, len(lattice)])):
+    for number, (first, end) in enumerate(pairwise([*begins, len(steps)])):
         obstacle = {
             name: float(stored[field][first])
             for name, field in (("width", OBSTACLE_WIDTH), ("shift", OBSTACLE_SHIFT))
             if field in stored
         }
-        between = int(lattice[first + 1] - lattice[first]) if end - first > 1 else None
+        between = int(steps[first + 1] - steps[first]) if end - first > 1 else None
         flows.append(Film(number, first, end - first, float(reynolds[first]), between, **obstacle))
     return flows
 
@@ -152,13 +176,8 @@ def _only(data: DataSet, *names: str) -> DataSet:
 
 
 # ---- replay --------------------------------------------------------------------------------------
-# A baseline of every rollout: the training frame nearest to the start frame, and the frames after
-# it. A model that is no better has learned no flow: a lookup in its training data would do.
-
-Values = NDArray[np.float32]
-BATCH = 64  # frames that are compared at once
-# of frames that are read; of larger sets only every second frame is compared, or fewer
-MOST_BYTES = 8_000_000_000
+# The training frame nearest to the start frame, and the frames after it. A model that is no better
+# has learned no flow: a lookup in its training data would do.
 
 
 @dataclass(frozen=True)
@@ -199,3 +218,116 @@ def _training_values(data: DataSet, field: str, rows: NDArray[np.int64]) -> Valu
 def _starts(film: Film, steps: int) -> int:
     """How many frames of a film, from the first on, have enough others after them."""
     return film.steps + 1 - min(steps, -(-3 * film.steps // 4))
+
+
+# ---- preparation ---------------------------------------------------------------------------------
+
+
+class FlowProgress:
+    """Advances flows, and reports the progress of all of them, with an image of the current one."""
+
+    def __init__(self, options: FlowOptions, folder: Path, progress: Progress) -> None:
+        self._total = solver_steps(options)
+        self._progress, self._picture = progress, LivePicture(folder)
+        self._done = 0
+
+    def advance(self, flow: Lattice, steps: int, place: str) -> None:
+        """`place`: such as "flow 2 of 8". Raises what `progress` raises, to cancel."""
+        for begin in range(0, steps, AT_ONCE):
+            sentence = f"Simulating Re {flow.reynolds:g}, {place}: step {flow.steps:,}"
+            self._progress(self._done, self._total, sentence)
+            part = min(AT_ONCE, steps - begin)
+            flow.advance(part)
+            self._done += part
+            self._picture.renew(
+                lambda: pictures.drawn(lattice.source(lattice.of(flow), flow.obstacle))
+            )
+
+
+def prepare(_source: None, options: FlowOptions, folder: Path, progress: Progress) -> Stored:
+    """Writes the frames of all flows into the existing, empty `folder`.
+
+    Raises:
+        HomeError: the disk has too little space. DatasetError: a flow became unstable.
+    """
+    training, held_out = cases(options.reynolds), cases(options.held_out_reynolds)
+    flows = placed([*training, *held_out], options)
+    rows, fields = pairs(options) * len(flows), promised(options).fields
+    flow_progress = FlowProgress(options, folder, progress)
+    with RowWriter(folder, fields, rows, f"a data set of {rows:,} frames") as writer:
+        for number, case in enumerate(flows):
+            for row in rows_of(case, options, flow_progress, f"flow {number + 1} of {len(flows)}"):
+                writer.append(row)
+    rows_by_title = [
+        Counter({name: count * pairs(options) for name, count in Counter(titles).items()})
+        for titles in (
+            [title(*case.key) for case in part]
+            for part in (flows[: len(training)], flows[len(training) :])
+        )
+    ]
+    summary = Summary(
+        held_out=rows_by_title[1].total(),
+        counts=dict(rows_by_title[1] + rows_by_title[0]),
+        held_out_counts=dict(rows_by_title[1]),
+    )
+    return Stored(fields, writer.shards, summary)
+
+
+def placed(flows: list[FlowCase], options: FlowOptions) -> list[FlowCase]:
+    """Each with a shift: its own, or by the seed and its place in the list."""
+    shifts = (
+        np.random.default_rng((options.seed, number)).integers(-options.shift, options.shift + 1)
+        for number in range(len(flows))
+    )
+    return [
+        replace(flow, shift=int(shift)) if flow.shift is None else flow
+        for flow, shift in zip(flows, shifts, strict=True)
+    ]
+
+
+def rows_of(
+    case: FlowCase, options: FlowOptions, progress: FlowProgress, place: str
+) -> Iterator[Arrays]:
+    """One row after the other, each as arrays of a single row: (1, …) of each field."""
+    obstacle = OBSTACLES[options.obstacle](shift=case.shift or 0, diameter=case.width)
+    flow = Lattice(case.reynolds, obstacle, kick=KICK, diameter=case.width)
+    progress.advance(flow, options.discarded, place)
+    recent: deque[Frame] = deque(maxlen=2 + options.later)
+    for number in range(options.frames):
+        if number:
+            progress.advance(flow, options.steps_per_frame, place)
+        recent.append(_frame(flow, options))
+        if len(recent) == recent.maxlen:
+            yield _row(recent, flow, case, options)
+
+
+def _frame(flow: Lattice, options: FlowOptions) -> Frame:
+    """(height, width, 3) as stored. Raises DatasetError for an unstable flow."""
+    fine = lattice.of(flow)
+    if not np.isfinite(fine).all():
+        raise DatasetError(
+            f"the flow at Re {flow.reynolds:g} became unstable at step {flow.steps:,}: leave it"
+            " out, or use a lower number."
+        )
+    return _on_grid(fine, options).astype(np.float16)
+
+
+def _row(recent: Sequence[Frame], flow: Lattice, case: FlowCase, options: FlowOptions) -> Arrays:
+    """`recent`: source, target and later frames, the last of which is that of now."""
+    obstacle = _on_grid(flow.obstacle[..., None].astype(np.float32), options)[..., 0] >= 0.5
+    before = (len(recent) - 1) * options.steps_per_frame
+    row = {
+        SOURCE: lattice.source(recent[0], obstacle),
+        TARGET: recent[1],
+        REYNOLDS: np.float32(flow.reynolds),
+        LATTICE_STEP: np.int32(flow.steps - before),
+        OBSTACLE_WIDTH: np.float32(case.width),
+        OBSTACLE_SHIFT: np.float32(case.shift or 0),
+    }
+    if options.later:
+        row[LATER] = np.stack(list(recent)[2:])
+    return {name: np.asarray(value)[None] for name, value in row.items()}
+
+
+def _on_grid(fine: NDArray[np.floating], options: FlowOptions) -> NDArray[np.floating]:
+    return lattice.halved(fine) if options.grid == "half" else fine

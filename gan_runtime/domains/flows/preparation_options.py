@@ -1,4 +1,4 @@
-"""The options of the preparations that make frames of a flow past an obstacle."""
+"""Options of the preparations `karman` and `karman_small`: frames of a flow past an obstacle."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ from gan_runtime.domains.flows.fields import DIAMETER, HEIGHT, WIDTH, flow_field
 Obstacle = Literal["square", "circle"]
 Grid = Literal["full", "half"]
 SHAPES = {"full": (HEIGHT, WIDTH), "half": (HEIGHT // 2, WIDTH // 2)}  # rows and columns of a frame
-LOWEST, HIGHEST = (
-    40.0,
-    250.0,
-)  # Reynolds numbers: below there is no street, above the lattice is too coarse
+LOWEST, HIGHEST = 40.0, 250.0  # Reynolds numbers: below no street, above too coarse a lattice
 MOST_FLOWS = 40  # in a list
-NARROWEST, WIDEST = 6, 20  # cells: below the grid is too coarse, above the walls are too near
+NARROWEST, WIDEST = 6, 20  # cells: below too coarse a grid, above too near walls
 MOST_SHIFT = 20  # cells
 GROUP = "Model and data"
 _CASE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)(?:\s+width\s+(\d{1,2}))?(?:\s+shift\s+(-?\d{1,2}))?")
 _LIST = (
-    f"numbers from {LOWEST:g} to {HIGHEST:g}, each flow once, with commas between; after a number"
-    f" perhaps the obstacle's width (even, {NARROWEST} to {WIDEST} cells) and its shift (up to"
-    f" {MOST_SHIFT} cells down, or up with a minus), such as 140 width 14 shift -5"
+    f"different flows separated by commas: a number from {LOWEST:g} to {HIGHEST:g}, optionally the"
+    f" obstacle's width (even, {NARROWEST} to {WIDEST} cells) and shift (up to {MOST_SHIFT} cells"
+    " down, or up with a minus), such as 140 width 14 shift -5"
 )
 
 
@@ -36,8 +33,8 @@ _LIST = (
 class FlowCase:
     """One flow to simulate.
 
-    `reynolds`: on the obstacle's `width`, in cells across the stream. `shift`: of the obstacle, so
-    many cells lower than the middle; None: as the option `shift` says.
+    `reynolds`: based on the obstacle's `width`, in cells across the stream. `shift`: of the
+    obstacle, cells below the middle; None: by the option `shift`.
     """
 
     reynolds: float
@@ -51,7 +48,7 @@ class FlowCase:
 
     @property
     def key(self) -> tuple[float, int, int]:
-        """The same for the same flow, but for shifts that are drawn."""
+        """Equal for the same flow, apart from random shifts."""
         return self.reynolds, self.width, self.shift or 0
 
 
@@ -71,17 +68,15 @@ def grid(default: Grid) -> Any:
         group=GROUP,
         choices=get_args(Grid),
         help=(
-            "'full': frames of 80 × 192 pixels, the solver's cells. 'half': 40 × 96, four cells"
-            " averaged: for two cores."
+            "'full': frames of 80 × 192 pixels, the solver's cells. 'half': 40 × 96, means of four"
+            " cells, for two cores."
         ),
         error="pick full or half.",
     )
 
 
 class FlowOptions(OptionRecord):
-    """Which flows are simulated, a trajectory for each Reynolds number, and what of them is
-    kept.
-    """
+    """The simulated flows, a trajectory for each, and the frames that are stored."""
 
     obstacle: Obstacle = option(
         "square",
@@ -89,8 +84,8 @@ class FlowOptions(OptionRecord):
         group=GROUP,
         choices=get_args(Obstacle),
         help=(
-            "What the flow has to pass: a square, as at KIT, or a circle. 10 cells wide, an eighth"
-            " of the height, where a flow says nothing else."
+            "Shape of the obstacle: a square, as at KIT, or a circle. Its default width is 10"
+            " cells, an eighth of the height."
         ),
         error="pick square or circle.",
     )
@@ -102,8 +97,8 @@ class FlowOptions(OptionRecord):
         text=_LIST,
         max_length=400,
         help=(
-            "U D / ν with the obstacle's whole width: one flow for each is trained on. A street"
-            " appears from about 50. '100 width 12 shift -5' has a wider obstacle, 5 cells higher."
+            "Training flows: U D / ν with the obstacle's whole width. Vortices appear from about"
+            " 50. '100 width 12 shift -5': wider, 5 cells higher."
         ),
         error="use 80, 100, 180, 200.",
     )
@@ -114,9 +109,8 @@ class FlowOptions(OptionRecord):
         text=_LIST,
         max_length=400,
         help=(
-            "One whole flow for each, which no run trains on: for measuring on flows that a model"
-            " has never seen. Far from those that are trained on, or replaying one of these is hard"
-            " to beat."
+            "Flows for evaluations, which no run trains on. Near training flows, a replay of these"
+            " is hard to beat."
         ),
         error="use 60, 140, 230, 140 width 14, or others that are not trained on.",
     )
@@ -128,8 +122,7 @@ class FlowOptions(OptionRecord):
         ge=4,
         le=10_000,
         help=(
-            "How many moments of each flow are kept. A pair of eddies is shed in about 25, so 150"
-            " are six periods."
+            "Stored frames of each flow. A shedding period has about 25, so 150 are six periods."
         ),
         error="use about 150.",
     )
@@ -140,18 +133,18 @@ class FlowOptions(OptionRecord):
         ge=1,
         le=500,
         help=(
-            "Of the solver, from one frame to the next. In 24 the stream passes a quarter of the"
-            " obstacle's width."
+            "Solver steps between two frames. In 24 the stream moves by a quarter of the obstacle's"
+            " width."
         ),
         error="use 24.",
     )
     discarded: int = option(
         6_000,
-        label="Steps thrown away",
+        label="Discarded steps",
         group=GROUP,
         ge=0,
         le=100_000,
-        help="Of the solver, before the first frame: until the street is there.",
+        help="Solver steps before the first frame, until vortices are shed periodically.",
         error="use 6000.",
     )
     later: int = option(
@@ -161,11 +154,8 @@ class FlowOptions(OptionRecord):
         unit="per row",
         ge=0,
         le=8,
-        help=(
-            "A row holds a frame, the next one, and so many after it: for training on several steps"
-            " in a row."
-        ),
-        error="use 2, or 0 to save room.",
+        help=("Frames that a row has after the target, for training on several unrolled steps."),
+        error="use 2, or 0 to save disk space.",
     )
     grid: Grid = grid("full")
     shift: int = option(
@@ -176,8 +166,8 @@ class FlowOptions(OptionRecord):
         ge=0,
         le=MOST_SHIFT,
         help=(
-            "Each flow's obstacle lies up to so many cells above or below the middle, by the seed,"
-            " where its list gives no shift."
+            "Largest random shift of an obstacle from the middle, for flows without a shift in"
+            " their list."
         ),
         error="use 0, or up to 20.",
     )
@@ -187,17 +177,14 @@ class FlowOptions(OptionRecord):
         group=GROUP,
         ge=0,
         le=2**31 - 1,
-        help="Of the obstacles' places, where these differ. The same seed gives the same flows.",
+        help="Seed of the random shifts. The same seed gives the same flows.",
         error="use any whole number, such as 0.",
     )
 
     @field_validator("reynolds", "held_out_reynolds", mode="after")
     @classmethod
     def _written_alike(cls, text: str) -> str:
-        """The list as everybody writes it, "80, 100".
-
-        Raises ValueError for what is no such list.
-        """
+        """The list in its normal form, "80, 100". Raises ValueError for other texts."""
         flows = cases(text)
         if (
             len(flows) > MOST_FLOWS
@@ -209,17 +196,17 @@ class FlowOptions(OptionRecord):
 
 
 class SmallFlowOptions(FlowOptions):
-    """Those that two cores can learn from in minutes."""
+    """Flows for training on two cores in minutes."""
 
     grid: Grid = grid("half")
 
 
 def cases(text: str) -> list[FlowCase]:
-    """Those of a list. Raises ValueError for what is none."""
+    """The flows of a list. Raises ValueError for other texts."""
     matches = [_CASE.fullmatch(part.strip()) for part in text.split(",")]
     parts = [match.groups() for match in matches if match]
     if len(parts) < len(matches):
-        raise ValueError("no list of flows")
+        raise ValueError("not a list of flows")
     return [
         FlowCase(float(reynolds), int(width or DIAMETER), int(shift) if shift else None)
         for reynolds, width, shift in parts
@@ -236,14 +223,12 @@ def _is_possible(flow: FlowCase) -> bool:
 
 
 def pairs(options: FlowOptions) -> int:
-    """Rows that one flow gives: each frame that has a next one, and as many after that as a
-    row holds.
-    """
+    """Rows of one flow: its frames that have a next one and the later ones."""
     return options.frames - 1 - options.later
 
 
 def promised(options: FlowOptions) -> Promised:
-    """What a simulation with these options will give."""
+    """Fields and training rows of a simulation with these options."""
     fields = flow_fields(*SHAPES[options.grid], later=options.later)
     return Promised(fields, pairs(options) * len(cases(options.reynolds)))
 
@@ -256,8 +241,8 @@ def held_out_is_not_trained_on(options: FlowOptions) -> FieldError | None:
         return None
     return FieldError(
         "held_out_reynolds",
-        f"held_out_reynolds is {options.held_out_reynolds}, but reynolds holds {', '.join(both)} as"
-        " well: leave it out of one.",
+        f"held_out_reynolds is {options.held_out_reynolds}, but reynolds has {', '.join(both)} too:"
+        " remove it from one of them.",
     )
 
 
@@ -273,6 +258,6 @@ def enough_frames(options: FlowOptions) -> FieldError | None:
 
 
 def solver_steps(options: FlowOptions) -> int:
-    """Of all flows together."""
+    """Solver steps of all flows."""
     flows = len(cases(options.reynolds)) + len(cases(options.held_out_reynolds))
     return flows * (options.discarded + (options.frames - 1) * options.steps_per_frame)

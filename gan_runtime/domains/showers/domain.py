@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gan_runtime.catalog.domain import HDF5_SUFFIXES, Domain, Preparation
 from gan_runtime.catalog.entries import (
     CompiledEpoch,
@@ -10,6 +12,7 @@ from gan_runtime.catalog.entries import (
     PublishedScaling,
     Renderer,
 )
+from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.domains.showers import entry
 from gan_runtime.domains.showers.preparation_options import (
     AuthorsOptions,
@@ -19,6 +22,84 @@ from gan_runtime.domains.showers.preparation_options import (
     angles_in_order,
     energies_in_order,
     promised,
+)
+
+CHALLENGE = (
+    "CaloChallenge, data set 2: 45 × 16 × 9 cells, electrons of 1 GeV to 1 TeV, 100,000 showers"
+    " (arXiv:2410.21611)"
+)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One model of the CaloChallenge on data set 2, from the organisers' result files.
+
+    `fpd`, `kpd`: times 10³, `fpd_error` likewise; `cpu_single_ms`, `cpu_batch_ms`, `gpu_batch_ms`:
+    a shower at batch 1 and 100; None where nothing is told.
+    """
+
+    name: str
+    kind: str
+    parameters: int | None
+    fpd: float
+    fpd_error: float
+    kpd: float
+    cpu_single_ms: float | None = None
+    cpu_batch_ms: float | None = None
+    gpu_batch_ms: float | None = None
+
+
+SUBMISSIONS = (
+    Submission("Geant4 against itself", "simulation", None, 10.8, 0.8, -0.03),
+    Submission(
+        "CaloDREAM",
+        "flow matching, the most exact",
+        28_400_000,
+        24.6,
+        1.0,
+        0.02,
+        16_942.0,
+        5_052.0,
+        74.0,
+    ),
+    Submission("DeepTree", "GAN, the most exact GAN", 530_000, 292.6, 2.9, 0.68, 68.0, 38.0, 5.8),
+    Submission("MDMA", "GAN", 66_000, 865.0, 5.0, 4.96, 14.0, 20.0, 1.2),
+    Submission(
+        "CaloVAE+INN", "the fastest on a processor", 48_400_000, 5_443.0, 27.0, 45.6, 64.0, 4.6, 1.2
+    ),
+)
+
+
+PUBLISHED_SCORES = tuple(
+    PublishedScore(score, value, error, submission.name, CHALLENGE)
+    for submission in SUBMISSIONS
+    for score, value, error in (
+        ("challenge_fpd", submission.fpd, submission.fpd_error),
+        ("challenge_kpd", submission.kpd, None),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Losses of the authors' generator on held-out showers, unweighted: what a larger global
+    batch costs.
+    """
+
+    run: str
+    batch_size_global: int
+    epoch: int
+    energy_percent: float
+    angle_rad: float
+    deposit_percent: float
+
+
+CONVERGENCE = (
+    Convergence("32 V100, batch 32 each", 1_024, 20, 7.8, 0.041, 11.6),
+    Convergence("32 V100, batch 32 each", 1_024, 60, 6.1, 0.022, 8.3),
+    Convergence("128 V100, batch 96 each", 12_288, 20, 25.3, 0.201, 15.5),
+    Convergence("128 V100, batch 96 each", 12_288, 60, 116.0, 0.120, 26.1),
+    Convergence("128 V100, batch 96 each", 12_288, 120, 6.7, 0.072, 11.0),
 )
 
 PREPARATIONS = {
@@ -46,7 +127,7 @@ PREPARATIONS = {
         "Showers of the 3DGAN's authors",
         "Their HDF5 files: cells of 51 × 51 × 25, energy, measured angle.",
         AuthorsOptions,
-        maker="gan_runtime.domains.showers.file_conversion",
+        maker="gan_runtime.domains.showers.file_formats",
         source="an HDF5 file, or a folder of them",
         suffixes=HDF5_SUFFIXES,
         name="showers_hdf5",
@@ -55,7 +136,7 @@ PREPARATIONS = {
         "Showers of the CaloChallenge",
         "HDF5 files of data set 2 or 3: 16 × 9 × 45 or 50 × 18 × 45 voxels, and the energy.",
         CaloChallengeOptions,
-        maker="gan_runtime.domains.showers.calochallenge",
+        maker="gan_runtime.domains.showers.file_formats",
         source="an HDF5 file, or a folder of them",
         suffixes=HDF5_SUFFIXES,
         name="calochallenge",
@@ -132,7 +213,7 @@ DOMAIN = Domain(
     },
     presets=PRESETS,
     evaluations=("gan_runtime.domains.showers.evaluation:PHYSICS",),
-    jobs=("gan_runtime.domains.showers.single_energy",),
+    jobs=("gan_runtime.domains.showers.evaluation",),
     first_rows="gan_runtime.domains.showers.pictures:first_rows",
     examples=("showers",),
     compiled_epoch=COMPILED_EPOCH,

@@ -1,6 +1,5 @@
-"""3DGAN on calorimeter showers: options, what it reads, how large it is.
-
-Its numbers: shower_numbers.py; its layers: shower_plan.py.
+"""3DGAN on calorimeter showers: options, fields, size, the authors' speeds, and its declaration as
+a workload.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ ADVICE = "use data set showers_tiny, or another one of showers"
 
 
 class ShowerGanOptions(OptionRecord):
-    """The authors' constants, and how large the networks are."""
+    """The authors' constants, and the size of the networks."""
 
     size: NetworkSize = option(
         "tiny",
         label="Network size",
         choices=get_args(NetworkSize),
         help=(
-            "'full' is the authors' network, about 40 billion multiplications a shower and step;"
-            " 'tiny' has the same layers with 4 channels each."
+            "'full': the authors' networks, 40 billion multiplications a shower and step; 'tiny':"
+            " the same layers with 4 channels."
         ),
         source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: full",
         error="use tiny on a CPU, full on an accelerator.",
@@ -53,10 +52,7 @@ class ShowerGanOptions(OptionRecord):
         unit="numbers",
         ge=3,
         le=4096,
-        help=(
-            "Numbers that one shower is made from: its energy, its angle, and normal noise for the"
-            " rest."
-        ),
+        help=("Inputs of the generator for one shower: its energy, its angle, and normal noise."),
         source="recardoso/ISC_HPC_3DGAN: 256",
         error="use a whole number from 3, such as 256.",
     )
@@ -65,10 +61,7 @@ class ShowerGanOptions(OptionRecord):
         label="Learning rate, generator",
         gt=0,
         le=1.0,
-        help=(
-            "Step size of the generator's optimizer, which takes two steps in each step of the"
-            " training."
-        ),
+        help=("Step size of the generator's optimizer, which updates twice in each training step."),
         source=OF_THE_AUTHORS,
         error="use a positive rate, such as 0.001.",
         phrase="rate of G {}",
@@ -79,8 +72,7 @@ class ShowerGanOptions(OptionRecord):
         gt=0,
         le=1.0,
         help=(
-            "Step size of the discriminator's optimizer, which takes two steps in each step of the"
-            " training."
+            "Step size of the discriminator's optimizer, which updates twice in each training step."
         ),
         source=OF_THE_AUTHORS,
         error="use a positive rate, such as 0.001.",
@@ -88,13 +80,10 @@ class ShowerGanOptions(OptionRecord):
     )
     weight_real: float = option(
         3.0,
-        label="Weight of real or generated",
+        label="Weight of the cross-entropy",
         ge=0,
         le=1000,
-        help=(
-            "What the binary cross-entropy of D's belief that a shower is real counts in every"
-            " loss."
-        ),
+        help=("Weight of the binary cross-entropy of D's score in every loss."),
         source="recardoso/ISC_HPC_3DGAN: 3",
         error="use a number from 0, such as 3.",
     )
@@ -103,10 +92,7 @@ class ShowerGanOptions(OptionRecord):
         label="Weight of the energy",
         ge=0,
         le=1000,
-        help=(
-            "What a per cent of error in the energy that D reads from a shower counts in every"
-            " loss."
-        ),
+        help=("Weight of one percent of error in the energy that D reads, in every loss."),
         source="recardoso/ISC_HPC_3DGAN: 0.1",
         error="use a number from 0, such as 0.1.",
     )
@@ -116,8 +102,8 @@ class ShowerGanOptions(OptionRecord):
         ge=0,
         le=1000,
         help=(
-            "What an error of one rad in the angle that is measured on a shower counts in the"
-            " generator's loss. Not read without angles."
+            "Weight of an error of one rad in the measured angle, in the generator's loss. Unused"
+            " without angles."
         ),
         source="recardoso/ISC_HPC_3DGAN: 25",
         error="use a number from 0, such as 25.",
@@ -127,7 +113,7 @@ class ShowerGanOptions(OptionRecord):
         label="Weight of the deposited energy",
         ge=0,
         le=1000,
-        help="What a per cent of error in the sum over all cells counts in the generator's loss.",
+        help="Weight of one percent of error in the sum over all cells, in the generator's loss.",
         source="recardoso/ISC_HPC_3DGAN: 0.1",
         error="use a number from 0, such as 0.1.",
     )
@@ -136,10 +122,7 @@ class ShowerGanOptions(OptionRecord):
         label="Dropout in D",
         ge=0,
         le=0.9,
-        help=(
-            "Share of its values that each layer of D leaves out in training, others in each step."
-            " 0 leaves none out."
-        ),
+        help=("Share of values that each layer of D drops in training."),
         source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: 0.2",
         error="use 0, or about 0.2.",
     )
@@ -149,22 +132,20 @@ class ShowerGanOptions(OptionRecord):
         ge=0,
         le=1000,
         help=(
-            "0: the latent holds the angle in rad, as the authors have it. Else its distance from"
-            " 90°, times this number: on the tiny grid angles differ by 0.17 rad, which G learns to"
-            " heed only slowly."
+            "0: G reads the angle in rad, as in the paper. Otherwise its difference from 90° times"
+            " this gain, which G learns faster."
         ),
         source="recardoso/ISC_HPC_3DGAN: the angle in rad",
         error="use 0, or about 6 on the tiny grid.",
     )
     norm_momentum: float = option(
         0.99,
-        label="Memory of batch norm",
+        label="Momentum of batch norm",
         ge=0,
         lt=1,
         help=(
-            "Share that the stored statistics of batch norm keep in each update. D is shown what G"
-            " makes by them: with 0.99 they lag a hundred updates behind, which short runs do not"
-            " have."
+            "Momentum of the stored batch norm statistics, with which G generates for D. At 0.99"
+            " they lag by a hundred updates."
         ),
         source="recardoso/ISC_HPC_3DGAN: Keras' 0.99",
         error="use 0.99, or 0.9 for runs of some thousand steps.",
@@ -175,8 +156,8 @@ class ShowerGanOptions(OptionRecord):
         ge=0,
         le=0.5,
         help=(
-            "Share of showers that D is told the opposite of, drawn anew in each step, so that it"
-            " does not become too sure."
+            "Share of showers whose label is inverted for D, drawn in each step, so that D stays"
+            " uncertain."
         ),
         source="recardoso/ISC_HPC_3DGAN, BitFlip: 0.05",
         error="use 0, or about 0.05.",
@@ -221,8 +202,8 @@ def layers(options: ShowerGanOptions, fields: Fields) -> LayerPlan:
 
 
 def size(options: ShowerGanOptions, fields: Fields) -> Size:
-    """Exact weights of both networks (a test counts them), and about what the dearest phase,
-    the generator's, keeps of each shower.
+    """Exact weights of both networks, and about the activations of a shower in the largest phase,
+    the generator's.
     """
     planned = layers(options, fields)
     enlarged = math.prod(planned.cells) * planned.cell_channels
@@ -234,9 +215,7 @@ def size(options: ShowerGanOptions, fields: Fields) -> Size:
 def a_cpu_pools_no_float16_volumes(
     accelerator: str, engine: str, precision: str
 ) -> FieldError | None:
-    """TensorFlow has no AvgPool3D of float16 for CPUs (measured: InvalidArgumentError in the
-    first step).
-    """
+    """TensorFlow has no AvgPool3D of float16 for CPUs: InvalidArgumentError in the first step."""
     if accelerator != "cpu" or engine == "jax" or precision != "mixed_float16":
         return None
     return FieldError(
@@ -247,8 +226,8 @@ def a_cpu_pools_no_float16_volumes(
 
 
 def clusters_take_whole_batches(xla: str, accumulation_steps: int) -> FieldError | None:
-    """Measured: automatic clustering makes a circle of the loop over a batch's parts, and
-    TensorFlow refuses the graph.
+    """Automatic clustering creates a cycle in the loop over a batch's parts, which TensorFlow
+    refuses.
     """
     if xla != "autocluster" or accumulation_steps == 1:
         return None
@@ -283,8 +262,8 @@ PUBLISHED = PublishedSpeeds(
         " (github.com/recardoso/ISC_HPC_3DGAN)"
     ),
     setting=(
-        "Their networks have full size, on 51 × 51 × 25 cells, and each device its own batch, so"
-        " that the global batch grows with the devices."
+        "Full networks on 51 × 51 × 25 cells. Each device has its own batch, so the global batch"
+        " grows with the devices."
     ),
     images=124_987,
     speeds=SPEEDS,
@@ -292,8 +271,8 @@ PUBLISHED = PublishedSpeeds(
 ENTRY = WorkloadEntry(
     title="3DGAN (CERN)",
     summary=(
-        "Showers in a calorimeter, made for a given energy and angle: three-dimensional"
-        " convolutions, four updates a step."
+        "Showers in a calorimeter for a given energy and angle: three-dimensional convolutions,"
+        " four updates a step."
     ),
     source=(
         "Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; Cardoso et al. 2021,"

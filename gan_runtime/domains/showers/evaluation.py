@@ -1,46 +1,59 @@
-"""The evaluation `physics`: its options, when a run has none, and how it is declared.
-
-Loads no framework.
+"""Requests about the showers of a run: the evaluation `physics`, and the job that generates showers
+of one energy and angle. Options, conditions, declarations and results; loads no framework.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, get_args
 
-from gan_runtime.base.errors import DatasetError, JobError
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from gan_runtime.base.errors import (
+    DatasetError,
+    FieldError,
+    GanRuntimeError,
+    JobError,
+    SpecError,
+)
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
-from gan_runtime.catalog.evaluation import Evaluation, PublishedScore
+from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
-from gan_runtime.domains.showers.fields import ENERGY, SHOWERS
+from gan_runtime.domains.showers.domain import PUBLISHED_SCORES
+from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS
 from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
 from gan_runtime.evaluation.catalog import Grid, Report
-from gan_runtime.jobs.job import ON_THE_CPU
-from gan_runtime.records.answer import Answer, Score
+from gan_runtime.jobs import job_queue
+from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs.job import ON_THE_CPU, Job
+from gan_runtime.jobs.picture_job import checkpoints_of
+from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
-from gan_runtime.training import checkpoints
+from gan_runtime.training import checkpoints, trained
+from gan_runtime.training.checkpoints import Which
 
 NAME = "physics"
-Measured = Literal["newest", "best", "every"]
-WritesSubmission = Literal["no", "yes"]
+Weights = Literal["newest", "best", "every"]
+YesNo = Literal["no", "yes"]
 MAKES_NO_SHOWERS = (
-    f"This run makes no showers: its data set has no field {SHOWERS}. Pick a run that has."
+    f"This run generates no showers: its data set has no field {SHOWERS}. Pick a run that has."
 )
-SUBMISSION_FILE = "submission.hdf5"  # among the results of a job that was asked for it
+SUBMISSION_FILE = "submission.hdf5"  # among the results of its job
 
 
 class PhysicsOptions(OptionRecord):
-    """What is measured, and how many showers are compared."""
+    """The checkpoint, and the number of compared showers."""
 
-    checkpoint: Measured = option(
+    checkpoint: Weights = option(
         "best",
         label="Checkpoint",
-        choices=get_args(Measured),
-        help="Which of the run's; 'every': the weights after each epoch, where they were kept.",
+        choices=get_args(Weights),
+        help="Checkpoint of the run to measure; 'every': the stored weights of each epoch.",
         error="use newest, best or every.",
     )
     showers: int = option(
@@ -59,10 +72,10 @@ class PhysicsOptions(OptionRecord):
         help="The same seed gives the same showers.",
         error="use any whole number, such as 0.",
     )
-    submission: WritesSubmission = option(
+    submission: YesNo = option(
         "no",
         label="Submission",
-        choices=get_args(WritesSubmission),
+        choices=get_args(YesNo),
         help=(
             "Also write the generated showers of the last checkpoint as a submission to the"
             " CaloChallenge (HDF5)."
@@ -72,10 +85,8 @@ class PhysicsOptions(OptionRecord):
 
 
 def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
-    """To workloads that read showers and the energies that they come from."""
-    if SHOWERS in fields and ENERGY in fields:
-        return ""
-    return MAKES_NO_SHOWERS
+    """To workloads that read showers and their incident energies."""
+    return "" if SHOWERS in fields and ENERGY in fields else MAKES_NO_SHOWERS
 
 
 def usual(_home: Home, run: RunDir) -> dict[str, str]:
@@ -84,19 +95,15 @@ def usual(_home: Home, run: RunDir) -> dict[str, str]:
 
 
 def check(home: Home, run: RunDir, options: PhysicsOptions) -> None:
-    """Raises DatasetError when the run's showers are on no grid of the CaloChallenge, for a
-    submission.
-    """
+    """Raises DatasetError for a submission of showers on another grid than the CaloChallenge's."""
     if options.submission == "no":
         return
-    from gan_runtime.domains.showers.calochallenge import GEOMETRIES  # loads h5py
+    from gan_runtime.domains.showers.file_formats import GEOMETRIES  # loads h5py
 
-    grid, known = (
-        read_fields(home, run)[SHOWERS].shape[:3],
-        [geometry.shape for geometry in GEOMETRIES],
-    )
-    if grid not in known:
-        own, *others = (" × ".join(map(str, shape)) for shape in (grid, *known))
+    grid = read_fields(home, run)[SHOWERS].shape[:3]
+    allowed = [geometry.shape for geometry in GEOMETRIES]
+    if grid not in allowed:
+        own, *others = (" × ".join(map(str, shape)) for shape in (grid, *allowed))
         raise DatasetError(
             f"showers of run {run.run_id} have {own} cells, but a submission to the CaloChallenge"
             f" has {' or '.join(others)}: leave it out, or train on one of its data sets."
@@ -106,91 +113,11 @@ def check(home: Home, run: RunDir, options: PhysicsOptions) -> None:
 def read_fields(home: Home, run: RunDir) -> Fields:
     """The fields that a run's workload reads.
 
-    Raises SpecError, DatasetError where they are not known.
+    Raises SpecError, DatasetError where they are unknown.
     """
     spec = run.spec()
     return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
 
-
-# ---- published
-
-CHALLENGE = (
-    "CaloChallenge, data set 2: 45 × 16 × 9 cells, electrons of 1 GeV to 1 TeV, 100,000 showers"
-    " (arXiv:2410.21611)"
-)
-
-
-@dataclass(frozen=True)
-class Submission:
-    """One model of the CaloChallenge on data set 2, from the organisers' result files.
-
-    `fpd`, `kpd`: times 10³, `fpd_error` likewise; `cpu_single_ms`, `cpu_batch_ms`, `gpu_batch_ms`:
-    a shower at batch 1 and 100; None where nothing is told.
-    """
-
-    name: str
-    kind: str
-    parameters: int | None
-    fpd: float
-    fpd_error: float
-    kpd: float
-    cpu_single_ms: float | None = None
-    cpu_batch_ms: float | None = None
-    gpu_batch_ms: float | None = None
-
-
-SUBMISSIONS = (
-    Submission("Geant4 against itself", "simulation", None, 10.8, 0.8, -0.03),
-    Submission(
-        "CaloDREAM",
-        "flow matching, the most exact",
-        28_400_000,
-        24.6,
-        1.0,
-        0.02,
-        16_942.0,
-        5_052.0,
-        74.0,
-    ),
-    Submission("DeepTree", "GAN, the most exact GAN", 530_000, 292.6, 2.9, 0.68, 68.0, 38.0, 5.8),
-    Submission("MDMA", "GAN", 66_000, 865.0, 5.0, 4.96, 14.0, 20.0, 1.2),
-    Submission(
-        "CaloVAE+INN", "the fastest on a processor", 48_400_000, 5_443.0, 27.0, 45.6, 64.0, 4.6, 1.2
-    ),
-)
-
-
-PUBLISHED_SCORES = tuple(
-    PublishedScore(score, value, error, submission.name, CHALLENGE)
-    for submission in SUBMISSIONS
-    for score, value, error in (
-        ("challenge_fpd", submission.fpd, submission.fpd_error),
-        ("challenge_kpd", submission.kpd, None),
-    )
-)
-
-
-@dataclass(frozen=True)
-class Convergence:
-    """Losses of the authors' generator on held-out showers, unweighted: what a larger global
-    batch costs.
-    """
-
-    run: str
-    batch_size_global: int
-    epoch: int
-    energy_percent: float
-    angle_rad: float
-    deposit_percent: float
-
-
-CONVERGENCE = (
-    Convergence("32 V100, batch 32 each", 1_024, 20, 7.8, 0.041, 11.6),
-    Convergence("32 V100, batch 32 each", 1_024, 60, 6.1, 0.022, 8.3),
-    Convergence("128 V100, batch 96 each", 12_288, 20, 25.3, 0.201, 15.5),
-    Convergence("128 V100, batch 96 each", 12_288, 60, 116.0, 0.120, 26.1),
-    Convergence("128 V100, batch 96 each", 12_288, 120, 6.7, 0.072, 11.0),
-)
 
 PHYSICS = Evaluation(
     name=NAME,
@@ -211,26 +138,17 @@ PHYSICS = Evaluation(
     busy="the showers of run {run_id} are being measured",
     environment=ON_THE_CPU,
 )
-
-
-# ---- report --------------------------------------------------------------------------------------
-
-COLUMNS = ("Score", "Generated", "Real ones among themselves")
+COLUMNS = ("Score", "Generated", "Simulated, among themselves")
 
 
 def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
-    """Of the last checkpoint, where several were measured.
-
-    Raises JobError when nothing was measured.
-    """
-    measured = answers_of(run, NAME)
-    if not measured:
-        raise JobError(
-            f"the job has written no measurement of run {run.run_id}: look into its log."
-        )
-    last = measured[-1]
-    known = {score.name: score for score in SCORES}
-    rows = [_row(known[score.name], score, last) for score in last.scores if score.name in known]
+    """Of the last measured checkpoint. Raises JobError when nothing was measured."""
+    answers = answers_of(run, NAME)
+    if not answers:
+        raise JobError(f"the job stored no measurement of run {run.run_id}. Check its log.")
+    last = answers[-1]
+    by_name = {score.name: score for score in SCORES}
+    rows = [_row(by_name[own.name], own, last) for own in last.scores if own.name in by_name]
     sentence = (
         f"{run.run_id} after epoch {last.epoch} ({last.checkpoint}), {last.facts['showers']:,}"
         " showers:"
@@ -242,8 +160,144 @@ def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
     )
 
 
-def _row(score: ShowerScore, value: Score, measured: Answer) -> tuple[str, str, str]:
+def _row(score: ShowerScore, value: Score, answer: Answer) -> tuple[str, str, str]:
     sides = ((value.value, value.error), (value.floor, value.floor_error))
-    showers, layers = measured.facts["showers"], measured.facts["grid"][2]
-    generated, real = (value_words(score, *side, showers, layers) for side in sides)
-    return score.title, generated, real
+    showers, layers = answer.facts["showers"], answer.facts["grid"][2]
+    generated, floor = (value_words(score, *side, showers, layers) for side in sides)
+    return score.title, generated, floor
+
+
+# ---- showers of one energy -----------------------------------------------------------------------
+
+MAKE = "make_showers"
+RESULT_FILE = "showers.json"  # among the results of its job
+ENERGIES_GEV, ANGLES_DEG, COUNTS = (1.0, 1_000.0), (45.0, 135.0), (2, 1_000)  # that are allowed
+MOST_CELLS = 10_000_000  # of a grid, to limit the memory of a page
+
+
+@dataclass(frozen=True)
+class SingleEnergyOptions:
+    """`angle_deg`: as measured on showers, the label that networks know, 90 for perpendicular
+    incidence; None for a data set without angles. `showers`: how many on each side.
+    """
+
+    run_id: str
+    energy_gev: float
+    angle_deg: float | None = 90.0
+    checkpoint: Which = "newest"
+    showers: int = 100
+    seed: int = 0
+
+
+class SingleEnergyResult(BaseModel):
+    """Generated and other showers of one energy (GeV) and angle (measured, rad; None without).
+
+    `simulated`: whether the other showers were simulated for the job, or are the nearest held-out
+    ones. `step`: of the checkpoint; `response`: visible over incident energy by side, and
+    `measured`: their mean angles, rad. `curves`, `pictures`: as in an answer.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    energy_gev: float
+    angle: float | None
+    simulated: bool
+    step: int
+    showers: int
+    grid: tuple[int, int, int]
+    response: dict[str, float]
+    measured: dict[str, float] | None
+    curves: list[Curve]
+    pictures: list[ArrayFile]
+
+    @model_validator(mode="after")
+    def _cells_of_the_grid(self) -> Self:
+        if math.prod(self.grid) > MOST_CELLS or any(
+            cell >= math.prod(self.grid) for picture in self.pictures for cell in picture.places
+        ):
+            raise ValueError(f"showers must be in a grid of at most {MOST_CELLS:,} cells")
+        return self
+
+
+def check_single_energy(home: Home, options: SingleEnergyOptions) -> None:
+    """Raises:
+    UnknownRunError: there is no such run.
+    SpecError: energy, angle or number of showers is out of range, or the run's options are
+        unreadable.
+    CheckpointError: the run has no such checkpoint.
+    DatasetError: the run generates no showers, or its data set is deleted or was replaced.
+    """
+    _check_range("energy_gev", options.energy_gev, *ENERGIES_GEV)
+    _check_range("showers", options.showers, *COUNTS)
+    if options.angle_deg is not None:
+        _check_range("angle_deg", options.angle_deg, *ANGLES_DEG)
+    run = home.run_dir(options.run_id)
+    if not makes_showers(home, run):
+        raise DatasetError(MAKES_NO_SHOWERS)
+    trained.check_state(run, options.checkpoint, "generate from")
+    trained.check_data(run, home)
+
+
+JOBS = (
+    Job(
+        MAKE,
+        "Generate showers of one energy",
+        "gan_runtime.domains.showers.measurement:make",
+        options=SingleEnergyOptions,
+        check=check_single_energy,
+        same=("run_id",),
+        busy="showers of run {run_id} are being generated",
+        environment=ON_THE_CPU,
+    ),
+)
+
+
+def newest_job(home: Home, run_id: str) -> JobLook | None:
+    """The newest job for showers of one energy of a run, without cancelled ones."""
+    return job_queue.newest(home, MAKE, also_cancelled=False, run_id=run_id)
+
+
+def finished_job(home: Home, options: SingleEnergyOptions) -> JobLook | None:
+    """A finished job of the same options and checkpoint whose result exists; else None."""
+    step = checkpoints_of(home, options.run_id).get(options.checkpoint)
+    return next(
+        (
+            look
+            for look in job_queue.looks(home, MAKE)
+            if look.asked.options == asdict(options)
+            and look.end is not None
+            and look.end.result.get("step") == step
+            and (look.job.results / RESULT_FILE).exists()
+        ),
+        None,
+    )
+
+
+def knows_angles(home: Home, run: RunDir) -> bool:
+    """Whether a run's networks take an angle."""
+    return ANGLE in _fields_or_none(home, run)
+
+
+def makes_showers(home: Home, run: RunDir) -> bool:
+    """Whether a run's workload reads showers and their incident energies, whatever its name."""
+    return {SHOWERS, ENERGY} <= _fields_or_none(home, run).keys()
+
+
+def _fields_or_none(home: Home, run: RunDir) -> Fields:
+    try:
+        return read_fields(home, run)
+    except GanRuntimeError:
+        return {}
+
+
+def measurable(home: Home, run_id: str) -> tuple[Weights, ...]:
+    """The weights of a run that are in this home; none of an imported run."""
+    return trained.states_of(RunDir(home.runs / run_id))
+
+
+def _check_range(name: str, number: float, least: float, most: float) -> None:
+    if not least <= number <= most:  # NaN neither
+        sentence = (
+            f"{name} is {number:,g}, but allowed is {least:,g} to {most:,g}: use a number in this"
+            " range."
+        )
+        raise SpecError([FieldError(name, sentence)])

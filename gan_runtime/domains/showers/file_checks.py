@@ -1,10 +1,8 @@
-"""Each part of a file of showers is checked and cleaned before it is stored, and what was done is
-counted.
+"""Checks of a file of showers: each part is cleaned before it is stored, and changes are counted.
 
-Left out, and counted: showers with next to nothing in their cells, and single ones whose sum is far
-from that of the others. Refused: many of these at once, as another unit or a filler such as -1
-makes them; a cell that cannot be stored; cells below 0 that hold up the sum; and cells in an order
-that makes no showers.
+Skipped: showers with next to nothing in their cells, and single ones whose sum is far from that of
+the others. Refused: many of these at once, as with another unit or a filler such as -1; a cell that
+cannot be stored; negative cells that lower the sums; and cells whose order gives no showers.
 """
 
 from __future__ import annotations
@@ -19,44 +17,133 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.summary import Curve, Quantity
-from gan_runtime.domains.showers import file_units
+from gan_runtime.domains.showers.detector import Medium, Numbers, mean_profiles
 from gan_runtime.domains.showers.fields import CELL_UNITS, POWER
-from gan_runtime.domains.showers.file_units import Readout, Units
+from gan_runtime.domains.showers.preparation_options import UNITS_GEV
 
 Cells = NDArray[np.float32]
-# Of a cell that float16 holds: 9,273.
-# ---- conversion tally ----------------------------------------------------------------------------
-# What files of showers were seen to hold, and what was left out and changed: counted part by part,
-# said in the summary.
 
-Floats = NDArray[np.float64]
+LARGEST_GEV = float(np.finfo(np.float16).max) ** (1.0 / POWER) / CELL_UNITS  # 9,273, in float16
+FAR = 10.0  # times more or less than the share of the energy in the cells of all showers
+MOST_ODD, MOST_ODD_SHARE = 2, 0.05  # of the showers of a part: more are no accident
+WARNED_SHARE = 1.3  # times more or less than expected
+WARNED_CHANGE = 0.001  # of the sums, by all cells that become empty
+NOISE = 4.0  # standard deviations: a threshold above it
+MOST_RISE = 0.01  # of the sums, by negative cells that become empty
+RISEN_SHARE = 0.1  # of the showers: those that may rise more
+# Limit of the distance of N showers from the expected mean shower: LIMIT + LIMIT_OF_ONE / √N.
+# Showers of `simulation` are up to 0.28 off for N = 1 and up to 0.07 for N = 32. Those of
+# tests/domains/showers/hdf5_showers.py, of 1 to 1,000 GeV by another formula, are 0.09 off, with
+# energies a thousand times off 0.42, and with another order of the cells 0.50 to 0.64.
+LIMIT, LIMIT_OF_ONE = 0.22, 0.30
+
+
+@dataclass(frozen=True)
+class Units:
+    """`energies`, `cells`: names of units.
+
+    `share`: of the energies in the cells, with these units. `reason`: a sentence about both.
+    """
+
+    energies: str
+    cells: str
+    share: float
+    reason: str
+
+    @property
+    def energy_gev(self) -> float:
+        """One unit of the energies."""
+        return UNITS_GEV[self.energies]
+
+    @property
+    def cell_gev(self) -> float:
+        """One unit of the cells."""
+        return UNITS_GEV[self.cells]
+
+
+@dataclass(frozen=True)
+class Readout:
+    """Electrons in the data sets of a known calorimeter.
+
+    `sampling_fraction`: sum of the cells of a shower over its incident energy. `lowest_gev`,
+    `highest_gev`: incident energies. `edges_x0`: (Z + 1,), the ends of the layers in radiation
+    lengths; `seen`: (Z,), the visible part of the energy in each. `periodic`: whether the first
+    axis of a shower is an angle about its axis, along which the mean shower is constant.
+
+    A file is checked by them for its units and for the order of its cells: in another unit the
+    cells sum to 20 to 1,000 times as much, and an electron of a thousandth of the energy reaches
+    its maximum ln 1,000 = 6.9 radiation lengths earlier.
+    """
+
+    name: str
+    sampling_fraction: float
+    lowest_gev: float
+    highest_gev: float
+    medium: Medium
+    edges_x0: Numbers
+    seen: Numbers
+    periodic: bool = False
+
+    def profile(self, energies_gev: NDArray[Any]) -> Numbers:
+        """(Z,): the share of each layer in the mean shower of these electrons (N,)."""
+        profiles = mean_profiles(np.asarray(energies_gev, np.float64), self.medium)
+        return _mean_shares(profiles.fractions(self.edges_x0) * self.seen)
+
+    def distance(self, cells: NDArray[Any], energies_gev: NDArray[Any]) -> float:
+        """Distance of the mean of showers (N, X, Y, Z) from that of such electrons: half the sum of
+        |share - expected share| over the layers, 0 to 1; on a periodic grid, the larger of this and
+        the same around it. Cells in any unit, at least 0.
+        """
+        depth = _half_sum(_mean_shares(cells.sum(axis=(1, 2))), self.profile(energies_gev))
+        if not self.periodic:
+            return depth
+        angles = cells.shape[1]
+        uniform = np.full(angles, 1.0 / angles)
+        return max(depth, _half_sum(_mean_shares(cells.sum(axis=(2, 3))), uniform))
+
+
+def limit(showers: int) -> float:
+    """Largest allowed distance of so many showers."""
+    return LIMIT + LIMIT_OF_ONE / math.sqrt(showers)
+
+
+def _mean_shares(sums: NDArray[Any]) -> Numbers:
+    """(N, Z) → (Z,): each shower has equal weight, an empty one none."""
+    whole = sums.sum(axis=1, dtype=np.float64)
+    filled = whole > 0.0
+    if not filled.any():
+        return np.zeros(sums.shape[1])
+    mean: Numbers = (sums[filled] / whole[filled, None]).mean(axis=0)
+    return mean
+
+
+def _half_sum(shares: Numbers, expected: Numbers) -> float:
+    return float(np.abs(shares - expected).sum() / 2.0)
 
 
 @dataclass
 class ShowerTally:
-    """`showers`: those that are kept.
+    """Counts and sums over a set of showers.
 
-    `odd`, `faint`: left out, for a sum far from that of the others, and for next to none.
-    `below_0`: cells that became empty; `given`: the sum of what the showers held of their energies
-    before that. `stored`, `squares`: the sum of what they hold now, and of its squares. `lowest`,
-    `highest`: of the energies, GeV. `layers`: (Z,), the sum of the share of each layer.
+    `showers`: stored ones. `odd`, `faint`: skipped, for a sum far from that of the others, and for
+    next to none. `below_0`: cells that became empty. `before`: the sum of the shares of their
+    energies in the cells before that; `stored`, `squares`: after it, and of the squares. `lowest`,
+    `highest`: energies, GeV. `layers`: (Z,), the sum of the share of each layer.
     """
 
     showers: int = 0
     odd: int = 0
     faint: int = 0
     below_0: int = 0
-    given: float = 0.0
+    before: float = 0.0
     stored: float = 0.0
     squares: float = 0.0
     lowest: float = math.inf
     highest: float = 0.0
-    layers: Floats = field(default_factory=lambda: np.zeros(1))
+    layers: Numbers = field(default_factory=lambda: np.zeros(1))
 
     def add(self, cells_gev: NDArray[Any], energies_gev: NDArray[Any]) -> None:
-        """Showers that are kept: cells (N, X, Y, Z), none of them all empty, and incident
-        energies (N,).
-        """
+        """Stored showers: cells (N, X, Y, Z), none of them all 0, and energies (N,)."""
         if not len(cells_gev):
             return
         layers = cells_gev.sum(axis=(1, 2), dtype=np.float64)
@@ -71,7 +158,7 @@ class ShowerTally:
 
     @property
     def sampling_fraction(self) -> float:
-        """The mean of what the cells of a shower hold of its energy."""
+        """Mean share of the energy of a shower in its cells."""
         return self.stored / self.showers
 
     def quantities(self) -> tuple[Quantity, ...]:
@@ -96,22 +183,10 @@ class ShowerTally:
         )
 
 
-# ---- checks ----
-
-LARGEST_GEV = float(np.finfo(np.float16).max) ** (1.0 / POWER) / CELL_UNITS
-FAR = 10.0  # times more or less than the share of the energy that the cells of all hold
-MOST_ODD, MOST_ODD_SHARE = 2, 0.05  # of the showers of a part: more of them are no accident
-WARNED_SHARE = 1.3  # times more or less than is known
-WARNED_CHANGE = 0.001  # of the sums, by all cells that become empty
-NOISE = 4.0  # standard deviations: a threshold above it
-MOST_RISE = 0.01  # of the sums, by cells below 0 that become empty
-RISEN_SHARE = 0.1  # of the showers: those that may rise more
-
-
 @dataclass(frozen=True)
-class Part:
-    """Showers as a file has them, from row `begin` on: `cells` (N, X, Y, Z), `energies` (N,).
-    `name`: of the file.
+class ShowerPart:
+    """Showers of a file from row `begin` on: `cells` (N, X, Y, Z), `energies` (N,). `name`: of the
+    file.
     """
 
     name: str
@@ -121,32 +196,31 @@ class Part:
 
     @property
     def rows(self) -> str:
-        """For the beginning of a sentence."""
+        """The begin of a sentence about them."""
         return f"{self.name}, rows {self.begin:,} to {self.begin + len(self.cells) - 1:,}"
 
 
 @dataclass(frozen=True)
-class Cleaned:
-    """`kept`: (N,), which showers of a part are; `cells_gev` (n, X, Y, Z) and `energies_gev`
+class CheckedShowers:
+    """`used`: (N,), which showers of a part are stored; `cells_gev` (n, X, Y, Z) and `energies_gev`
     (n,) of these.
     """
 
-    kept: NDArray[np.bool_]
+    used: NDArray[np.bool_]
     cells_gev: Cells
     energies_gev: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """`least_gev`: showers whose cells hold no more are left out.
+    """`least_gev`: showers whose cells sum to no more are skipped.
 
-    `threshold`: of a cell, in units of `threshold_gev`. `negative_cells`: as the option says.
-
-    `order`: in which the cells are taken, by its name; empty where that is not to be checked.
-    `orders`: the same showers with their cells taken in other orders, by name.
+    `threshold`: of a cell, in units of `threshold_gev`. `negative_cells`: as the option. `order`:
+    name of the order of the cells; empty for no check. `orders`: the same showers with their cells
+    in other orders, by name.
     """
 
-    known: Readout
+    readout: Readout
     least_gev: float
     threshold: float
     threshold_gev: float
@@ -163,158 +237,140 @@ class Checks:
     units: Units
     tally: ShowerTally = field(default_factory=ShowerTally)
 
-    def cleaned(self, part: Part) -> Cleaned:
-        """Raises DatasetError, see above. Changes the cells of the part."""
+    def checked(self, part: ShowerPart) -> CheckedShowers:
+        """Changes the cells of the part. Raises DatasetError for a refused part."""
         cells, energies = part.cells, part.energies * np.float32(self.units.energy_gev)
         cells *= np.float32(self.units.cell_gev)
         _check_largest(part)
         sums = _sums(cells)
-        given = sums / energies
-        odd = self._odd(part, given, energies)
+        shares = sums / energies
+        odd = self._odd(part, shares, energies)
         negative = np.minimum(cells, 0.0)
         below_0 = (negative < 0.0).sum(axis=(1, 2, 3))
         cells[cells < self.rules.threshold * self.rules.threshold_gev] = 0.0
-        # Noise around an empty shower sums up to nothing, but not what of it is above 0.
-        kept = ~odd & (np.minimum(sums, _sums(cells)) > self.rules.least_gev)
-        showers = Cleaned(kept, cells[kept], energies[kept])
-        if below_0[kept].any():
-            self._fill_up(part.rows, showers, given[kept], negative[kept])
+        # Noise around an empty shower sums to 0, but not its positive part.
+        used = ~odd & (np.minimum(sums, _sums(cells)) > self.rules.least_gev)
+        showers = CheckedShowers(used, cells[used], energies[used])
+        if below_0[used].any():
+            self._compensate(part.rows, showers, shares[used], negative[used])
         self._check_order(part.rows, showers)
         self.tally.odd += int(odd.sum())
-        self.tally.faint += int((~odd & ~kept).sum())
-        self.tally.below_0 += int(below_0[kept].sum())
-        self.tally.given += float(given[kept].sum())
+        self.tally.faint += int((~odd & ~used).sum())
+        self.tally.below_0 += int(below_0[used].sum())
+        self.tally.before += float(shares[used].sum())
         self.tally.add(showers.cells_gev, showers.energies_gev)
         return showers
 
     def changes(self) -> dict[str, int]:
-        """For the summary: what was changed, and how often."""
-        kind = (
-            "cells below 0 made empty, the others scaled"
-            if self._scales
-            else "cells below 0 made empty"
-        )
-        return {kind: self.tally.below_0} if self.tally.below_0 else {}
+        """For the summary: changes, with their counts."""
+        scaled = ", the others scaled" if self.rules.negative_cells == "rescale" else ""
+        return {f"negative cells emptied{scaled}": self.tally.below_0} if self.tally.below_0 else {}
 
     def note(self, faint: str) -> str:
-        """For the summary: the units, and what was left out.
-
-        `faint`: why, the end of a sentence.
-        """
+        """For the summary: skipped showers and the units. `faint`: the end of a sentence."""
         tally = self.tally
         total = tally.showers + tally.faint + tally.odd
-        left_out = (
-            [f"{tally.faint:,} of {total:,} showers are left out: each {faint}"]
-            if tally.faint
-            else []
+        skipped = (
+            (tally.faint, f"each {faint}"),
+            (tally.odd, f"the sum of each is over {FAR:g} times off that of the others"),
         )
-        odd = (
-            f"{tally.odd:,} of {total:,} showers are left out: the sum of each is over {FAR:g}"
-            " times off that of the others"
-        )
-        return ". ".join([*left_out, *([odd] if tally.odd else []), self.units.reason])
+        sentences = [
+            f"{count:,} of {total:,} showers are skipped: {why}" for count, why in skipped if count
+        ]
+        return ". ".join([*sentences, self.units.reason])
 
     def warnings(self, usual: tuple[str, str]) -> tuple[str, ...]:
-        """For the summary. `usual`: units of energies and cells in such files."""
-        tally, units, known = self.tally, self.units, self.rules.known
-        given, stored = tally.given / tally.showers, tally.sampling_fraction
+        """For the summary. `usual`: units of energies and cells in these files."""
+        tally, units, readout = self.tally, self.units, self.rules.readout
+        before, stored = tally.before / tally.showers, tally.sampling_fraction
         warnings = []
         if (units.energies, units.cells) != usual:
             warnings.append(
                 f"Energies are read in {units.energies} and cells in {units.cells}; the files of"
-                f" {known.name} have {usual[0]} and {usual[1]}. Check that this is right."
+                f" {readout.name} have {usual[0]} and {usual[1]}. Check that this is right."
             )
-        if abs(stored / given - 1.0) > WARNED_CHANGE:
+        if abs(stored / before - 1.0) > WARNED_CHANGE:
             warnings.append(
-                f"Cells below 0 or the threshold are empty, so the showers hold {stored:.4g} of the"
-                f" energy, where the file has {given:.4g}."
+                "Cells below 0 or the threshold are emptied, so the sums change from"
+                f" {before:.4g} to {stored:.4g} of the energy."
             )
-        if not 1.0 / WARNED_SHARE < stored / known.sampling_fraction < WARNED_SHARE:
+        if not 1.0 / WARNED_SHARE < stored / readout.sampling_fraction < WARNED_SHARE:
             warnings.append(
-                f"The showers hold {stored:.3g} of the energy, where about"
-                f" {known.sampling_fraction:g} is known of {known.name}."
+                f"The cells sum to {stored:.3g} of the energy, where about"
+                f" {readout.sampling_fraction:g} is expected for {readout.name}."
             )
         return tuple(warnings)
 
-    @property
-    def _scales(self) -> bool:
-        return self.rules.negative_cells == "rescale"
-
     def _odd(
-        self, part: Part, shares: NDArray[np.float64], energies: NDArray[np.float32]
+        self, part: ShowerPart, shares: NDArray[np.float64], energies: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Which showers have a sum that is far from that of the others.
-
-        Those that are nearly empty do not count.
-        """
+        """Which showers have a sum far from that of the others; nearly empty ones do not count."""
         usual = self.units.share
         is_far = ~((shares > usual / FAR) & (shares < usual * FAR))
         odd: NDArray[np.bool_] = is_far & (np.abs(shares) * energies > self.rules.least_gev)
         if odd.sum() > max(MOST_ODD, MOST_ODD_SHARE * len(odd)):
             raise DatasetError(
                 f"{part.rows}: the cells of {odd.sum():,} showers, from row"
-                f" {part.begin + int(odd.argmax()):,} on, sum up to {np.median(shares[odd]):.2g} of"
-                f" the incident energy, but those of the first rows to {usual:.2g}. Are they in"
-                " another unit, or filled up with one number? Convert them, or leave them out of"
-                " the file."
+                f" {part.begin + int(odd.argmax()):,} on, sum to {np.median(shares[odd]):.2g} of"
+                f" the incident energy, but those of the first rows to {usual:.2g}. Check for"
+                " another unit or a filler, then convert them or remove them from the file."
             )
         return odd
 
-    def _fill_up(
-        self, rows: str, showers: Cleaned, given: NDArray[np.float64], negative: Cells
+    def _compensate(
+        self, rows: str, showers: CheckedShowers, shares: NDArray[np.float64], negative: Cells
     ) -> None:
-        """Cells below 0, which were `negative`, have become empty.
-
-        Scales the others of each shower that had some, so that it holds what was `given` of its
-        energy, if that is chosen.
+        """For cells that were `negative` and are empty now, scales the others of their shower to
+        the same share, or refuses too large changes, as the option says.
         """
         cells, energies = showers.cells_gev, showers.energies_gev
         stored = _sums(cells) / energies
         if self.rules.negative_cells == "rescale":
-            factors = np.where(negative.any(axis=(1, 2, 3)), given / stored, 1.0).astype(np.float32)
-            cells *= factors[:, None, None, None]
+            ratios = np.where(negative.any(axis=(1, 2, 3)), shares / stored, 1.0)
+            cells *= ratios.astype(np.float32)[:, None, None, None]
         elif self.rules.negative_cells == "refuse":
-            rise = float(np.quantile(stored / given, 1.0 - RISEN_SHARE)) - 1.0
+            rise = float(np.quantile(stored / shares, 1.0 - RISEN_SHARE)) - 1.0
             if rise > MOST_RISE:
-                raise self._risen(rows, given.mean(), stored.mean(), rise, showers, negative)
+                raise self._risen(rows, shares.mean(), stored.mean(), rise, showers, negative)
 
     def _risen(
-        self, rows: str, given: float, stored: float, rise: float, showers: Cleaned, negative: Cells
+        self,
+        rows: str,
+        before: float,
+        stored: float,
+        rise: float,
+        showers: CheckedShowers,
+        negative: Cells,
     ) -> DatasetError:
-        """The error, with the numbers that each remedy leaves."""
+        """The error, with the numbers of each remedy."""
         cells, energies = showers.cells_gev, showers.energies_gev
         above = NOISE * float(np.sqrt(np.square(negative[negative < 0.0]).mean()))
         left = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()
         return DatasetError(
-            f"{rows}: cells below 0, such as noise leaves, hold the sums down: made empty, they"
-            f" would raise them from {given:.3g} to {stored:.3g} of the incident energy, and by"
-            f" over {rise:.1%} in one shower of {1.0 / RISEN_SHARE:.0f}. Set negative_cells=rescale"
-            " to scale the other cells of each shower so that its sum stays, a threshold above the"
-            f" noise (threshold={above / self.rules.threshold_gev:.3g} leaves {left:.3g}), or"
-            " negative_cells=clip to take the higher sums."
+            f"{rows}: negative cells, such as noise, lower the sums. Emptied, they raise them from"
+            f" {before:.3g} to {stored:.3g} of the incident energy, and by over {rise:.1%} in one"
+            f" shower of {1.0 / RISEN_SHARE:.0f}. Set negative_cells=rescale to preserve the sums,"
+            f" threshold={above / self.rules.threshold_gev:.3g} to remove the noise (leaves"
+            f" {left:.3g}), or negative_cells=clip to accept the higher sums."
         )
 
-    def _check_order(self, rows: str, showers: Cleaned) -> None:
+    def _check_order(self, rows: str, showers: CheckedShowers) -> None:
         rules, cells, energies = self.rules, showers.cells_gev, showers.energies_gev
         if not rules.order or not len(cells):
             return
-        most, off = file_units.limit(len(cells)), rules.known.distance(cells, energies)
-        if off <= most:
+        most, distance = limit(len(cells)), rules.readout.distance(cells, energies)
+        if distance <= most:
             return
         others = {
-            name: rules.known.distance(other, energies) for name, other in rules.orders(cells)
+            name: rules.readout.distance(other, energies) for name, other in rules.orders(cells)
         }
         best = min(others, key=others.__getitem__, default="")
         fits = best and others[best] <= most
-        advice = (
-            f"In the order {best} they are: set order={best}"
-            if fits
-            else "Look at their order and units"
-        )
+        advice = f"Set order={best}, which fits" if fits else "Check their order and units"
         raise DatasetError(
             f"{rows}: its cells, in the order {rules.order}, are not the showers of electrons:"
-            f" {off:.0%} of the energy lies elsewhere than it should, and {most:.0%} may. {advice},"
-            f" or set order={rules.order} to take them as they are."
+            f" {distance:.0%} of the energy is in the wrong place, and {most:.0%} is allowed."
+            f" {advice}, or set order={rules.order} to skip this check."
         )
 
 
@@ -323,13 +379,13 @@ def _sums(cells: Cells) -> NDArray[np.float64]:
     return sums
 
 
-def _check_largest(part: Part) -> None:
+def _check_largest(part: ShowerPart) -> None:
     """Raises DatasetError for a cell, in GeV, that would be stored as infinity."""
     largest = part.cells.max()
     if largest > LARGEST_GEV:
         row = part.begin + int(part.cells.max(axis=(1, 2, 3)).argmax())
         raise DatasetError(
-            f"{part.name}, row {row:,}: a cell holds {largest:,.3g} GeV, but at most"
-            f" {LARGEST_GEV:,.0f} GeV can be stored (float16): correct that shower, or leave it out"
-            " of the file."
+            f"{part.name}, row {row:,}: a cell has {largest:,.3g} GeV, but at most"
+            f" {LARGEST_GEV:,.0f} GeV can be stored (float16): correct the shower, or remove it"
+            " from the file."
         )

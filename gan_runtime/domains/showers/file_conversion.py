@@ -1,15 +1,17 @@
-"""Files of showers become a data set: all are checked by their headers first, then converted part
-by part, in the order of their names.
+"""Files of showers become a data set: all headers are read first, then the units are determined,
+then each part is checked, cleaned and stored, in the order of the file names. The last rows are
+held out, as the authors hold out their last files.
 
-What tells two kinds of files apart is a `FileKind`; the last rows are held out, as the authors hold
-out their last files.
+Units are options, or the only ones with which the numbers are showers of a known calorimeter:
+incident energies in the range of its data sets, and cells that sum to its share of the energy. If
+several units remain, the depth of the showers decides, which grows with the logarithm of the energy
+in GeV.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,33 +28,33 @@ from gan_runtime.data.picture_files import readable
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
-from gan_runtime.domains.showers import file_units
-from gan_runtime.domains.showers.features import rows_of
-from gan_runtime.domains.showers.fields import (
-    AUTHORS_GRID,
-    CELL_UNITS,
-    MERGED,
-    cells_along,
-    shower_fields,
+from gan_runtime.domains.showers.file_checks import (
+    CheckedShowers,
+    Checks,
+    Readout,
+    Rules,
+    ShowerPart,
+    Units,
+    limit,
 )
-from gan_runtime.domains.showers.file_checks import Checks, Cleaned, Part, Rules
-from gan_runtime.domains.showers.file_units import FileSample
-from gan_runtime.domains.showers.preparation_options import AUTO, AuthorsOptions, ShowerFileOptions
+from gan_runtime.domains.showers.preparation_options import AUTO, UNITS_GEV, ShowerFileOptions
 
 Columns = dict[str, h5py.Dataset]
 ENERGIES_AT_ONCE = 1 << 20
+ENERGY_FACTOR = 2.0  # allowed below and above the energies of the known data sets
+SHARE_FACTOR = 3.0  # allowed for the share in the cells; units differ by at least 20
 
 
 @dataclass(frozen=True)
 class FileKind:
     """How files of one kind are read.
 
-    `columns(file)`: what is needed of a file, checked; those under the keys `cells` and `energies`
-    are the showers. `fields(columns)`: of the rows that become of it. `arranged(cells)`: some rows
-    of the cells as (N, X, Y, Z). `rows(showers, others)`: as stored; `others`: the same rows of the
-    other columns, with the name of the file. Each raises DatasetError. `at_once`: rows. `usual`:
-    units of energies and cells in such files. `faint`: why showers are left out that hold next to
-    nothing, the end of a sentence.
+    `columns(file)`: the needed columns, checked; those under the keys `cells` and `energies` are
+    the showers. `fields(columns)`: of the stored rows. `arranged(cells)`: rows of the cells as (N,
+    X, Y, Z). `rows(showers, others, name)`: as stored; `others`: the same rows of the other
+    columns; `name`: of the file. Each raises DatasetError. `at_once`: rows. `usual`: units of
+    energies and cells in these files. `faint`: why nearly empty showers are skipped, the end of a
+    sentence.
     """
 
     columns: Callable[[h5py.File], Columns]
@@ -60,7 +62,7 @@ class FileKind:
     cells: str
     energies: str
     arranged: Callable[[NDArray[Any]], NDArray[Any]]
-    rows: Callable[[Cleaned, dict[str, NDArray[Any]], str], Arrays]
+    rows: Callable[[CheckedShowers, dict[str, NDArray[Any]], str], Arrays]
     rules: Rules
     at_once: int
     usual: tuple[str, str]
@@ -68,8 +70,8 @@ class FileKind:
 
 
 @dataclass(frozen=True)
-class _Contents:
-    """What the headers and the energies of all files say. `showers`: before any is left out."""
+class FileContents:
+    """Headers and energies of all files, in their unit. `showers`: before any is skipped."""
 
     fields: Fields
     showers: int
@@ -83,30 +85,27 @@ def convert(
     """Writes the rows of all files into the existing, empty `folder`.
 
     Raises:
-        DatasetError: a file is damaged, of another kind, or of another shape than the first; its
-            units or the order of its cells are
-            unclear; a part of it cannot be (see `shower_checks`); no row is left.
+        DatasetError: a file is damaged, of another kind, or of another shape than the first; units
+            or order of its cells are unclear; a part is refused (see `Checks`); no row remains.
         HomeError: the disk has too little space.
     """
-    found = hdf5_files.source_of(source)
-    contents = _contents(found.files, kind)
-    checks = Checks(
-        kind.rules,
-        file_units.units(_sample(found.files[0], kind, contents), options, kind.rules.known),
-    )
+    sources = hdf5_files.source_of(source)
+    contents = _contents(sources.files, kind)
+    sample = _sample(sources.files[0], kind, contents)
+    checks = Checks(kind.rules, units(sample, options, kind.rules.readout))
     total, done = contents.showers, 0
     with RowWriter(folder, contents.fields, total, f"a data set of {total:,} showers") as writer:
-        for path in found.files:
-            for read, rows in _parts(path, kind, checks):
+        for path in sources.files:
+            for count, rows in _parts(path, kind, checks):
                 writer.append(rows)
-                done += read
+                done += count
                 progress(done, total, f"Converting {done:,} of {total:,} showers")
-    kept = checks.tally.showers
-    if not kept:
+    stored = checks.tally.showers
+    if not stored:
         raise DatasetError(f"none of the {total:,} showers can be used: each {kind.faint}.")
     summary = Summary(
-        held_out=min(int(kept * options.held_out_percent / 100), kept - 1),
-        skipped=found.skipped,
+        held_out=min(int(stored * options.held_out_percent / 100), stored - 1),
+        skipped=sources.skipped,
         converted=checks.changes(),
         quantities=checks.tally.quantities(),
         curve=checks.tally.profile(),
@@ -116,29 +115,67 @@ def convert(
     return Stored(contents.fields, writer.shards, summary)
 
 
-def _contents(files: list[Path], kind: FileKind) -> _Contents:
-    known: Fields | None = None
+def _contents(files: list[Path], kind: FileKind) -> FileContents:
+    first: Fields | None = None
     total, ends = 0, [np.inf, -np.inf]
     for path in files:
         with opened(path) as file:
             columns = kind.columns(file)
             fields = kind.fields(columns)
-            if known is not None and fields != known:
+            if first is not None and fields != first:
                 raise DatasetError(
-                    f"{hdf5_files.name_of(file)} holds other showers than"
-                    f" {readable(files[0].name)}: prepare them one by one."
+                    f"{hdf5_files.name_of(file)} has other showers than"
+                    f" {readable(files[0].name)}: prepare them separately."
                 )
-            known, rows = fields, hdf5_files.same_rows(file, columns)
+            first, rows = fields, hdf5_files.same_rows(file, columns)
             for begin in range(0, rows, ENERGIES_AT_ONCE):
-                part = hdf5_files.read(
-                    file, columns[kind.energies], begin, min(begin + ENERGIES_AT_ONCE, rows)
-                )
+                end = min(begin + ENERGIES_AT_ONCE, rows)
+                part = hdf5_files.read(file, columns[kind.energies], begin, end)
                 ends = [min(ends[0], float(part.min())), max(ends[1], float(part.max()))]
             total += rows
-    return _Contents(known or {}, total, *ends)
+    return FileContents(first or {}, total, *ends)
 
 
-def _sample(path: Path, kind: FileKind, contents: _Contents) -> FileSample:
+def _parts(path: Path, kind: FileKind, checks: Checks) -> Iterator[tuple[int, Arrays]]:
+    """Of one file: the number of rows of each part, and its checked rows as stored."""
+    with opened(path) as file:
+        columns, name = kind.columns(file), hdf5_files.name_of(file)
+        rows = hdf5_files.same_rows(file, columns)
+        for begin, end in hdf5_files.parts(columns, rows, kind.at_once):
+            part = {
+                key: hdf5_files.read(file, numbers, begin, end) for key, numbers in columns.items()
+            }
+            cells, energies = kind.arranged(part.pop(kind.cells)), part.pop(kind.energies)
+            showers = checks.checked(ShowerPart(name, begin, cells, energies.reshape(-1)))
+            others = {key: numbers.reshape(-1)[showers.used] for key, numbers in part.items()}
+            yield end - begin, kind.rows(showers, others, name)
+
+
+# ---- units ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FileSample:
+    """`name`: of the file; `lowest`, `highest`: of all energies of all files; `cells` (N, X, Y, Z)
+    and `energies` (N,): of the first rows. All in the units of the file.
+    """
+
+    name: str
+    lowest: float
+    highest: float
+    cells: NDArray[np.float32]
+    energies: NDArray[np.float32]
+
+    def share(self, energies: str, cells: str) -> float:
+        """Sum of the cells of a shower over its energy in these units: the median of those that are
+        not empty.
+        """
+        sums = self.cells.sum(axis=(1, 2, 3), dtype=np.float64) * UNITS_GEV[cells]
+        shares = (sums / (self.energies * UNITS_GEV[energies]))[sums != 0.0]
+        return float(np.median(shares)) if len(shares) else 0.0
+
+
+def _sample(path: Path, kind: FileKind, contents: FileContents) -> FileSample:
     with opened(path) as file:
         columns = kind.columns(file)
         rows = min(len(columns[kind.cells]), kind.at_once)
@@ -149,96 +186,88 @@ def _sample(path: Path, kind: FileKind, contents: _Contents) -> FileSample:
         )
 
 
-def _parts(path: Path, kind: FileKind, checks: Checks) -> Iterator[tuple[int, Arrays]]:
-    """Of one file: how many rows were read, and those that are kept, as stored."""
-    with opened(path) as file:
-        columns, name = kind.columns(file), hdf5_files.name_of(file)
-        for begin, end in hdf5_files.parts(
-            columns, hdf5_files.same_rows(file, columns), kind.at_once
-        ):
-            read = {
-                key: hdf5_files.read(file, numbers, begin, end) for key, numbers in columns.items()
-            }
-            cells, energies = (
-                kind.arranged(read.pop(kind.cells)),
-                read.pop(kind.energies).reshape(-1),
-            )
-            showers = checks.cleaned(Part(name, begin, cells, energies))
-            others = {key: numbers.reshape(-1)[showers.kept] for key, numbers in read.items()}
-            yield end - begin, kind.rows(showers, others, name)
-
-
-# ---- files of the authors ------------------------------------------------------------------------
-
-CELLS, ENERGY, ANGLE = "ECAL", "energy", "mtheta"
-LEAST_SUM = 10.0  # GeV · 50, of an event: 0.2 GeV seen, about 10 GeV of the electron
-AT_ONCE = 32
-
-content = hdf5_files.content
-
-
-def prepare(source: Path, options: AuthorsOptions, folder: Path, progress: Progress) -> Stored:
-    """Writes the rows of all files into the existing, empty `folder`. Raises as `convert`."""
-    rules = Rules(
-        file_units.THREE_DGAN,
-        least_gev=LEAST_SUM / CELL_UNITS,
-        threshold=options.threshold,
-        threshold_gev=1.0 / CELL_UNITS,
-        negative_cells=options.negative_cells,
-        order="x_y_layer" if options.order == AUTO else "",
-    )
-    kind = FileKind(
-        columns=columns,
-        fields=lambda _columns: fields(options),
-        cells=CELLS,
-        energies=ENERGY,
-        arranged=lambda cells: cells,
-        rows=partial(rows, options.grid),
-        rules=rules,
-        at_once=AT_ONCE,
-        usual=("GeV", "20MeV"),
-        faint="has at most 10 units, 0.2 GeV, in its cells",
-    )
-    return convert(source, kind, options, folder, progress)
-
-
-def fields(options: AuthorsOptions) -> Fields:
-    """Of the rows that become of a file."""
-    return shower_fields((*cells_along(options.grid), 1))
-
-
-def columns(file: h5py.File) -> Columns:
-    """What is needed of a file. Raises DatasetError."""
-    needed = {
-        CELLS: hdf5_files.column(file, CELLS, AUTHORS_GRID),
-        ENERGY: hdf5_files.column(file, ENERGY, ()),
-    }
-    return {**needed, ANGLE: hdf5_files.column(file, ANGLE, ())} if ANGLE in file else needed
-
-
-def rows(grid: str, showers: Cleaned, others: dict[str, NDArray[Any]], name: str) -> Arrays:
-    """As stored; angles are measured where there are none, or cells are merged.
-
-    Raises DatasetError.
-    """
-    merged = MERGED[grid]
-    angles = _angles(name, others[ANGLE]) if ANGLE in others and merged == 1 else None
-    return rows_of(_merged(showers.cells_gev, merged), showers.energies_gev, angles)
-
-
-def _merged(cells: NDArray[Any], side: int) -> NDArray[Any]:
-    """(N, X, Y, Z) → sums of side · side cells of a layer (N, X / side, Y / side, Z)."""
-    if side == 1:
-        return cells
-    count, x, y, layers = cells.shape
-    return cells.reshape(count, x // side, side, y // side, side, layers).sum(axis=(2, 4))
-
-
-def _angles(name: str, angles: NDArray[Any]) -> NDArray[Any]:
-    """As they are. Raises DatasetError for what cannot be rad."""
-    if len(angles) and not (angles.min() > 0.0 and angles.max() < np.pi):
+def units(sample: FileSample, options: ShowerFileOptions, readout: Readout) -> Units:
+    """Raises DatasetError: no units fit, or several do."""
+    if not sample.lowest > 0.0:
         raise DatasetError(
-            f"{name}: its mtheta is from {angles.min():g} to {angles.max():g}, "
-            "but rad between 0 and π are needed: is it in degrees?"
+            f"{sample.name}: its lowest incident energy is {sample.lowest:g}, but must be above 0."
         )
-    return angles
+    energy_units = _energy_units(sample, options, readout)
+    pairs = [
+        (energy, cell)
+        for energy in energy_units
+        for cell in _cell_units(sample, options, readout, energy)
+    ]
+    if not pairs:
+        raise _no_share(sample, energy_units[0], readout)
+    if options.energy_unit != AUTO:
+        why = "by the option"
+    elif len(pairs) > 1:
+        why = "by the depth of the showers"
+        pairs = [pair for pair in pairs if _fits_depth(sample, pair[0], readout)]
+    elif len(energy_units) > 1:
+        why = "by the sum of the cells"
+    else:
+        why = f"the range of {readout.name}"
+    if len(pairs) != 1:
+        raise DatasetError(
+            f"{sample.name}: its incident energies, from {sample.lowest:,.6g} to"
+            f" {sample.highest:,.6g}, fit the range of {readout.name} in MeV and in GeV, and the"
+            " depth of the showers does not decide: set energy_unit."
+        )
+    energy, cell = pairs[0]
+    share = sample.share(energy, cell)
+    lowest, highest = (value * UNITS_GEV[energy] for value in (sample.lowest, sample.highest))
+    cells_why = "by the option" if options.cell_unit != AUTO else "by their sum"
+    reason = (
+        f"Energies are in {energy} ({lowest:,.4g} to {highest:,.4g} GeV, {why}), cells in {cell}"
+        f" ({cells_why}: {share:.3g} of the energy, where about {readout.sampling_fraction:g} is"
+        " expected)"
+    )
+    return Units(energy, cell, share, reason)
+
+
+def _energy_units(sample: FileSample, options: ShowerFileOptions, readout: Readout) -> list[str]:
+    if options.energy_unit != AUTO:
+        return [options.energy_unit]
+    fitting = [
+        unit
+        for unit in ("MeV", "GeV")
+        if readout.lowest_gev / ENERGY_FACTOR <= sample.lowest * UNITS_GEV[unit]
+        and sample.highest * UNITS_GEV[unit] <= readout.highest_gev * ENERGY_FACTOR
+    ]
+    if fitting:
+        return fitting
+    raise DatasetError(
+        f"{sample.name}: its incident energies are from {sample.lowest:,.6g} to"
+        f" {sample.highest:,.6g}. Neither in MeV nor in GeV is this the range of {readout.name},"
+        f" {readout.lowest_gev:,.0f} to {readout.highest_gev:,.0f} GeV. Check for mixed units, or"
+        " set energy_unit."
+    )
+
+
+def _cell_units(
+    sample: FileSample, options: ShowerFileOptions, readout: Readout, energy: str
+) -> list[str]:
+    if options.cell_unit != AUTO:
+        return [options.cell_unit]
+    share = readout.sampling_fraction
+    return [
+        unit
+        for unit in UNITS_GEV
+        if share / SHARE_FACTOR < sample.share(energy, unit) < share * SHARE_FACTOR
+    ]
+
+
+def _fits_depth(sample: FileSample, energy: str, readout: Readout) -> bool:
+    gev = sample.energies * UNITS_GEV[energy]
+    return readout.distance(np.maximum(sample.cells, 0.0), gev) <= limit(len(gev))
+
+
+def _no_share(sample: FileSample, energy: str, readout: Readout) -> DatasetError:
+    shares = ", ".join(f"{sample.share(energy, unit):.2g} in {unit}" for unit in UNITS_GEV)
+    return DatasetError(
+        f"{sample.name}: the cells of a shower sum to {shares} of the incident energy in {energy},"
+        f" but to about {readout.sampling_fraction:g} in the data sets of {readout.name}: convert"
+        " them, or set cell_unit."
+    )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 from gan_runtime.data.contract import DataSet
-from gan_runtime.domains.showers import calochallenge
+from gan_runtime.domains.showers import file_formats
 from gan_runtime.domains.showers.curves import (
     bounds,
     curves,
@@ -28,18 +28,20 @@ from gan_runtime.domains.showers.curves import (
     stored_curve,
     stored_showers,
 )
-from gan_runtime.domains.showers.evaluation import NAME, SUBMISSION_FILE, PhysicsOptions
+from gan_runtime.domains.showers.evaluation import (
+    NAME,
+    RESULT_FILE,
+    SUBMISSION_FILE,
+    PhysicsOptions,
+    SingleEnergyOptions,
+    SingleEnergyResult,
+)
 from gan_runtime.domains.showers.features import rows_of, values_of
 from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.pictures import cells_in_gev
 from gan_runtime.domains.showers.score_metrics import MEASURED, Value
 from gan_runtime.domains.showers.scores import ShowerSample, compared, sample, with_reading
 from gan_runtime.domains.showers.simulation import GRIDS, incidence, simulate_equal
-from gan_runtime.domains.showers.single_energy import (
-    RESULT_FILE,
-    SingleEnergyOptions,
-    SingleEnergyResult,
-)
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.inputs import HostNoise, drawn_inputs, host_values
 from gan_runtime.evaluation.work import Evaluated, Subject
@@ -100,7 +102,7 @@ def measure(subject: Subject) -> Evaluated:
         first, second = (_with_reading(side, state, read) for side in (held_out, generated))
         answers.append(answer_of(state, first, second, scores, floor, networks.data.fields))
     if options.submission == "yes":
-        calochallenge.write_submission(
+        file_formats.write_submission(
             subject.results / SUBMISSION_FILE,
             [(generated.cells_gev, generated.features.energy_gev)],
         )

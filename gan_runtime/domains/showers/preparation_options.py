@@ -1,4 +1,4 @@
-"""The options of the preparations that make showers."""
+"""Options of the preparations of showers: simulated ones, and files of others."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ GROUP = "Model and data"
 AUTO = "auto"
 EnergyUnit = Literal["auto", "MeV", "GeV"]
 CellUnit = Literal["auto", "MeV", "20MeV", "GeV"]
-UNITS_GEV = {
-    "MeV": 1e-3,
-    "20MeV": 0.02,
-    "GeV": 1.0,
-}  # 20 MeV is the unit of the 3DGAN's authors, GeV · 50
+UNITS_GEV = {"MeV": 1e-3, "20MeV": 0.02, "GeV": 1.0}  # 20 MeV: the 3DGAN authors', GeV · 50
 NegativeCells = Literal["refuse", "clip", "rescale"]
 Order = Literal[
     "auto",
@@ -33,7 +29,7 @@ AuthorsOrder = Literal["auto", "x_y_layer"]
 
 
 def held_out_percent(default: float = 10.0) -> Any:
-    """The option that all of them have."""
+    """Share of the rows that no run trains on."""
     return option(
         default,
         label="Held out",
@@ -41,20 +37,20 @@ def held_out_percent(default: float = 10.0) -> Any:
         unit="%",
         ge=0,
         le=50,
-        help="Share of the showers that no run trains on, kept for measuring.",
+        help="Share of the showers that no run trains on, for evaluations.",
         error="use about 10.",
     )
 
 
 def events(default: int) -> Any:
-    """How many showers."""
+    """Number of simulated showers."""
     return option(
         default,
         label="Showers",
         group=GROUP,
         ge=2,
         le=1_000_000,
-        help="How many are simulated. One takes about a millisecond, and 130 kB on the full grid.",
+        help="Simulated showers. One takes about 1 ms, and 130 kB on the full grid.",
         error="use about 20000; the authors trained on 124987.",
     )
 
@@ -67,15 +63,15 @@ def grid(default: Grid) -> Any:
         group=GROUP,
         choices=get_args(Grid),
         help=(
-            "'full': 51 × 51 × 25 cells of 5.1 mm. 'tiny': 17 × 17 × 25, nine cells in one: for two"
-            " cores."
+            "'full': 51 × 51 × 25 cells of 5.1 mm. 'tiny': 17 × 17 × 25, sums of nine cells, for"
+            " two cores."
         ),
         error="pick full or tiny.",
     )
 
 
 class ShowerOptions(OptionRecord):
-    """Which showers are simulated. Energies and angles are drawn evenly between their ends."""
+    """The simulated showers. Energies and angles are uniformly distributed between their limits."""
 
     events: int = events(20_000)
     seed: int = option(
@@ -96,8 +92,8 @@ class ShowerOptions(OptionRecord):
         ge=2,
         le=500,
         help=(
-            "Of the electrons. From 100 to 200 is the authors' reduced set, from 2 to 500 their"
-            " full one."
+            "Of the electrons. The authors' reduced data set is from 100 to 200, their full one"
+            " from 2 to 500."
         ),
         error="use 100, or 2.",
     )
@@ -118,7 +114,7 @@ class ShowerOptions(OptionRecord):
         unit="°",
         ge=45,
         le=135,
-        help="Between the electron's path and the layers; 90° is straight in.",
+        help="Between the electron's path and the layers; 90° is perpendicular incidence.",
         error="use 60.",
     )
     angle_high: float = option(
@@ -135,9 +131,7 @@ class ShowerOptions(OptionRecord):
 
 
 class TinyShowerOptions(ShowerOptions):
-    """Those that two cores can learn from in minutes, and enough held-out ones for the
-    evaluation.
-    """
+    """Showers for training on two cores in minutes, with enough held-out ones for evaluations."""
 
     events: int = events(4_000)
     grid: Grid = grid("tiny")
@@ -145,7 +139,7 @@ class TinyShowerOptions(ShowerOptions):
 
 
 class ShowerFileOptions(OptionRecord):
-    """What becomes of the showers of files, whosever they are."""
+    """Options of all files of showers."""
 
     energy_unit: EnergyUnit = option(
         "auto",
@@ -153,8 +147,8 @@ class ShowerFileOptions(OptionRecord):
         group=GROUP,
         choices=get_args(EnergyUnit),
         help=(
-            "'auto': the one that puts them into the range of the known sets, or that the depth of"
-            " the showers fits; refused if it is unclear."
+            "'auto': the unit that fits the known range of energies or the depth of the showers;"
+            " refused if unclear."
         ),
         error="pick auto, MeV or GeV.",
     )
@@ -164,20 +158,19 @@ class ShowerFileOptions(OptionRecord):
         group=GROUP,
         choices=get_args(CellUnit),
         help=(
-            "'auto': the one in which they sum up to the known share of the incident energy. 20MeV:"
-            " GeV · 50, as the 3DGAN's authors have it."
+            "'auto': the unit in which cells sum to the known share of the incident energy. 20MeV:"
+            " the 3DGAN authors' unit."
         ),
         error="pick auto, MeV, 20MeV or GeV.",
     )
     negative_cells: NegativeCells = option(
         "refuse",
-        label="Cells below 0",
+        label="Negative cells",
         group=GROUP,
         choices=get_args(NegativeCells),
         help=(
-            "They become empty. 'refuse': not if one shower in ten then holds over 1 % more energy."
-            " 'clip': in any case. 'rescale': the other cells of the shower are scaled, so that its"
-            " sum stays."
+            "They become empty. 'refuse' limits the change of the sums to 1%, 'clip' has no limit,"
+            " 'rescale' preserves the sums."
         ),
         error="pick refuse, clip or rescale.",
     )
@@ -185,7 +178,7 @@ class ShowerFileOptions(OptionRecord):
 
 
 class AuthorsOptions(ShowerFileOptions):
-    """What becomes of the showers of the 3DGAN's authors."""
+    """Options of files of the 3DGAN's authors."""
 
     grid: Grid = option(
         "full",
@@ -193,7 +186,7 @@ class AuthorsOptions(ShowerFileOptions):
         group=GROUP,
         choices=get_args(Grid),
         help=(
-            "'full': 51 × 51 × 25 cells, as in the files. 'tiny': 17 × 17 × 25, nine cells in one:"
+            "'full': 51 × 51 × 25 cells, as in the files. 'tiny': 17 × 17 × 25, sums of nine cells,"
             " for two cores."
         ),
         error="pick full or tiny.",
@@ -214,15 +207,15 @@ class AuthorsOptions(ShowerFileOptions):
         group=GROUP,
         choices=get_args(AuthorsOrder),
         help=(
-            "'auto': x, y, layer, if the showers have the depth of electrons. 'x_y_layer': the same"
-            " without that check."
+            "'auto': x, y, layer, with a check of the depth of the showers. 'x_y_layer': without"
+            " that check."
         ),
         error="pick auto or x_y_layer.",
     )
 
 
 class CaloChallengeOptions(ShowerFileOptions):
-    """What becomes of the showers of the CaloChallenge."""
+    """Options of files of the CaloChallenge."""
 
     threshold: float = option(
         0.0,
@@ -232,8 +225,8 @@ class CaloChallengeOptions(ShowerFileOptions):
         ge=0,
         le=1_000,
         help=(
-            "Cells below it count as empty. The challenge reads out from 0.01515 MeV on, so its own"
-            " files hold none below."
+            "Cells below it count as empty. The challenge's files have none below their readout"
+            " threshold of 0.01515 MeV."
         ),
         error="use 0, or 0.01515.",
     )
@@ -243,38 +236,36 @@ class CaloChallengeOptions(ShowerFileOptions):
         group=GROUP,
         choices=get_args(Order),
         help=(
-            "From the axis that changes slowest to the fastest one. 'auto': the challenge's,"
-            " layer_angle_radius, if the showers then have the depth of electrons and are round."
+            "Axes from the slowest to the fastest. 'auto': layer_angle_radius, with a check of"
+            " depth and symmetry of the showers."
         ),
         error="pick auto, or the order of the axes in a row, such as layer_angle_radius.",
     )
 
 
 def held_out(options: ShowerOptions) -> int:
-    """How many of the simulated showers no run trains on."""
+    """Number of held-out simulated showers."""
     return int(options.events * options.held_out_percent / 100)
 
 
 def promised(options: ShowerOptions) -> Promised:
-    """What a simulation with these options will give."""
+    """Fields and training rows of a simulation with these options."""
     return Promised(
         shower_fields((*cells_along(options.grid), 1)), options.events - held_out(options)
     )
 
 
 def energies_in_order(options: ShowerOptions) -> FieldError | None:
-    """The lower end is not above the higher one."""
+    """The lower limit is not above the upper one."""
     return _in_order("energy_low", options.energy_low, "energy_high", options.energy_high)
 
 
 def angles_in_order(options: ShowerOptions) -> FieldError | None:
-    """The lower end is not above the higher one."""
+    """The lower limit is not above the upper one."""
     return _in_order("angle_low", options.angle_low, "angle_high", options.angle_high)
 
 
 def _in_order(low: str, lowest: float, high: str, highest: float) -> FieldError | None:
     if lowest <= highest:
         return None
-    return FieldError(
-        low, f"{low} is {lowest:g}, above {high}, which is {highest:g}: exchange them."
-    )
+    return FieldError(low, f"{low} is {lowest:g}, above {high}, which is {highest:g}: swap them.")

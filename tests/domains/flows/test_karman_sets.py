@@ -189,25 +189,34 @@ def places(flows: DataSet) -> list[int]:
         (
             {"reynolds": "80; 100"},
             (
-                "Reynolds numbers (reynolds) is '80; 100', but allowed is numbers from 40 to 250,"
-                " each flow once"
+                "Reynolds numbers (reynolds) is '80; 100', but allowed is different flows separated"
+                " by commas: a number from 40 to 250,"
             ),
         ),
-        ({"reynolds": "39"}, "but allowed is numbers from 40 to 250"),
-        ({"reynolds": "80, 80.0"}, "each flow once, with commas between"),
+        (
+            {"reynolds": "39"},
+            "but allowed is different flows separated by commas: a number from 40 to 250",
+        ),
+        ({"reynolds": "80, 80.0"}, "different flows separated by commas"),
         ({"held_out_reynolds": ""}, "Held-out Reynolds numbers (held_out_reynolds) is ''"),
-        ({"held_out_reynolds": "100, 120"}, "but reynolds holds 100 as well: leave it out of one."),
+        (
+            {"held_out_reynolds": "100, 120"},
+            "but reynolds has 100 too: remove it from one of them.",
+        ),
         (
             {"held_out_reynolds": "100 shift 0, 120"},
-            "but reynolds holds 100 shift 0 as well: leave it out of one.",
+            "but reynolds has 100 shift 0 too: remove it from one of them.",
         ),
         ({"held_out_reynolds": "120 width 13"}, "the obstacle's width (even, 6 to 20 cells)"),
         ({"held_out_reynolds": "120 width 22"}, "the obstacle's width (even, 6 to 20 cells)"),
         (
             {"reynolds": "80 shift 21"},
-            "its shift (up to 20 cells down, or up with a minus), such as 140 width 14 shift -5",
+            "shift (up to 20 cells down, or up with a minus), such as 140 width 14 shift -5",
         ),
-        ({"reynolds": "80 wide 12"}, "but allowed is numbers from 40 to 250"),
+        (
+            {"reynolds": "80 wide 12"},
+            "but allowed is different flows separated by commas: a number from 40 to 250",
+        ),
         (
             {"frames": 4, "later": 3},
             "frames is 4, fewer than the 5 of a row with later=3: use more.",

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from gan_runtime.domains.showers.calochallenge import (
+from gan_runtime.domains.showers.file_formats import (
     GEOMETRIES,
     cells_of,
     showers_mev_of,
@@ -56,7 +56,7 @@ def test_a_submission_that_cannot_be_finished_leaves_nothing(tmp_path: Path) -> 
     path = tmp_path / "submission.hdf5"
     with pytest.raises(RuntimeError, match="the networks are gone"):
         write_submission(path, torn())
-    with pytest.raises(ValueError, match="none of the CaloChallenge"):
+    with pytest.raises(ValueError, match="the CaloChallenge has no showers of"):
         write_submission(path, [(np.zeros((1, 51, 51, 25)), np.ones(1))])
     with pytest.raises(ValueError, match="there are no showers to write"):
         write_submission(path, [])

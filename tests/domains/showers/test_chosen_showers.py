@@ -20,14 +20,14 @@ from gan_runtime.base.errors import (
     SpecError,
 )
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.domains.showers import measurement, single_energy
-from gan_runtime.domains.showers.features import values_of
-from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.single_energy import (
+from gan_runtime.domains.showers import evaluation, measurement
+from gan_runtime.domains.showers.evaluation import (
     RESULT_FILE,
     SingleEnergyOptions,
     SingleEnergyResult,
 )
+from gan_runtime.domains.showers.features import values_of
+from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import Asked, End, JobDir
@@ -153,7 +153,7 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(
         (
             SingleEnergyOptions("quick-0001", 100.0),
             DatasetError,
-            "This run makes no showers: its data set has no field showers",
+            "This run generates no showers: its data set has no field showers",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_what_cannot_be_made_is_refused_before_a_job_starts(
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(kind, match=sentence):
-        single_energy.make_showers(ask(home), wanted)
+        ask(home).request_job(evaluation.MAKE, wanted)
     assert not home.jobs.exists()
 
 
@@ -174,25 +174,25 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
-    monkeypatch.setattr(single_energy, "makes_showers", lambda *_: True)
+    monkeypatch.setattr(evaluation, "makes_showers", lambda *_: True)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
     wanted = SingleEnergyOptions("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
-        single_energy.make_showers(ask(home), wanted)
+        ask(home).request_job(evaluation.MAKE, wanted)
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    job = single_energy.make_showers(ask(home), wanted)
+    job = ask(home).request_job(evaluation.MAKE, wanted)
     with pytest.raises(
         JobError, match="showers of run quick-0001 are being generated already by job"
     ):
-        single_energy.make_showers(ask(home), wanted)
-    assert single_energy.made_before(home, wanted) is None
+        ask(home).request_job(evaluation.MAKE, wanted)
+    assert evaluation.finished_job(home, wanted) is None
     ended(job, step=10)
-    look = single_energy.made_before(home, wanted)
+    look = evaluation.finished_job(home, wanted)
     assert look is not None
     assert look.job == job
-    assert single_energy.made_before(home, SingleEnergyOptions("quick-0001", 101.0)) is None
+    assert evaluation.finished_job(home, SingleEnergyOptions("quick-0001", 101.0)) is None
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=2.0, kept=1)
-    assert single_energy.made_before(home, wanted) is None, "the networks have changed since"
+    assert evaluation.finished_job(home, wanted) is None, "the networks have changed since"
 
 
 def ended(job: JobDir, step: int) -> None:

@@ -22,7 +22,7 @@ from gan_runtime.cli.app import app
 from gan_runtime.commands.commands import Commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import measurement, scores
-from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Measured
+from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Weights
 from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
@@ -118,7 +118,7 @@ def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "compared", compared)
 
 
-def done(home: Home, run: RunDir, checkpoint: Measured, submission: str = "no") -> list[Answer]:
+def done(home: Home, run: RunDir, checkpoint: Weights, submission: str = "no") -> list[Answer]:
     """The job's work, in this process; the answers that it has written."""
     job = JobDir(home.jobs / "measure-physics-0001")
     job.results.mkdir(parents=True)
@@ -224,7 +224,7 @@ def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(
     run = new_run("quick-0001")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(
-        DatasetError, match="This run makes no showers: its data set has no field showers"
+        DatasetError, match="This run generates no showers: its data set has no field showers"
     ):
         ask(home).evaluate("quick-0001", "physics")
     with pytest.raises(

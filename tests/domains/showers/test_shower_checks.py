@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import prepared
-from gan_runtime.domains.showers import file_units
+from gan_runtime.domains.showers import file_checks, file_formats
 from gan_runtime.domains.showers.fields import DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
 from tests.domains.showers.hdf5_showers import authors_columns, challenge_columns
@@ -28,7 +28,7 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
             1.0,
             (
                 "Energies are in MeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in MeV"
-                " (as they sum up to 0.9"
+                " (by their sum: 0.9"
             ),
         ),
         (
@@ -37,7 +37,7 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
             1e-3,
             (
                 "Energies are in GeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in GeV"
-                " (as they sum up to 0.9"
+                " (by their sum: 0.9"
             ),
         ),
         (
@@ -50,7 +50,7 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
             "calochallenge",
             1.0,
             0.05,
-            "cells in 20MeV (as they sum up to 0.9 of the energy, where about 1 is known)",
+            "cells in 20MeV (by their sum: 0.9 of the energy, where about 1 is expected)",
         ),
         (
             "showers_hdf5",
@@ -58,7 +58,7 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
             1.0,
             (
                 "Energies are in GeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in"
-                " 20MeV (as they sum up to 0.0198 of the energy, where about 0.02 is known)"
+                " 20MeV (by their sum: 0.0198 of the energy, where about 0.02 is expected)"
             ),
         ),
         (
@@ -67,8 +67,8 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
             1.0,
             "Energies are in MeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in 20MeV",
         ),
-        ("showers_hdf5", 1.0, 0.02, "cells in GeV (as they sum up to 0.0198"),
-        ("showers_hdf5", 1e3, 20.0, "cells in MeV (as they sum up to 0.0198"),
+        ("showers_hdf5", 1.0, 0.02, "cells in GeV (by their sum: 0.0198"),
+        ("showers_hdf5", 1e3, 20.0, "cells in MeV (by their sum: 0.0198"),
     ],
 )
 def test_units_are_those_that_make_showers_of_the_numbers_and_the_reason_is_said(
@@ -110,7 +110,7 @@ def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
         home, tmp_path, {key: column[kept] * factor for key, column in columns.items()}
     )
     assert f"Energies are in {unit}" in summary.note
-    assert "as the showers are that deep" in summary.note
+    assert "by the depth of the showers" in summary.note
     assert prepared.opened(home, "calochallenge").read(np.arange(1))[ENERGY] == pytest.approx(
         mev[kept][:1] / 1_000.0, rel=1e-5
     )
@@ -140,10 +140,11 @@ def test_energies_that_fit_both_units_without_a_depth_are_asked_for(
         "showers": energies * cells / cells.sum(axis=1, keepdims=True),
     }
     said = refusal(home, tmp_path, columns)
-    assert "may be in MeV or in GeV" in said
-    assert "Say which with energy_unit." in said
+    assert "in MeV and in GeV" in said
+    assert "set energy_unit." in said
     options = {"energy_unit": "GeV", "order": "layer_angle_radius"}
-    assert "GeV (552 to 1,864 GeV, as you say)" in prepare(home, tmp_path, columns, **options).note
+    note = prepare(home, tmp_path, columns, **options).note
+    assert "GeV (552 to 1,864 GeV, by the option)" in note
 
 
 def test_first_showers_that_are_empty_decide_no_unit(home: Home, tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_first_showers_that_are_empty_decide_no_unit(home: Home, tmp_path: Path)
     assert "cells in MeV" in prepare(home, tmp_path, columns).note
     prepared.remove(home, "calochallenge")
     columns["showers"][:] = 0.0
-    assert "sum up to 0 in MeV, 0 in 20MeV, 0 in GeV" in refusal(home, tmp_path, columns)
+    assert "sum to 0 in MeV, 0 in 20MeV, 0 in GeV" in refusal(home, tmp_path, columns)
 
 
 def test_an_energy_of_0_is_refused(home: Home, tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_an_energy_of_0_is_refused(home: Home, tmp_path: Path) -> None:
     columns["incident_energies"][5] = 0.0
     assert (
         refusal(home, tmp_path, columns)
-        == "run.h5: its lowest incident energy is 0, but it has to be above 0."
+        == "run.h5: its lowest incident energy is 0, but must be above 0."
     )
 
 
@@ -169,7 +170,7 @@ def test_mixed_units_of_energies_are_refused(home: Home, tmp_path: Path) -> None
     columns["incident_energies"][25:] /= 1_000.0
     columns["showers"][25:] /= 1_000.0
     said = refusal(home, tmp_path, columns)
-    assert "are units mixed? Say which with energy_unit." in said
+    assert "Check for mixed units, or set energy_unit." in said
 
 
 def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
@@ -178,32 +179,33 @@ def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
     columns = challenge_columns(6_480)
     columns["showers"] *= 5.0
     assert (
-        "sum up to 4.5 in MeV, 90 in 20MeV, 4.5e+03 in GeV of the incident energy in MeV"
+        "sum to 4.5 in MeV, 90 in 20MeV, 4.5e+03 in GeV of the incident energy in MeV"
         in refusal(home, tmp_path, columns)
     )
     summary = prepare(home, tmp_path, columns, cell_unit="MeV")
-    assert "cells in MeV (as you say; they sum up to 4.5 of the energy" in summary.note
+    assert "cells in MeV (by the option: 4.5 of the energy" in summary.note
     assert any(
-        "hold 4.5 of the energy, where about 1 is known" in warning for warning in summary.warnings
+        "sum to 4.5 of the energy, where about 1 is expected" in warning
+        for warning in summary.warnings
     )
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda cells: cells / 1_000.0, "sum up to 0.0009 of the incident energy"),
+        (lambda cells: cells / 1_000.0, "sum to 0.0009 of the incident energy"),
         (
             lambda cells: np.full_like(cells, -1.0),
             "of the incident energy, but those of the first rows to 0.9",
         ),
-        (lambda cells: np.full_like(cells, 9_999.0), "filled up with one number"),
+        (lambda cells: np.full_like(cells, 9_999.0), "or a filler"),
     ],
 )
 @pytest.mark.parametrize("begin", [50, 76])  # within the second part, and in the last one
 def test_every_part_is_checked(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, said: str, begin: int
 ) -> None:
-    monkeypatch.setattr("gan_runtime.domains.showers.calochallenge.AT_ONCE", 32)
+    monkeypatch.setattr("gan_runtime.domains.showers.file_formats.CHALLENGE_AT_ONCE", 32)
     columns = challenge_columns(6_480, 80)
     columns["showers"][begin:] = change(columns["showers"][begin:])
     refused = refusal(home, tmp_path, columns)
@@ -216,9 +218,9 @@ def test_a_single_odd_shower_is_left_out_and_counted(home: Home, tmp_path: Path)
     columns["showers"][7] *= 30.0
     columns["showers"][9] = 0.0
     summary = prepare(home, tmp_path, columns)
-    assert "1 of 50 showers are left out: each has nothing in its cells" in summary.note
+    assert "1 of 50 showers are skipped: each has nothing in its cells" in summary.note
     assert (
-        "1 of 50 showers are left out: the sum of each is over 10 times off that of the others"
+        "1 of 50 showers are skipped: the sum of each is over 10 times off that of the others"
         in summary.note
     )
     assert prepared.opened(home, "calochallenge").rows == 48
@@ -229,8 +231,8 @@ def test_a_cell_that_would_be_stored_as_infinity_is_refused(home: Home, tmp_path
     columns["showers"][33, 5] = 1e10
     assert (
         refusal(home, tmp_path, columns)
-        == "run.h5, row 33: a cell holds 1e+07 GeV, but at most 9,273 GeV can be stored (float16): "
-        "correct that shower, or leave it out of the file."
+        == "run.h5, row 33: a cell has 1e+07 GeV, but at most 9,273 GeV can be stored (float16): "
+        "correct the shower, or remove it from the file."
     )
     columns["showers"][33, 5] = 9.2e6  # of a shower of 360 GeV, so it is odd, but not infinite
     assert "is over 10 times off" in prepare(home, tmp_path, columns).note
@@ -256,7 +258,7 @@ def test_cells_in_another_order_are_refused_and_the_right_order_is_named(
         "run.h5, rows 0 to 39: its cells, in the order layer_angle_radius, are not the showers of"
         " electrons"
     )
-    assert f"set order={order}" in said
+    assert f"order={order}" in said
     prepare(home, tmp_path, columns, order=order)
     right = tmp_path / "right"
     right.mkdir()
@@ -272,7 +274,7 @@ def test_cells_that_make_no_showers_in_any_order_are_refused_unless_the_order_is
     columns = challenge_columns(6_480, 40)
     columns["showers"] = np.random.default_rng(0).permutation(columns["showers"], axis=1)
     said = refusal(home, tmp_path, columns)
-    assert "Look at their order and units" in said
+    assert "Check their order and units" in said
     prepare(home, tmp_path, columns, order="layer_angle_radius")
 
 
@@ -311,8 +313,8 @@ def test_the_expected_depth_is_that_of_an_independent_formula() -> None:
     columns = challenge_columns(6_480, 64)
     gev = columns["incident_energies"].reshape(-1) / 1_000.0
     cells = np.moveaxis(columns["showers"].reshape(-1, 45, 16, 9), 1, -1)
-    known = file_units.CALOCHALLENGE
+    known = file_formats.CALOCHALLENGE
     assert known.distance(cells, gev) == pytest.approx(0.09, abs=0.02)
-    assert known.distance(cells, gev / 1_000.0) > 0.4 > file_units.limit(32)
+    assert known.distance(cells, gev / 1_000.0) > 0.4 > file_checks.limit(32)
     assert known.distance(cells, gev * 1_000.0) > 0.4
     assert known.distance(cells[..., ::-1], gev) > 0.4

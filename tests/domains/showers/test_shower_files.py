@@ -71,7 +71,7 @@ def test_a_last_part_of_empty_events_is_no_wrong_unit(
     columns = authors_columns()
     columns["ECAL"][-1] = 0.0
     monkeypatch.setattr(
-        "gan_runtime.domains.showers.file_conversion.AT_ONCE", len(columns["ECAL"]) - 1
+        "gan_runtime.domains.showers.file_formats.AUTHORS_AT_ONCE", len(columns["ECAL"]) - 1
     )
     assert prepare(home, AUTHORS, written(tmp_path / "Ele.h5", columns)).rows >= 4
 
@@ -79,7 +79,7 @@ def test_a_last_part_of_empty_events_is_no_wrong_unit(
 def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path: Path) -> None:
     manifest = prepare(home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()))
     assert manifest.rows == 5
-    left_out = "1 of 6 showers are left out: each has at most 10 units, 0.2 GeV, in its cells"
+    left_out = "1 of 6 showers are skipped: each has at most 10 units, 0.2 GeV, in its cells"
     assert manifest.note.startswith(f"{left_out}. ")
     assert prepared.opened(home, "showers_hdf5").note == manifest.note
     assert loading.known(home)["showers_hdf5"].summary == f"{manifest.origin}. {manifest.note}"
@@ -220,7 +220,7 @@ def test_files_of_both_data_sets_are_not_mixed(home: Home, tmp_path: Path) -> No
         written(tmp_path / f"{number}.hdf5", challenge_columns(voxels))
     assert (
         refusal(home, CHALLENGE, tmp_path)
-        == "1.hdf5 holds other showers than 0.hdf5: prepare them one by one."
+        == "1.hdf5 has other showers than 0.hdf5: prepare them separately."
     )
 
 

@@ -30,9 +30,9 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
     noise *= 0.5 * given[:, None] / np.abs(noise).sum(axis=1, keepdims=True)
     columns[cell_key] = cells + noise.reshape(cells.shape)
     said = refusal(home, tmp_path, columns)
-    assert "they would raise them from " in said
+    assert "they raise them from " in said
     assert "negative_cells=rescale" in said
-    assert re.search(r"threshold=[0-9.e-]+ leaves 0\.[0-9]+", said)
+    assert re.search(r"threshold=[0-9.e-]+ to remove the noise .leaves 0\.[0-9]+", said)
     prepare(home, tmp_path, columns, negative_cells="rescale")
     unit = 0.05 if preparation == "calochallenge" else 1.0
     stored = rows(home, preparation)
@@ -41,9 +41,9 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
     prepared.remove(home, preparation)
     clipped = prepare(home, tmp_path, columns, negative_cells="clip")
     assert (rows(home, preparation)[DEPOSIT] > 1.1 * unit * given[:5]).all()
-    assert clipped.converted["cells below 0 made empty"] > 100
+    assert clipped.converted["negative cells emptied"] > 100
     assert any(
-        "Cells below 0 or the threshold are empty, so the showers hold" in warning
+        "Cells below 0 or the threshold are emptied, so the sums change" in warning
         for warning in clipped.warnings
     )
 
@@ -68,8 +68,8 @@ def test_an_empty_shower_with_noise_is_left_out_in_place_of_being_scaled_below_0
     cells[2] = noise - noise.mean() - 1e-6
     summary = prepare(home, tmp_path, columns, negative_cells="rescale")
     left_out = {
-        "calochallenge": "1 of 8 showers are left out",
-        "showers_hdf5": "2 of 6 showers are left out",
+        "calochallenge": "1 of 8 showers are skipped",
+        "showers_hdf5": "2 of 6 showers are skipped",
     }
     assert left_out[preparation] in summary.note
     assert (prepared.opened(home, preparation).read(np.arange(4))[DEPOSIT] > 0.0).all()
@@ -79,7 +79,7 @@ def test_a_few_cells_below_0_become_empty_and_are_counted(home: Home, tmp_path: 
     columns = challenge_columns(6_480)
     columns["showers"][3, [10, 20, 30]] = -1e-3
     summary = prepare(home, tmp_path, columns)
-    assert summary.converted == {"cells below 0 made empty": 3}
+    assert summary.converted == {"negative cells emptied": 3}
 
 
 def test_a_threshold_in_mev_empties_faint_cells_of_the_challenge(

@@ -83,9 +83,9 @@ def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: H
     [
         (
             {"energy_low": 150, "energy_high": 120},
-            "energy_low is 150, above energy_high, which is 120: exchange them.",
+            "energy_low is 150, above energy_high, which is 120: swap them.",
         ),
-        ({"angle_high": "59"}, "angle_low is 60, above angle_high, which is 59: exchange them."),
+        ({"angle_high": "59"}, "angle_low is 60, above angle_high, which is 59: swap them."),
         ({"energy_low": 1}, "allowed is at least 2 and at most 500"),
         ({"grid": "tinny"}, "did you mean tiny?"),
         ({"pixels": "64"}, "is no option of this preparation: its options are events, seed, grid,"),
