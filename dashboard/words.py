@@ -11,7 +11,7 @@ from gan_runtime.base.output_files import FORMULA_BEGINNINGS
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.studies.statistics import Cost, break_even_steps
-from gan_runtime.training import stragglers
+from gan_runtime.training import workers
 
 SILENT_AFTER_S = 30.0
 # What no text of a person may bring into a page: controls, and marks that turn the writing
@@ -126,7 +126,7 @@ def waiting(compute_s: list[float], wait_share: float) -> str:
 
     `compute_s`: own work per step by rank; `wait_share`: the most one waits.
     """
-    slowest = stragglers.straggler(compute_s)
+    slowest = workers.straggler(compute_s)
     if slowest is None:
         return (
             "All workers need about the same time for their own part; waiting and transfer take up"

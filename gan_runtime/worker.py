@@ -48,8 +48,8 @@ from gan_runtime.records.journal import Created, JournalWriter, SideJournalWrite
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import launcher, memory_estimate, starting_point
-from gan_runtime.training.startup_watch import StartupWatch
+from gan_runtime.training import resources, starting_point, workers
+from gan_runtime.training.watch import StartupWatch
 
 if TYPE_CHECKING:
     from gan_runtime.training.loop import Outcome
@@ -81,7 +81,7 @@ def enter(
                 train=train,
             )
         except GanRuntimeError as error:  # without a rank there is no journal
-            code = launcher.FAILED
+            code = workers.FAILED
             print(error)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -103,13 +103,13 @@ def main(
     """
     place = _place(run, rank)
     if place is None:
-        return launcher.launch(run, attempt, accelerator, module)
+        return workers.launch(run, attempt, accelerator, module)
     lock = FileLock(run.worker_lock(place.rank))
     try:
         lock.acquire(blocking=False)
     except Timeout:
         print(place.says(f"another process already trains {run.run_id}; this process exits."))
-        return launcher.FAILED
+        return workers.FAILED
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     if rank is None and place.rank == 0:
@@ -133,8 +133,8 @@ def main(
         except Exception as error:  # the dashboard must show why
             traceback.print_exc()
             writer.write(StatusChange.of("failed", crash(error, place)))
-            return launcher.CUT_OFF if place.lost_in(error) else launcher.FAILED
-        return launcher.FAILED
+            return workers.CUT_OFF if place.lost_in(error) else workers.FAILED
+        return workers.FAILED
 
 
 def _place(run: RunDir, rank: int | None) -> Place | None:
@@ -227,11 +227,11 @@ def _outcome(
     if not run.has_checkpoint:
         disk.require(
             run.path,
-            memory_estimate.checkpoints_bytes(spec, data.fields),
+            resources.checkpoints_bytes(spec, data.fields),
             "this run with its checkpoints",
         )
     from gan_runtime.training import loop
-    from gan_runtime.training.album import Album
+    from gan_runtime.training.recorder import SampleWriter
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
     begun, events = starting_point.begin(engine, spec, run)
@@ -258,7 +258,9 @@ def _outcome(
         writer,
         stop_requested,
         place.rank,
-        Album.of(spec, classes, digest(fixed_inputs(workload, spec.of_workload, data), classes)),
+        SampleWriter.of(
+            spec, classes, digest(fixed_inputs(workload, spec.of_workload, data), classes)
+        ),
         first_step,
     )
 

@@ -178,7 +178,7 @@ def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
     training.
     """
     try:
-        epochs = trained.kept_epochs(runtime.home.run_dir(row.run_id))
+        epochs = trained.stored_epochs(runtime.home.run_dir(row.run_id))
     except GanRuntimeError:
         return {}
     if row.is_live or not epochs:

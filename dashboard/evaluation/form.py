@@ -120,7 +120,7 @@ def _weights(run: RunDir, known: Mapping[str, Option], usual: str) -> dict[str, 
     """Of which weights: a checkpoint's, or where there is such an option those kept after an
     epoch, the last one first.
     """
-    epochs = trained.kept_epochs(run)
+    epochs = trained.stored_epochs(run)
     steps = checkpoints.steps(run.checkpoints)
     there: list[str] = [state for state in known[CHECKPOINT].choices if state in steps]
     if "every" in known[CHECKPOINT].choices and epochs:

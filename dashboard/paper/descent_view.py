@@ -23,7 +23,7 @@ from gan_runtime.jobs.folder import JobLook
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
 from gan_runtime.studies import references
-from gan_runtime.training import snapshots
+from gan_runtime.training import checkpoints
 
 STOP = widgets.EndButton("paper.11.stop", "Stop", "stopping …")
 
@@ -96,7 +96,8 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
         )
     label = "Compute it again" if drawn else "Compute the loss surface"
     if (
-        len(snapshots.epochs(runtime.home.run_dir(run_id).snapshots)) >= snapshots.FEWEST
+        len(checkpoints.snapshot_epochs(runtime.home.run_dir(run_id).snapshots))
+        >= checkpoints.FEWEST_SNAPSHOTS
         and actions.button(label, icon=":material/landscape:", key="paper.11.start")
         and actions.attempt(lambda: runtime.commands.evaluate(run_id, "loss_surface")) is not None
     ):

@@ -92,7 +92,7 @@ def reads(options: DcganOptions, offered: Fields) -> Fields:
             len(shape) == 3 and shape[0] == shape[1] and shape[0] in SIDES and shape[2] in (1, 3)
         ),
         f"a square of {', '.join(map(str, SIDES))} pixels in 1 or 3 channels",
-        "prepare the images in one of these sizes, as grey or rgb",
+        "prepare the images in one of these sizes, in grayscale or RGB",
     )
     names = (IMAGES, LABELS) if options.labels == "used" else (IMAGES,)
     return {name: offered[name] for name in names if name in offered}

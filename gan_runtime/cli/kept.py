@@ -182,7 +182,7 @@ def best(
     folder = Home.choose(home).run_dir(run)
     store = ingest.store_of(Home.choose(home), [folder])
     known = {metric.name: metric for metric in queries.declared_of(store, [run]).qualities}
-    found = queries.best_epochs(store, run, list(known), trained.kept_epochs(folder))
+    found = queries.best_epochs(store, run, list(known), trained.stored_epochs(folder))
     if by:
         if by not in found:
             raise SpecError([FieldError("by", _unknown(by, list(found)))])

@@ -14,8 +14,8 @@ from gan_runtime.records.journal import ACTIVE, Marked
 from gan_runtime.records.record import MAX_REMARK, MAX_TAGS
 from gan_runtime.records.run_folder import RunDir, latest_status, steps_per_epoch
 from gan_runtime.supervision import trash
-from gan_runtime.training import checkpoints, snapshots, trained
-from gan_runtime.training.alarms import first_not_finite
+from gan_runtime.training import checkpoints, trained
+from gan_runtime.training.checkpoints import first_not_finite
 
 log = logging.getLogger("gan_runtime")
 _ALLOWED = {
@@ -84,17 +84,17 @@ class KeepCommands(Bound):
             raise RunStateError(
                 f"run {run_id} is {state.status}: its best checkpoint can be chosen at its end."
             )
-        kept = trained.kept_epochs(run)
+        kept = trained.stored_epochs(run)
         if epoch not in kept:
             raise CheckpointError(_not_kept(run, epoch, kept))
         newest = checkpoints.load(run.checkpoints, "newest")
-        arrays = {**newest.arrays, **snapshots.load_one(run.snapshots, epoch)}
+        arrays = {**newest.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
         if broken := first_not_finite(arrays):
             raise CheckpointError(
                 f"the weights of epoch {epoch} cannot be used: {broken} holds numbers too large for"
                 " the half precision that they are kept in: take another epoch."
             )
-        checkpoints.keep_as_best(
+        checkpoints.replace_best(
             run.checkpoints, arrays, epoch * steps_per_epoch(run), newest.wall_s
         )
         message = (
@@ -167,7 +167,7 @@ def _not_kept(run: RunDir, epoch: int, kept: list[int]) -> str:
     if kept:
         return (
             f"epoch is {epoch}, but run {run.run_id} has kept the weights of"
-            f" {snapshots.in_words(kept)}: use one of them."
+            f" {checkpoints.epochs_in_words(kept)}: use one of them."
         )
     return (
         f"run {run.run_id} has kept no weights of its epochs here: train with weight_snapshots=yes"

@@ -27,8 +27,8 @@ from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.evaluation.surface_options import NAME
 from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.records.answer import Answer, Curve, Series
-from gan_runtime.training import snapshots
-from gan_runtime.training.snapshots import Weights
+from gan_runtime.training import checkpoints
+from gan_runtime.training.checkpoints import Weights
 
 if TYPE_CHECKING:
     from gan_runtime.evaluation.loss_landscape import Landscape
@@ -137,7 +137,7 @@ def compute(subject: Subject) -> Evaluated:
     tf_process.keep_jax_out()
     keep_scikit_learn_out()
     run, size = subject.run, subject.options.size
-    states, spec = snapshots.load(run.snapshots), run.spec()
+    states, spec = checkpoints.load_snapshots(run.snapshots), run.spec()
     data = data_for_workload(spec, loading.load(spec.dataset, subject.home))
     from gan_runtime.evaluation.loss_landscape import Landscape  # loads Keras
 

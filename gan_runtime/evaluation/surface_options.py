@@ -15,7 +15,7 @@ from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir, latest_status
-from gan_runtime.training import snapshots
+from gan_runtime.training import checkpoints
 
 NAME = "loss_surface"
 
@@ -45,11 +45,12 @@ def lacking(_home: Home, run: RunDir) -> str:
     status = latest_status(run).status
     if status not in ENDED:
         return f"run {run.run_id} is {status}: its loss surface can be computed once it has ended."
-    kept = len(snapshots.epochs(run.snapshots))
-    if kept < snapshots.FEWEST:
+    kept = len(checkpoints.snapshot_epochs(run.snapshots))
+    if kept < checkpoints.FEWEST_SNAPSHOTS:
         return (
             f"run {run.run_id} has kept {kept} weight snapshots, but a loss surface needs"
-            f" {snapshots.FEWEST}: train it with weight_snapshots=yes for two epochs or more."
+            f" {checkpoints.FEWEST_SNAPSHOTS}: train it with weight_snapshots=yes for two epochs or"
+            " more."
         )
     return ""
 

@@ -23,8 +23,8 @@ from gan_runtime.jobs.task import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, trained
-from gan_runtime.training.album import Album
 from gan_runtime.training.checkpoints import Which
+from gan_runtime.training.recorder import SampleWriter
 from gan_runtime.training.trained import Trained
 
 GENERATE = "generate"
@@ -140,7 +140,7 @@ def generate(task: Task) -> dict[str, Any]:
 
 def _drawn(networks: Trained, shown: Mapping[str, NDArray[Any]], wanted: Wanted) -> Image.Image:
     """The first of the kinds of pictures that the workload makes of these arrays."""
-    kind = Album.of(networks.spec).drawn(shown)[0]
+    kind = SampleWriter.of(networks.spec).drawable(shown)[0]
     takes = pictures.RENDERERS[kind.renderer].takes
     arrays, classes = [shown[name] for name in kind.arrays], networks.classes
     if wanted.label:  # the only class there is to speak of

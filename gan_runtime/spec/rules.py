@@ -257,8 +257,7 @@ def keras_trains_with_tensorflow(loop: str, engine: str) -> FieldError | None:
         return None
     return FieldError(
         "loop",
-        "loop is keras, but engine=jax has a loop of its own: use loop=custom, or"
-        " engine=tensorflow.",
+        "loop is keras, but engine=jax has its own loop: use loop=custom, or engine=tensorflow.",
     )
 
 

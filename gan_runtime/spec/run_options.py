@@ -316,7 +316,7 @@ class MeasuringOptions(BaseModel):
             "Steps to run under the profiler once. They train as usual but count in no time. 0"
             " disables profiling."
         ),
-        source="CERN's 3DGAN on TPUs: 38 % forward, 61 % backward, 0.7 % idle",
+        source="CERN's 3DGAN on TPUs: 38% forward, 61% backward, 0.7% idle",
         error="use 0, or a few steps such as 5.",
     )
     weight_snapshots: Literal["no", "yes"] = option(

@@ -1,1 +1,1 @@
-"""The training loop and what it writes: pictures, histograms, checkpoints, facts about the host."""
+"""The training loop and what it writes: numbers, sample images, histograms, checkpoints."""

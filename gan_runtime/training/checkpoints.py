@@ -1,10 +1,8 @@
-"""Checkpoints: named arrays in safetensors files, written aside and renamed; the newest few and the
-best one are kept.
+"""Checkpoints and weight snapshots of a run, as safetensors files that appear whole or not at all.
 
-The names and shapes are those of one device, so a checkpoint of eight replicas opens on one and
-back. Each file carries a digest of all that it holds. A newest file that is damaged, or holds
-numbers that are none, is passed over for the one before it, and the caller is told. Files and their
-names are on the disk, not only in the system's memory, when `save` returns.
+A checkpoint is an engine's whole state, with the names and shapes of one device: it opens on any
+number of replicas. A digest covers all of its contents; a damaged or non-finite one is skipped for
+the one before it. A snapshot is the weights of one epoch in float16, without optimizers.
 """
 
 from __future__ import annotations
@@ -13,33 +11,44 @@ import hashlib
 import re
 import shutil
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.training.alarms import first_not_finite
 
 BEST = "best.safetensors"
-_NAME = re.compile(r"step-(?:[0-9]{8}|[1-9][0-9]{8,11})\.safetensors")
-SHORTFALL = "gap"  # as files have called it from the beginning
-DIGEST, OF_ALL = (
-    "digest",
-    "all:",
-)  # before the digest of a file that has one of more than its arrays' names and numbers
+SHORTFALL = "gap"  # its key in files of all versions
+# The digest's key, and its prefix if it covers the metadata too.
+DIGEST, OF_ALL = "digest", "all:"
+_CHECKPOINT = re.compile(r"step-(?:[0-9]{8}|[1-9][0-9]{8,11})\.safetensors")
+_UNREADABLE = (SafetensorError, OSError, KeyError, ValueError)
 Which = Literal["newest", "best"]
+
+FEWEST_SNAPSHOTS = 3  # a plane needs three points
+MOST_SNAPSHOTS = 60  # that `load_snapshots` reads
+_SNAPSHOT = re.compile(r"epoch-([0-9]{5}|[1-9][0-9]{5,8})\.safetensors")
+_NO_WEIGHTS = ("optimizer_", "average/", "average_")
+Weights = dict[str, NDArray[np.float32]]
+
+
+def first_not_finite(arrays: Arrays) -> str | None:
+    """The name of the first array with a NaN or infinite number; None if all are finite."""
+    return next((name for name in sorted(arrays) if not np.isfinite(arrays[name]).all()), None)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state and where it stood.
+    """An engine's state after `step` steps and `wall_s` seconds of training.
 
-    `wall_s`: training seconds until then. `warnings`: files that were passed over, and why.
+    `warnings`: the files that were skipped, with reasons.
     """
 
     arrays: Arrays
@@ -54,19 +63,17 @@ def save(
     arrays: Arrays,
     step: int,
     wall_s: float,
-    kept: int,
+    retained: int,
     shortfall: float | None = None,
 ) -> Path:
-    """Writes `step-00000042.safetensors` and removes all but the newest `kept`.
+    """Writes `step-00000042.safetensors`, durably, and deletes all but the newest `retained`.
 
-    `shortfall`: how far the epoch is from the best there can be (`alarms.shortfall`), where that
-    was measured. The file with the smallest one stays as `best.safetensors`: the best epoch by a
-    workload's own measure of quality, else the one whose rows were hardest to tell from real ones,
-    which is no measure of quality. A workload that judges nothing has no best file.
+    `shortfall`: the epoch's distance from the best possible (`alarms.shortfall`), if measured. The
+    smallest one becomes `best.safetensors`: the best epoch by the workload's own quality, else the
+    one whose rows were hardest to tell from the data, which is no measure of quality.
 
     Raises:
-        HomeError: the disk has too little space for it, or ran full; the older files stay as they
-            are.
+        HomeError: the disk is full or nearly full; the older files stay.
     """
     folder.mkdir(exist_ok=True)
     disk.require(
@@ -75,54 +82,50 @@ def save(
     path = _path(folder, step)
     _write(path, arrays, step, wall_s, {} if shortfall is None else {SHORTFALL: repr(shortfall)})
     if shortfall is not None and shortfall < _least_shortfall(folder):
-        with disk.whole_file(folder / BEST, durable=True) as aside:
-            shutil.copyfile(path, aside)
-    for old in _newest_first(folder)[kept:]:
-        _remove(old)
+        with disk.whole_file(folder / BEST, durable=True) as temporary:
+            shutil.copyfile(path, temporary)
+    for old in _newest_first(folder)[retained:]:
+        _delete(old)
     return path
 
 
-def keep_as_best(folder: Path, arrays: Arrays, step: int, wall_s: float) -> None:
-    """Takes the place of the best checkpoint, by a choice that is not the training's own: it has no
-    shortfall, so a training that goes on chooses anew.
+def replace_best(folder: Path, arrays: Arrays, step: int, wall_s: float) -> None:
+    """Replaces the best checkpoint. It gets no shortfall: a resumed training selects again.
 
     Raises:
-        HomeError: the disk has too little space for it; the best checkpoint stays as it was.
+        HomeError: the disk has too little space; the best checkpoint stays.
     """
     disk.require(folder, sum(array.nbytes for array in arrays.values()), "the best checkpoint")
     _write(folder / BEST, arrays, step, wall_s, {})
 
 
 def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
-    """The newest usable checkpoint, as a last resort the best one; None when there is none at all.
+    """The newest usable checkpoint, the best one as a last resort; None without any.
 
-    `below`: only of those before this step.
+    `below`: only those before this step.
 
     Raises:
-        CheckpointError: files are there, but none can be used.
+        CheckpointError: there are files, but none is usable.
     """
     warnings: list[str] = []
     best = [folder / BEST] if (folder / BEST).is_file() else []
     older = [path for path in _newest_first(folder) if below is None or _step(path) < below]
     for path in [*older, *best]:
         try:
-            found = _read(path, tuple(warnings))
-        except (SafetensorError, OSError, KeyError, ValueError) as error:
-            warnings.append(
-                f"checkpoint {path.name} is damaged ({error}); taking the one before it."
-            )
+            checkpoint = _read(path, tuple(warnings))
+        except _UNREADABLE as error:
+            warnings.append(f"checkpoint {path.name} is damaged ({error}); using an older one.")
             continue
-        bad = first_not_finite(found.arrays)
-        if bad is None and (below is None or found.step < below):
-            return found
-        if bad is not None:
+        name = first_not_finite(checkpoint.arrays)
+        if name is None and (below is None or checkpoint.step < below):
+            return checkpoint
+        if name is not None:
             warnings.append(
-                f"checkpoint {path.name} holds NaN or infinite numbers ({bad}); taking the one"
-                " before it."
+                f"checkpoint {path.name} has NaN or infinite numbers in {name}; using an older one."
             )
     if warnings and below is None:
         raise CheckpointError(
-            f"none of the {len(warnings)} checkpoints in {folder} can be used: start a new run."
+            f"none of the {len(warnings)} checkpoints in {folder} is usable: start a new run."
         )
     return None
 
@@ -131,7 +134,7 @@ def load(folder: Path, which: Which) -> Checkpoint:
     """The newest usable checkpoint, or the best one.
 
     Raises:
-        CheckpointError: there is none, or it cannot be used.
+        CheckpointError: there is none, or it is not usable.
     """
     if which == "newest":
         newest = load_newest(folder)
@@ -140,48 +143,46 @@ def load(folder: Path, which: Which) -> Checkpoint:
         return newest
     try:
         return _read(folder / BEST, ())
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+    except _UNREADABLE as error:
         raise CheckpointError(
-            f"the best checkpoint, {folder / BEST}, cannot be used ({error}): take the newest one."
+            f"the best checkpoint {folder / BEST} is not usable ({error}): use the newest one."
         ) from None
 
 
 def steps(folder: Path) -> dict[Which, int]:
-    """After how many steps the checkpoints were saved that `load` can be asked for, readable
-    or not; empty without any.
-    """
+    """The steps of the newest and the best checkpoint, readable or not; empty without any."""
     newest = newest_step(folder)
-    found: dict[Which, int] = {} if newest is None else {"newest": newest}
+    by_name: dict[Which, int] = {} if newest is None else {"newest": newest}
     try:
         with safe_open(folder / BEST, framework="numpy") as file:
-            return {**found, "best": int(file.metadata()["step"])}
-    except (SafetensorError, OSError, KeyError, ValueError, TypeError):
-        return found  # a workload that judges nothing has none
+            return {**by_name, "best": int(file.metadata()["step"])}
+    except (*_UNREADABLE, TypeError):
+        return by_name  # a workload without scores has no best one
 
 
 def all_steps(folder: Path) -> set[int]:
-    """Of all files, the best one among them, readable or not."""
+    """The steps of all files with the best one, readable or not."""
     return {*map(_step, _newest_first(folder)), *steps(folder).values()}
 
 
 def load_step(folder: Path, step: int) -> Checkpoint:
-    """The checkpoint after so many steps, one of `all_steps`.
+    """The checkpoint after `step` steps, one of `all_steps`.
 
     Raises:
-        CheckpointError: it cannot be used.
+        CheckpointError: it is not usable.
     """
     path = _path(folder, step)
     if not path.exists() and steps(folder).get("best") == step:
         path = folder / BEST
     try:
         checkpoint = _read(path, ())
-        bad = first_not_finite(checkpoint.arrays)
-        if bad is None:
+        name = first_not_finite(checkpoint.arrays)
+        if name is None:
             return checkpoint
-        why = f"{bad} holds NaN or infinite numbers"
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        why = f"{name} has NaN or infinite numbers"
+    except _UNREADABLE as error:
         why = str(error)
-    raise CheckpointError(f"checkpoint {path} cannot be used ({why}): take another one.")
+    raise CheckpointError(f"checkpoint {path} is not usable ({why}): use another one.")
 
 
 def newest_step(folder: Path) -> int | None:
@@ -189,42 +190,36 @@ def newest_step(folder: Path) -> int | None:
     return next((_step(path) for path in _newest_first(folder)), None)
 
 
-def remove_from(folder: Path, step: int) -> None:
-    """Removes the checkpoints of this step and later ones: the training has gone back to
-    before them.
-    """
+def delete_from(folder: Path, step: int) -> None:
+    """Deletes the checkpoints from this step on, after a roll-back."""
     for path in _newest_first(folder):
         if _step(path) >= step:
-            _remove(path)
+            _delete(path)
 
 
-def note_failure(folder: Path, step: int) -> int | None:
-    """Notes that the training has become NaN after the checkpoint of `step` without reaching
-    another.
+def record_failure(folder: Path, step: int) -> int | None:
+    """Records that training became NaN between the checkpoint of `step` and the next.
 
-    At the second time that checkpoint is removed, if there is an older one, whose step is returned:
-    a state can be finite and yet beyond repair. None: the next attempt goes on from `step`.
+    The second time that checkpoint is deleted if there is an older one, whose step is returned: a
+    state can be finite and yet beyond repair. None: the next attempt resumes from `step`.
     """
-    path, older = (
-        _path(folder, step),
-        [found for found in map(_step, _newest_first(folder)) if found < step],
-    )
-    if older and _failures(path).exists():
-        _remove(path)
+    path = _path(folder, step)
+    older = [other for other in map(_step, _newest_first(folder)) if other < step]
+    if older and _failure_marker(path).exists():
+        _delete(path)
         return older[0]
-    _failures(path).touch()
+    _failure_marker(path).touch()
     return None
 
 
-def _write(path: Path, arrays: Arrays, step: int, wall_s: float, told: dict[str, str]) -> None:
-    # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would
-    # then refuse it.
+def _write(path: Path, arrays: Arrays, step: int, wall_s: float, more: dict[str, str]) -> None:
+    # Not np.ascontiguousarray: it makes a scalar, such as a step count, a vector, which a run
+    # refuses.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    metadata = {"step": str(step), "wall_s": repr(wall_s), **told}
-    with disk.whole_file(path, durable=True) as aside:
-        save_file(
-            contiguous, aside, metadata={**metadata, DIGEST: _digest_of_all(contiguous, metadata)}
-        )
+    metadata = {"step": str(step), "wall_s": repr(wall_s), **more}
+    with disk.whole_file(path, durable=True) as temporary:
+        digest = _digest_of_all(contiguous, metadata)
+        save_file(contiguous, temporary, metadata={**metadata, DIGEST: digest})
 
 
 def _path(folder: Path, step: int) -> Path:
@@ -235,14 +230,14 @@ def _step(path: Path) -> int:
     return int(path.stem.removeprefix("step-"))
 
 
-def _failures(path: Path) -> Path:
-    """An empty file beside a checkpoint from which the training has failed once."""
+def _failure_marker(path: Path) -> Path:
+    """An empty file next to a checkpoint from which training has failed once."""
     return path.with_suffix(".failed")
 
 
-def _remove(path: Path) -> None:
+def _delete(path: Path) -> None:
     path.unlink(missing_ok=True)
-    _failures(path).unlink(missing_ok=True)
+    _failure_marker(path).unlink(missing_ok=True)
 
 
 def _read(path: Path, warnings: tuple[str, ...]) -> Checkpoint:
@@ -258,40 +253,97 @@ def _least_shortfall(folder: Path) -> float:
     try:
         with safe_open(folder / BEST, framework="numpy") as file:
             return float(file.metadata()[SHORTFALL])
-    except (SafetensorError, OSError, KeyError, ValueError):
-        return float("inf")  # none yet, or one that nobody can read
+    except _UNREADABLE:
+        return float("inf")  # no best one yet, or an unreadable one
 
 
 def _is_as_written(arrays: Arrays, metadata: dict[str, str]) -> bool:
-    """Files of earlier versions have a digest of their arrays alone, those of the first ones
-    none.
-    """
-    told = {name: text for name, text in metadata.items() if name != DIGEST}
+    """Checks the digest: earlier versions covered the arrays alone, the first ones had none."""
+    covered = {name: text for name, text in metadata.items() if name != DIGEST}
     written = metadata.get(DIGEST)
     if written is None:
-        return told.keys() <= {"step", "wall_s", SHORTFALL}
-    expected = _digest_of_all(arrays, told) if written.startswith(OF_ALL) else _digest(arrays)
+        return covered.keys() <= {"step", "wall_s", SHORTFALL}
+    expected = _digest_of_all(arrays, covered) if written.startswith(OF_ALL) else _digest(arrays)
     return written == expected
 
 
-def _digest_of_all(arrays: Arrays, told: dict[str, str]) -> str:
-    """Of the arrays with their types and shapes, and of what is told beside them."""
+def _digest_of_all(arrays: Arrays, metadata: dict[str, str]) -> str:
+    """Over the arrays with their types and shapes, and the metadata."""
     kinds = [(name, array.dtype.str, array.shape) for name, array in sorted(arrays.items())]
-    beside = hashlib.blake2b(repr((kinds, sorted(told.items()))).encode(), digest_size=16)
-    return f"{OF_ALL}{_digest(arrays)}{beside.hexdigest()}"
+    rest = hashlib.blake2b(repr((kinds, sorted(metadata.items()))).encode(), digest_size=16)
+    return f"{OF_ALL}{_digest(arrays)}{rest.hexdigest()}"
 
 
 def _digest(arrays: Arrays) -> str:
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for name in sorted(arrays):
-        found.update(name.encode())
-        found.update(np.asarray(arrays[name], order="C").tobytes())
-    return found.hexdigest()
+        digest.update(name.encode())
+        digest.update(np.asarray(arrays[name], order="C").tobytes())
+    return digest.hexdigest()
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    """What `save` has named so: a copy beside them, or a pipe, is none of the run's."""
-    named = [
-        path for path in folder.glob("step-*") if _NAME.fullmatch(path.name) and path.is_file()
+    """Files that `save` has named: no copies next to them, and no pipes."""
+    paths = [
+        path
+        for path in folder.glob("step-*")
+        if _CHECKPOINT.fullmatch(path.name) and path.is_file()
     ]
-    return sorted(named, key=_step, reverse=True)
+    return sorted(paths, key=_step, reverse=True)
+
+
+# ---- weight snapshots ----------------------------------------------------------------------------
+
+
+def save_snapshot(folder: Path, state: Arrays, epoch: int) -> Path:
+    """Writes `epoch-00003.safetensors` from an engine's state; epoch 0 is before training."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"epoch-{epoch:05d}.safetensors"
+    weights = {
+        name: array.astype(np.float16)
+        for name, array in state.items()
+        if array.ndim and not name.startswith(_NO_WEIGHTS)
+    }
+    with disk.whole_file(path) as temporary:
+        save_file(weights, temporary)
+    return path
+
+
+def snapshot_epochs(folder: Path) -> list[int]:
+    """The epochs that have snapshots, in order; empty without the folder."""
+    matches = (_SNAPSHOT.fullmatch(path.name) for path in folder.glob("epoch-*"))
+    return sorted(int(match[1]) for match in matches if match)
+
+
+def epochs_in_words(epochs: list[int]) -> str:
+    """One or more epochs, ascending, such as "epoch 3" or "epochs 0 to 12 and 15"."""
+    gaps = [place for place in range(1, len(epochs)) if epochs[place] > epochs[place - 1] + 1]
+    ranges = [epochs[begin:end] for begin, end in pairwise([0, *gaps, len(epochs)])]
+    texts = [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in ranges]
+    begin = f"{', '.join(texts[:-1])} and " if texts[1:] else ""
+    return f"epoch{'s' if epochs[1:] else ''} {begin}{texts[-1]}"
+
+
+def load_snapshots(folder: Path) -> dict[int, Weights]:
+    """Epoch → named float32 arrays, of at most MOST_SNAPSHOTS evenly spaced epochs with the first
+    and the last.
+    """
+    epochs = snapshot_epochs(folder)
+    count = min(MOST_SNAPSHOTS, len(epochs))
+    places = np.linspace(0, max(0, len(epochs) - 1), count).round().astype(int)
+    return {epochs[place]: load_snapshot(folder, epochs[place]) for place in places}
+
+
+def load_snapshot(folder: Path, epoch: int) -> Weights:
+    """The weights after one of `snapshot_epochs`: named float32 arrays.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    path = folder / f"epoch-{epoch:05d}.safetensors"
+    try:
+        return {name: array.astype(np.float32) for name, array in load_file(path).items()}
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(
+            f"the weights in {path} cannot be read ({error}): use another epoch."
+        ) from None

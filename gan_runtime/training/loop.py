@@ -1,8 +1,7 @@
-"""The training loop: flat, readable from top to bottom. It knows no workload and no framework.
+"""The training loop, readable from top to bottom, without knowledge of workload or framework.
 
-While the device runs one call of `steps_per_loop` steps, the host writes down the numbers of the
-call before it, and while it runs the first call of an epoch, the pictures and the checkpoint of the
-epoch before.
+While the device runs one call of `steps_per_loop` steps, the host writes the numbers of the call
+before; during the first call of an epoch also the images and checkpoint of the epoch before.
 """
 
 from __future__ import annotations
@@ -20,33 +19,29 @@ from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
-from gan_runtime.training.album import Album
-from gan_runtime.training.recorder import WARM_STEPS, Recorder
-from gan_runtime.training.room import DiskRoom, size_of
+from gan_runtime.training.recorder import WARM_STEPS, Recorder, SampleWriter
 from gan_runtime.training.starting_point import restore
-from gan_runtime.training.watch import TrainingWatch
+from gan_runtime.training.watch import DiskWatch, TrainingWatch, size_of
 
 
 @dataclass(frozen=True)
 class Call:
-    """Some steps that the device makes before it reports."""
+    """Steps that the device makes before it reports."""
 
     steps: int
     profiled: bool = False
 
 
 def plain_calls(lengths: list[int]) -> list[Call]:
-    """Calls of so many steps each, none of them profiled."""
+    """Unprofiled calls of these lengths in steps."""
     return [Call(steps) for steps in lengths]
 
 
 def with_profile(lengths: list[int], steps_done: int, profile_steps: int) -> list[Call] | None:
-    """The calls with a profiled one put in as soon as the attempt is warm; None when that is not
-    before the last call.
+    """The calls with a profiled one as soon as the attempt is warm; None if that is after the last.
 
-    `steps_done`: by this attempt, before these calls. The last call of an epoch is never the
-    profiled one, so an epoch always has steps that are timed. with_profile([1, 10, 6, 1], 0, 5)
-    profiles 5 steps between the 10 and the 6.
+    `steps_done`: by this attempt, before these calls. The last call of an epoch is never profiled,
+    so each epoch has timed steps. with_profile([1, 10, 6, 1], 0, 5) profiles 5 steps before the 6.
     """
     for index in range(len(lengths)):
         if steps_done + sum(lengths[:index]) > WARM_STEPS:
@@ -60,9 +55,7 @@ def with_profile(lengths: list[int], steps_done: int, profile_steps: int) -> lis
 
 @dataclass(frozen=True)
 class Outcome:
-    """How training ended: all epochs done, or stopped after `step` steps, on request or for
-    want of space.
-    """
+    """How training ended: finished, or stopped after `step` steps."""
 
     status: Literal["finished", "stopped"]
     step: int
@@ -70,7 +63,7 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """Its cause in words."""
+        """Its cause as a sentence."""
         return self.cause.sentence
 
 
@@ -82,38 +75,35 @@ def train(
     writer: JournalWriter,
     stop_requested: Callable[[], bool],
     rank: int = 0,
-    album: Album | None = None,
+    samples: SampleWriter | None = None,
     first_step: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Trains until all epochs are done or someone asks to stop; either way the last state is saved.
+    """Trains until all epochs are done or a stop request; saves the last state in either case.
 
-    Several workers each run this loop and make the same calls in the same order, since each call
-    needs all of them; only the one of rank 0 writes files. `album`: of the run's pictures; by
-    default one that knows no labels and no inputs. `first_step`: called once the first step is
-    compiled and done, before anything is written of it.
+    Several workers run this loop with the same calls in the same order, since each call needs all
+    of them; only rank 0 writes files. `samples`: default: without labels and inputs. `first_step`:
+    called once the first step is compiled and done, before it is recorded.
 
     Raises:
-        NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and
-            what to do.
-        AlarmError: it went wrong again after every roll-back.
-        CheckpointError: see `starting_point.restore`.
+        NonFiniteError: a number, score or weight became NaN or infinite; says what to do.
+        AlarmError: it failed again after all roll-backs.
+        CheckpointError: as `starting_point.restore`.
     """
-    # ---- resume from the newest checkpoint, if an attempt before this one left any ---------------
+    # ---- resume from the newest checkpoint, if an earlier attempt has saved one ------------------
     steps_per_epoch = spec.steps_per_epoch(images)
     last_step = spec.epochs * steps_per_epoch
     resumed = restore(engine, run, writer)
-    room = DiskRoom(run.path, writer, size_of(resumed.arrays) if resumed else 0)
+    disk = DiskWatch(run.path, writer, size_of(resumed.arrays) if resumed else 0)
 
     def must_end() -> bool:
-        return stop_requested() or room.is_short()
+        return stop_requested() or disk.is_short()
 
     step, wall_s = (resumed.step, resumed.wall_s) if resumed else (0, 0.0)
     watch = TrainingWatch(spec, engine, run, writer, rank, resumed.step if resumed else None)
     if step == 0 and (
         spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes" or spec.start_from
     ):
-        # To roll back to, and where the descent begins; and another run's weights are read once
-        # only.
+        # For roll-backs and loss surfaces; and another run's weights are read only once.
         watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)
     writer.write(
         journal.AttemptStart(resume_step=step),
@@ -128,12 +118,12 @@ def train(
     if step >= last_step:
         return Outcome("finished", step, cause(Reason.EPOCHS_DONE_BEFORE, epochs=spec.epochs))
 
-    # ---- trace: its time is written apart from compiling (the first call) and training -----------
+    # ---- trace: timed apart from compiling (the first call) and training -------------------------
     begin = time.perf_counter()
     engine.trace()
     writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
     writer.write(journal.Kernels(**asdict(engine.kernels())))
-    record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank, album)
+    record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank, samples)
     compiled = False
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="device") as device:
@@ -149,7 +139,7 @@ def train(
 
         pending = next_epoch()
         while record.step < last_step:
-            # ---- one epoch: hand the next call to the device, then write down the one before it --
+            # ---- one epoch: start the next call on the device, then record the one before it -----
             try:
                 while True:
                     numbers = pending.result()
@@ -173,21 +163,21 @@ def train(
                 state = watch.state(record.step, record.epochs_done if scores else record.epoch)
             except NonFiniteError as error:
                 wait([pending])
-                record.pictures(run)
+                record.write_images(run)
                 alarm = watch.not_finite(error)
 
-            # ---- what an alarm asks for, or a stop; else the device goes on while pictures and che
+            # ---- act on an alarm or a stop; else the device continues while files are written ----
             if alarm and spec.alarm_action == "roll_back":
-                record.pictures(run)
+                record.write_images(run)
                 record.go_back(*watch.roll_back(alarm))
                 pending = next_epoch()
                 continue
-            room.needed(size_of(state))
+            disk.set_checkpoint_bytes(size_of(state))
             ending = alarm if spec.alarm_action == "stop" else None
             stops = record.step < last_step and _must_stop(numbers, must_end)
             if record.step < last_step and not ending and not stops:
                 pending = next_epoch()
-            record.pictures(run)
+            record.write_images(run)
             watch.save(
                 state, record.step, record.wall_s, scores, record.epochs_done if scores else None
             )
@@ -196,7 +186,7 @@ def train(
                 return Outcome("stopped", record.step, cause(Reason.ALARM, message=ending.message))
             if stops:
                 record.summary()
-                why = _why_stopped(room, stop_requested, {"step": record.step, "steps": last_step})
+                why = _why_stopped(disk, stop_requested, {"step": record.step, "steps": last_step})
                 return Outcome("stopped", record.step, why)
 
     record.summary()
@@ -206,47 +196,41 @@ def train(
 
 
 def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[], bool]) -> bool:
-    """One worker obeys at once.
-
-    Several obey what they agreed on in their last call: if one stopped alone, the next all-reduce
-    of the others would wait for ever.
+    """One worker stops at once. Several stop when their last call agreed to: if one stopped alone,
+    the next all-reduce of the others would wait forever.
     """
     return stop_requested() if numbers.worker_status is None else numbers.worker_status.stop_agreed
 
 
 def _why_stopped(
-    room: DiskRoom, stop_requested: Callable[[], bool], steps: dict[str, int]
+    disk: DiskWatch, stop_requested: Callable[[], bool], steps: dict[str, int]
 ) -> Cause:
-    """What it has stopped for, where of several workers another one may have wished it: that
-    one has looked at the disk at another moment.
-    """
+    """The cause, which may be another worker's: that one checked its disk at another time."""
     is_requested = stop_requested()
-    if room.is_short(at_once=not is_requested):
-        return cause(Reason.LOW_DISK, **room.shortage, **steps)
+    if disk.is_short(at_once=not is_requested):
+        return cause(Reason.LOW_DISK, **disk.shortage, **steps)
     return cause(Reason.STOP_ON_REQUEST if is_requested else Reason.STOP_WITH_OTHER_WORKER, **steps)
 
 
 def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:
-    """The host calls of the rest of an epoch, with the profiled one in it if it is still to
-    come and fits.
-    """
-    alone = record.steps_made == 0
+    """The host calls of the rest of an epoch, with the profiled one if it is still due and fits."""
+    first_alone = record.steps_made == 0
     if spec.profile_steps and not record.has_profile and steps > spec.profile_steps:
-        lengths = call_lengths(steps - spec.profile_steps, spec.steps_per_loop, alone)
+        lengths = call_lengths(steps - spec.profile_steps, spec.steps_per_loop, first_alone)
         calls = with_profile(lengths, record.steps_made, spec.profile_steps)
         if calls is not None:
             return calls
-    return plain_calls(call_lengths(steps, spec.steps_per_loop, alone))
+    return plain_calls(call_lengths(steps, spec.steps_per_loop, first_alone))
 
 
-def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
+def call_lengths(steps: int, steps_per_loop: int, first_alone: bool) -> list[int]:
     """Splits `steps`, the rest of an epoch, into host calls.
 
-    The last step is a call of its own, so that its update can be measured against the weights
-    before it; with `alone` the first one is too, so that compiling is timed apart. call_lengths(28,
-    10, alone=True) is [1, 10, 10, 6, 1].
+    The last step is a call of its own, so that its update can be measured; with `first_alone` the
+    first one too, so that compiling is timed apart. call_lengths(28, 10, True) is [1, 10, 10, 6,
+    1].
     """
-    first = [1] if alone and steps > 1 else []
+    first = [1] if first_alone and steps > 1 else []
     full, rest = divmod(steps - len(first) - 1, steps_per_loop)
     return first + [steps_per_loop] * full + ([rest] if rest else []) + [1]
 
@@ -254,9 +238,7 @@ def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
 def _run(
     engine: Engine, call: Call, ends_epoch: bool, stop_requested: bool
 ) -> StepNumbers | ProfiledSteps:
-    """One call on the device's thread; before the last one of an epoch the weights are
-    remembered.
-    """
+    """One call on the device's thread; the last one of an epoch marks the weights before it."""
     if ends_epoch:
         engine.mark()
     return (

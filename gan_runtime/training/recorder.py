@@ -1,36 +1,92 @@
-"""Writes down what the engine measured: per-step numbers, epochs, probes, phases.
-
-Keeps the step count and the clock.
-"""
+"""Writes a training's measurements to the journal and its sample images to files."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime import catalog, pictures
 from gan_runtime.base.errors import NonFiniteError
+from gan_runtime.catalog.entries import Picture
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
 from gan_runtime.records import journal
-from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.journal import JournalWriter, Sample
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training.album import Album, Shown
-from gan_runtime.training.memory import process_memory
-from gan_runtime.training.stragglers import WorkerLog
+from gan_runtime.training.resources import process_memory
+from gan_runtime.training.workers import WorkerLog
 
-WARM_STEPS = 10  # steady steps, after the first one, that an attempt makes before it is profiled
+WARM_STEPS = 10  # steps of an attempt after the first one, before it is profiled
+ArraysByName = Mapping[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class SampleWriter:
+    """Draws an engine's arrays as the sample images that a workload declares.
+
+    `kinds`: of images, in the order of pages. `classes`: names of the labels. `inputs`: a digest of
+    the generator's inputs; pages compare runs with the same one image by image.
+    """
+
+    kinds: tuple[Picture, ...]
+    classes: tuple[str, ...] = ()
+    inputs: str = ""
+
+    @classmethod
+    def of(cls, spec: RunSpec, classes: tuple[str, ...] = (), inputs: str = "") -> SampleWriter:
+        """For the images that a run's workload declares."""
+        return cls(catalog.WORKLOADS[spec.workload].pictures, classes, inputs)
+
+    def drawable(self, arrays: ArraysByName) -> list[Picture]:
+        """The kinds that have all arrays; options and data may decide which arrays there are.
+
+        Raises:
+            ValueError: kinds are declared, but none is drawable.
+        """
+        kinds = [kind for kind in self.kinds if all(name in arrays for name in kind.arrays)]
+        if self.kinds and not kinds:
+            needed = "; ".join(f"{kind.name}: {', '.join(kind.arrays)}" for kind in self.kinds)
+            raise ValueError(
+                f"`show` returns {', '.join(arrays) or 'nothing'}, but the images need ({needed}):"
+                " return the arrays that the catalog entry names."
+            )
+        return kinds
+
+    def write(self, arrays: ArraysByName, run: RunDir, epoch: int) -> None:
+        """One file per kind: samples/NAME-00001.png.
+
+        Raises:
+            ValueError: arrays of another shape than their renderer draws.
+        """
+        for kind in self.drawable(arrays):
+            image = pictures.render(
+                kind.renderer, tuple(arrays[name] for name in kind.arrays), self.classes
+            )
+            pictures.save(image, run.sample_file(kind.name, epoch))
+
+    def records(self, arrays: ArraysByName, run: RunDir, epoch: int, step: int) -> list[Sample]:
+        """The journal's records of these files."""
+        return [
+            Sample(
+                epoch=epoch,
+                step=step,
+                sample_kind=kind.name,
+                file=str(run.sample_file(kind.name, epoch).relative_to(run.path)),
+                meta={"inputs": self.inputs, "renderer": kind.renderer},
+            )
+            for kind in self.drawable(arrays)
+        ]
 
 
 class Recorder:
-    """The journal side of one attempt.
+    """Records one attempt. `step`: steps done; `wall_s`: training seconds over all attempts.
 
-    `step`: steps done; `wall_s`: training seconds so far, over all attempts.
-
-    `rank`: which of several workers this is; only the first writes pictures.
+    `rank`: of the worker; only rank 0 writes images.
     """
 
     def __init__(
@@ -41,29 +97,23 @@ class Recorder:
         step: int,
         wall_s: float,
         rank: int = 0,
-        album: Album | None = None,
+        samples: SampleWriter | None = None,
     ) -> None:
-        self._writer, self._spec, self._steps_per_epoch, self._rank = (
-            writer,
-            spec,
-            steps_per_epoch,
-            rank,
-        )
+        self._writer, self._spec, self._rank = writer, spec, rank
+        self._steps_per_epoch = steps_per_epoch
         self._workers = WorkerLog(writer, rank)
-        self._album = album or Album.of(spec)
+        self._samples = samples or SampleWriter.of(spec)
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
         self._compile_written = False
-        self._calls: list[
-            tuple[float, int]
-        ] = []  # seconds per step, and steps, of each call after the first
-        self.steps_made = 0  # by this attempt, with those of which it went back
+        # Seconds per step, and steps, of each call after the first.
+        self._calls: list[tuple[float, int]] = []
+        self.steps_made = 0  # by this attempt, including those rolled back
         self._epoch_begin = (step, wall_s)
         self._untimed_steps = 0  # of this epoch
         self._profiled_step: int | None = None
-        self._shown: tuple[int, int, Shown] | None = (
-            None  # epoch, step and arrays of pictures that wait
-        )
+        # Epoch, step and arrays of images that are not written yet.
+        self._pending: tuple[int, int, ArraysByName] | None = None
 
     @property
     def epoch(self) -> int:
@@ -72,17 +122,14 @@ class Recorder:
 
     @property
     def has_profile(self) -> bool:
-        """Whether steps of this attempt were profiled."""
+        """Whether this attempt has profiled steps."""
         return self._profiled_step is not None
 
     def call(self, measured: StepNumbers | ProfiledSteps) -> None:
-        """Writes the numbers of one host call.
-
-        The clock stands still for profiled steps: the profiler slows them down.
+        """Writes the numbers of one host call. Profiled steps, which are slower, count in no time.
 
         Raises:
-            NonFiniteError: one of them is NaN or infinite; the numbers are written down all the
-                same.
+            NonFiniteError: a number is NaN or infinite; all are written first.
         """
         if isinstance(measured, ProfiledSteps):
             steps = self._numbers(measured.numbers, seconds=0.0)
@@ -99,9 +146,7 @@ class Recorder:
             self._workers.call(epoch, first_step, steps, measured.worker_status.seconds)
 
     def _numbers(self, numbers: StepNumbers, seconds: float) -> int:
-        """Writes the numbers of some steps that count as `seconds` of training, and moves
-        step and clock; returns how many.
-        """
+        """Writes the numbers of some steps, and advances step and time; returns how many."""
         steps = len(next(iter(numbers.values.values())))
         self._writer.write(
             journal.Scalars(
@@ -131,43 +176,37 @@ class Recorder:
 
     @property
     def epochs_done(self) -> int:
-        """Whole epochs behind the step count."""
+        """Complete epochs."""
         return self.step // self._steps_per_epoch
 
     def epoch_done(self, engine: Engine) -> dict[str, float]:
         """Writes the epoch's time, memory, histograms and scores; returns the scores.
 
-        Its pictures wait for `pictures`, which no longer needs the engine.
+        `write_images` writes its images, without the engine.
         """
         self._epoch_time()
         self._writer.write(_memory(engine, self.epochs_done, self.step))
         return self._probe(engine)
 
-    def pictures(self, run: RunDir) -> None:
-        """Writes the pictures that wait, if any do."""
-        if self._shown is None:
+    def write_images(self, run: RunDir) -> None:
+        """Writes the pending sample images, if any."""
+        if self._pending is None:
             return
-        (epoch, step, shown), self._shown = self._shown, None
+        (epoch, step, arrays), self._pending = self._pending, None
         if self._rank == 0:
-            self._album.write(shown, run, epoch)
-        self._writer.write(*self._album.records(shown, run, epoch, step))
+            self._samples.write(arrays, run, epoch)
+        self._writer.write(*self._samples.records(arrays, run, epoch, step))
 
     def go_back(self, step: int, wall_s: float) -> None:
-        """What was measured beyond `step` is void: the training goes on from there."""
-        self.step, self.wall_s, self._epoch_begin, self._untimed_steps = (
-            step,
-            wall_s,
-            (step, wall_s),
-            0,
-        )
+        """Voids the measurements after `step`, after a roll-back to it."""
+        self.step, self.wall_s = step, wall_s
+        self._epoch_begin, self._untimed_steps = (step, wall_s), 0
         if self._profiled_step is not None and self._profiled_step > step:
             self._profiled_step = None
         self._writer.write(journal.AttemptStart(resume_step=step))
 
     def _epoch_time(self) -> None:
-        """The steps of an earlier attempt within the same epoch are not counted, nor those
-        without a time.
-        """
+        """Without steps of an earlier attempt in the same epoch, and untimed ones."""
         begin_step, begin_s = self._epoch_begin
         seconds = self.wall_s - begin_s
         images = (self.step - begin_step - self._untimed_steps) * self._spec.images_per_step
@@ -187,7 +226,7 @@ class Recorder:
     def _probe(self, engine: Engine) -> dict[str, float]:
         begin = time.perf_counter()
         epoch = self.epochs_done
-        looked = engine.probe()
+        probe = engine.probe()
         histograms = [
             journal.Histogram(
                 epoch=epoch,
@@ -197,43 +236,32 @@ class Recorder:
                 bin_right=float(histogram.edges[-1]),
                 count=histogram.counts.tolist(),
             )
-            for histogram in looked.histograms
+            for histogram in probe.histograms
         ]
-        if self._has_pictures(epoch):
-            self._shown = epoch, self.step, engine.sample()
+        every = self._spec.pictures_every
+        if epoch % every == 0 or epoch in (1, self._spec.epochs):
+            self._pending = epoch, self.step, engine.sample()
         scores = journal.EpochScores(
-            epoch=epoch, step=self.step, wall_s=self.wall_s, values=looked.scores
+            epoch=epoch, step=self.step, wall_s=self.wall_s, values=probe.scores
         )
         self._writer.write(
             scores, *histograms, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
         )
-        return looked.scores
-
-    def _has_pictures(self, epoch: int) -> bool:
-        every = self._spec.pictures_every
-        return epoch % every == 0 or epoch in (1, self._spec.epochs)
+        return probe.scores
 
     def summary(self) -> None:
-        """Writes how long the attempt's steps took, and the compiling if it ended within its
-        first epoch.
-        """
+        """Writes the attempt's step times, and its compile time if it ended in its first epoch."""
         self._compile_time()
         if self._calls:
-            self._writer.write(
-                *(
-                    journal.Phase(phase=phase, seconds=seconds)
-                    for phase, seconds in self._steady().items()
-                )
-            )
+            phases = [journal.Phase(phase=name, seconds=s) for name, s in self._steady().items()]
+            self._writer.write(*phases)
         if self._spec.profile_steps and not self.has_profile:
             self._writer.write(
                 journal.Event(level="warning", topic="profile", message=self._why_no_profile())
             )
 
     def _steady(self) -> dict[str, float]:
-        """Seconds per step over the calls after the first: the typical one, and how far they
-        scatter.
-        """
+        """Seconds per step after the first call: median, quantiles and maximum."""
         seconds = self._step_seconds()
         low, middle, high = np.quantile(seconds, [0.05, 0.5, 0.95]).tolist()
         return {
@@ -244,22 +272,20 @@ class Recorder:
         }
 
     def _step_seconds(self) -> NDArray[np.float64]:
-        """Each step with its share of its call: a short call, such as the last of an epoch,
-        counts no more than its steps.
-        """
+        """One value per step, so that short calls have less weight."""
         seconds, steps = zip(*self._calls, strict=True)
         return np.repeat(np.asarray(seconds), steps)
 
     def _why_no_profile(self) -> str:
         return (
             f"No steps were profiled: {self._spec.profile_steps} steps must fit into an epoch of"
-            f" {self._steps_per_epoch}, before its last step and after the first {WARM_STEPS + 1}"
-            f" steps of the attempt; it made {self.steps_made}. Use fewer profile_steps, a smaller"
-            " batch, or more epochs."
+            f" {self._steps_per_epoch}, after {WARM_STEPS + 1} steps and before the last. The"
+            f" attempt made {self.steps_made}. Use fewer profile_steps, a smaller batch, or more"
+            " epochs."
         )
 
     def _compile_time(self) -> None:
-        """Writes, once, what the first call took beyond a steady step: compiling and warming up."""
+        """Writes, once, the time of the first call beyond a steady step: compiling and warm-up."""
         if self._first_call_s is not None and self._calls and not self._compile_written:
             seconds = max(0.0, self._first_call_s - float(np.median(self._step_seconds())))
             self._writer.write(journal.Phase(phase="compile", seconds=seconds))

@@ -1,10 +1,7 @@
-"""A run's checkpoint, turned into networks that can be asked.
+"""The networks of a checkpoint, for generating and measuring in a background job.
 
-Loads a framework: for the process of a job alone.
-
-The networks stand on the processor as one replica, whatever the run trained on: a checkpoint has
-the names and shapes of one device, and so no job takes an accelerator from a training. The kind of
-the job hides GPUs from the framework (`environment` in jobs/job.py).
+Loads a framework. The networks run on the CPU as one replica, whatever the run trained on, so no
+job takes an accelerator from a training; `environment` in jobs/job.py hides GPUs.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from gan_runtime.records import run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint, Which
 from gan_runtime.workloads.contract import Workload
 
@@ -40,10 +37,7 @@ MOST_NAMED = 20  # classes in a sentence
 
 @dataclass(frozen=True)
 class Trained:
-    """The networks of a run as `checkpoint` has them.
-
-    `data`: with the fields that the workload reads.
-    """
+    """The networks of a run after `checkpoint`. `data`: with the fields that the workload reads."""
 
     spec: RunSpec
     workload: Workload
@@ -53,124 +47,111 @@ class Trained:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the labels that the networks are asked with; empty where they know none."""
+        """The names of the labels that condition the networks; empty without labels."""
         return class_names(self.data.fields)
 
     def generated(self, count: int, seed: int, label: str = "") -> dict[str, NDArray[Any]]:
-        """What the workload shows for `count` rows: named arrays (count, …), the same for the same
-        seed and class. `label`: of one class alone. With samples_from=ema they come from the
-        average.
+        """Generates `count` rows: named arrays (count, …), the same for equal seed and class.
+
+        `label`: the only class. With samples_from=ema the moving average generates.
 
         Raises:
-            DatasetError: the networks know no such class.
+            DatasetError: the networks have no such class.
         """
         number = number_of(label, self.classes) if label else None
         options = self.spec.of_workload
-        asked = drawn_inputs(self.workload, options, self.data, count, seed, number)
-        return self.engine.generate(asked, seed)
+        inputs = drawn_inputs(self.workload, options, self.data, count, seed, number)
+        return self.engine.generate(inputs, seed)
 
     def generated_for(self, rows: dict[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
-        """As `generated`, asked for with what these rows have, values by field: energies,
-        angles, classes.
-        """
-        asked = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, seed)
-        return self.engine.generate(asked, seed)
+        """As `generated`, conditioned on the values of these rows by field: energies, classes."""
+        inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, seed)
+        return self.engine.generate(inputs, seed)
 
 
 def number_of(label: str, classes: tuple[str, ...]) -> int:
-    """Which class has this name. Raises DatasetError with the names that there are."""
+    """The number of the class. Raises DatasetError with all names."""
     if label in classes:
         return classes.index(label)
-    named = f"{', '.join(classes[:MOST_NAMED])}{' …' if len(classes) > MOST_NAMED else ''}"
-    there = (
-        f"there are {named}" if classes else "it was trained without labels, so leave the class out"
-    )
-    raise DatasetError(f"class {quoted(label)} is unknown to this run: {there}.")
+    names = f"{', '.join(classes[:MOST_NAMED])}{' …' if len(classes) > MOST_NAMED else ''}"
+    advice = f"use {names}" if classes else "it was trained without labels, so leave out the class"
+    raise DatasetError(f"class {quoted(label)} is unknown to this run: {advice}.")
 
 
 def check_data(run: RunDir, home: Home) -> None:
-    """Raises DatasetError when the run's data set is gone, or another one was prepared under
-    its name: classes may be others.
-    """
+    """Raises DatasetError if the run's data set is missing, or another one has its name now."""
     dataset = run.spec().dataset
     if refusal := run_folder.data_refusal(run, dataset, loading.content_of(dataset, home)):
         raise DatasetError(refusal)
 
 
 def states_of(run: RunDir) -> tuple[State, ...]:
-    """What a run can be asked with here: its newest checkpoint, its best one, the weights after
-    every epoch.
+    """The states of a run in this home: newest and best checkpoint, and the weights of every epoch.
 
-    Empty for a run that has left no checkpoint, such as an imported one, and for one that is gone.
+    Empty for a run without checkpoints, such as an imported or deleted one.
     """
-    there: tuple[State, ...] = tuple(checkpoints.steps(run.checkpoints))
-    return (*there, "every") if there and kept_epochs(run) else there
+    states: tuple[State, ...] = tuple(checkpoints.steps(run.checkpoints))
+    return (*states, "every") if states and stored_epochs(run) else states
 
 
-def kept_epochs(run: RunDir) -> list[int]:
-    """The epochs whose weights were kept; none where what a run shows is a moving average of
-    them.
-    """
+def stored_epochs(run: RunDir) -> list[int]:
+    """The epochs with stored weights; empty for a run that generates from a moving average."""
     if not run.has_checkpoint or run.spec().samples_from == "ema":
         return []
-    return snapshots.epochs(run.snapshots)
+    return checkpoints.snapshot_epochs(run.snapshots)
 
 
 def check_state(
     run: RunDir, state: str, purpose: str, epoch: int | None = None, every: bool = False
 ) -> None:
-    """Raises CheckpointError when a run has no such state here; the message lists what it has.
+    """Raises CheckpointError if a run lacks a state in this home; the message lists its states.
 
-    `state`: newest, best, or every. `purpose`: what it is for, such as "measure". `epoch`: of
-    weights that were kept, which are loaded in place of the newest checkpoint's. `every`: whether
-    all epochs can be asked for at once.
+    `purpose`: such as "measure". `epoch`: of stored weights that replace the newest checkpoint's.
+    `every`: whether `state` may be "every".
     """
-    there = states_of(run) if every else tuple(checkpoints.steps(run.checkpoints))
-    if not there:
+    states = states_of(run) if every else tuple(checkpoints.steps(run.checkpoints))
+    if not states:
         raise CheckpointError(
-            f"run {run.run_id} has no checkpoint to {purpose}: a run saves one after each epoch,"
-            " and keeps it where it was trained; bundles hold none. Pick another run."
+            f"run {run.run_id} has no checkpoint to {purpose}. Runs save one after each epoch;"
+            " bundles contain none. Choose another run."
         )
-    if state not in there:
+    if state not in states:
         advice = (
             " Train with weight_snapshots=yes to measure every epoch." if state == "every" else ""
         )
         raise CheckpointError(
-            f"checkpoint is {quoted(state)}, but run {run.run_id} has {' and '.join(there)}: use"
+            f"checkpoint is {quoted(state)}, but run {run.run_id} has {' and '.join(states)}: use"
             f" one of them.{advice}"
         )
     if epoch is not None:
-        _check_epoch(run, state, epoch, " and ".join(there))
+        _check_epoch(run, state, epoch, " and ".join(states))
 
 
-def _check_epoch(run: RunDir, state: str, epoch: int, there: str) -> None:
+def _check_epoch(run: RunDir, state: str, epoch: int, states: str) -> None:
     if state != "newest":
         raise CheckpointError(
             f"checkpoint is {quoted(state)} and epoch is {epoch}: leave out one of them."
         )
-    kept = kept_epochs(run)
-    if not kept:
+    epochs = stored_epochs(run)
+    if not epochs:
         raise CheckpointError(
-            f"epoch is {epoch}, but run {run.run_id} has kept no weights of its epochs here, only"
-            f" the {there} checkpoint: leave epoch out, or train with weight_snapshots=yes and"
-            " samples_from=live."
+            f"epoch is {epoch}, but run {run.run_id} has only the {states} checkpoint: leave out"
+            " epoch, or train with weight_snapshots=yes and samples_from=live."
         )
-    if epoch not in kept:
+    if epoch not in epochs:
         raise CheckpointError(
-            f"epoch is {epoch}, but run {run.run_id} has kept the weights of"
-            f" {snapshots.in_words(kept)}, beside the {there} checkpoint: use one of these."
+            f"epoch is {epoch}, but run {run.run_id} has the {states} checkpoint and"
+            f" {checkpoints.epochs_in_words(epochs)}: use one of them."
         )
 
 
 def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:
-    """The networks of a run as one of its checkpoints has them.
+    """The networks of a run after one of its checkpoints.
 
     Raises:
-        CheckpointError: it has none, or none that can be used, or its networks were others, as in
-            another version.
-        DatasetError: the run's data is not at hand, from which the networks are built and asked;
-            see also `check_data`.
-        SpecError: its options cannot be read.
+        CheckpointError: it has no usable one, or of other networks, as of another version.
+        DatasetError: the run's data set is missing or replaced.
+        SpecError: its options are invalid.
     """
     spec = run.spec().model_copy(update=ONE_REPLICA)
     check_data(run, home)

@@ -1,30 +1,45 @@
-"""Acts on alarms: writes each down once, rolls back to the last good checkpoint, and saves
-the states that are good.
+"""What can change or end a training: alarms and NaNs, low disk space, and a stop request before the
+first step.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
 
+from gan_runtime.base import disk
 from gan_runtime.base.errors import AlarmError, NonFiniteError
 from gan_runtime.engines.contract import Arrays, Engine
-from gan_runtime.records import journal
+from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home, command_line
-from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.journal import JournalWriter, StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import Reason, cause
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import alarms, checkpoints, snapshots
+from gan_runtime.training import alarms, checkpoints
 from gan_runtime.training.alarms import Alarm
 
-MOST_ROLL_BACKS = 3  # in one attempt; a run that fails four times in a row needs a person
-SLOWER = 0.5  # what a roll-back leaves of the learning rates
+MOST_ROLL_BACKS = 3  # per attempt
+SLOWER = 0.5  # factor on the learning rates after a roll-back
+DISK_SECONDS = 2.0  # between two checks of the disk
+DISK_TOPIC = "disk"
+STOP_SECONDS = 0.25  # between two checks for a stop request
 
 
 class TrainingWatch:
-    """The alarms of one attempt, which goes on from the checkpoint of step `resumed`, None without
-    one.
+    """Logs the alarms of one attempt, rolls back, and saves good states.
 
-    `rank`: which of several workers this is; all come to the same verdicts, the first one saves.
+    `resumed`: step of the checkpoint that it resumes from. `rank`: of the worker; all decide alike,
+    and rank 0 saves.
     """
 
     def __init__(
@@ -36,22 +51,15 @@ class TrainingWatch:
         rank: int = 0,
         resumed: int | None = None,
     ) -> None:
-        self._spec, self._engine, self._run, self._writer, self._rank = (
-            spec,
-            engine,
-            run,
-            writer,
-            rank,
-        )
-        self._present: set[str] = (
-            set()
-        )  # topics that were raised in the epoch before: said once, not every epoch
+        self._spec, self._engine, self._run = spec, engine, run
+        self._writer, self._rank = writer, rank
+        self._present: set[str] = set()  # topics of the epoch before, which are not logged again
         self._before: dict[str, float] = {}  # scores of the epoch before
         self._roll_backs = self._since_save = 0
-        self._newest = resumed  # step of the checkpoint that was saved or loaded last
+        self._newest = resumed  # step of the checkpoint saved or loaded last
 
     def epoch(self, scores: dict[str, float], epoch: int) -> Alarm | None:
-        """The first alarm that an epoch's scores raise; new ones are written down.
+        """The first alarm that an epoch's scores raise; new ones are logged.
 
         Raises:
             NonFiniteError: a score is NaN or infinite.
@@ -66,19 +74,15 @@ class TrainingWatch:
         return raised[0] if raised else None
 
     def state(self, step: int, epoch: int) -> Arrays:
-        """The engine's state, asked of all workers: they average what has drifted apart.
+        """The engine's state; all workers call this, since it averages local state.
 
         Raises:
-            NonFiniteError: it holds a number that is none. Such a state is never saved.
+            NonFiniteError: it has a NaN or infinite number.
         """
         return alarms.check_state(self._engine.state(), step, epoch)
 
     def not_finite(self, error: NonFiniteError) -> Alarm:
-        """A NaN as an alarm.
-
-        Raises it again, with what to do, unless the run is to roll back: such a state is worth
-        nothing.
-        """
+        """A NaN as an alarm, if the run rolls back; else raises it with what to do next."""
         if self._spec.alarm_action != "roll_back":
             raise NonFiniteError(f"{error} {self._next_attempt()}".rstrip())
         alarm = Alarm("alarm_not_finite", str(error))
@@ -86,17 +90,15 @@ class TrainingWatch:
         return alarm
 
     def _next_attempt(self) -> str:
-        """From where it would go on, and the command for it."""
         if self._rank != 0:
-            return ""  # the first worker tells it
+            return ""  # the first worker says it
         older = (
             None
             if self._newest is None
-            else checkpoints.note_failure(self._run.checkpoints, self._newest)
+            else checkpoints.record_failure(self._run.checkpoints, self._newest)
         )
         from_older = (
-            f"It has failed twice from step {self._newest}, so it goes on from step {older} next"
-            " time. "
+            f"It failed twice from step {self._newest}: next time it resumes from step {older}. "
         )
         command = with_lower_rates(
             self._run, self._spec, SLOWER, resumable=self._newest is not None
@@ -104,14 +106,13 @@ class TrainingWatch:
         return f"{'' if older is None else from_older}{command}"
 
     def roll_back(self, alarm: Alarm) -> tuple[int, float]:
-        """Takes the engine back to its newest checkpoint, with half the rates; returns that step
-        and its training seconds.
+        """Loads the newest checkpoint and halves the rates; returns its step and training seconds.
 
-        Another failure before a new checkpoint goes back to the one before it, as far as there is
-        one: a state can be finite and yet beyond repair.
+        Another failure before the next checkpoint goes back to the one before, if there is one: a
+        state can be finite and yet beyond repair.
 
         Raises:
-            AlarmError: so many roll-backs have not helped.
+            AlarmError: it still fails after MOST_ROLL_BACKS.
         """
         folder = self._run.checkpoints
         older = (
@@ -122,19 +123,19 @@ class TrainingWatch:
         checkpoint = older or checkpoints.load_newest(folder)
         if self._roll_backs == MOST_ROLL_BACKS or checkpoint is None:
             raise AlarmError(
-                f"after {self._roll_backs} roll-backs, each with half the learning rates, the"
-                f" training still fails: {alarm.message} Change the options and start a new run."
+                f"training still fails after {self._roll_backs} roll-backs with halved learning"
+                f" rates: {alarm.message} Change the options and start a new run."
             )
         if older is not None and self._newest is not None and self._rank == 0:
-            checkpoints.remove_from(folder, self._newest)
+            checkpoints.delete_from(folder, self._newest)
         self._roll_backs += 1
         self._since_save += 1
         self._present, self._before, self._newest = set(), {}, checkpoint.step
         self._engine.load(checkpoint.arrays)
         self._engine.slow_down(SLOWER**self._since_save)
         message = (
-            f"Rolled back to step {checkpoint.step}; the learning rates are"
-            f" {SLOWER**self._since_save:g} of what they were then."
+            f"Rolled back to step {checkpoint.step}; learning rates ×"
+            f" {SLOWER**self._since_save:g} from there on."
         )
         self._writer.write(journal.Event(level="warning", topic="roll_back", message=message))
         return checkpoint.step, checkpoint.wall_s
@@ -147,10 +148,10 @@ class TrainingWatch:
         scores: dict[str, float],
         epoch: int | None = None,
     ) -> None:
-        """Saves a state that is good.
+        """Saves a good state.
 
-        `scores`: those of the epoch that has just ended, empty within an epoch; `epoch`: its
-        number, 0 before training, None within one.
+        `scores`: of the epoch that ended, empty within an epoch; `epoch`: its number, 0 before
+        training, None within one.
         """
         shortfall = alarms.shortfall(self._spec, scores)
         if self._rank == 0:
@@ -158,7 +159,7 @@ class TrainingWatch:
                 self._run.checkpoints, state, step, wall_s, self._spec.keep_checkpoints, shortfall
             )
             if epoch is not None and self._spec.weight_snapshots == "yes":
-                snapshots.save(self._run.snapshots, state, epoch)
+                checkpoints.save_snapshot(self._run.snapshots, state, epoch)
         self._since_save, self._newest = 0, step
 
     def _note(self, alarm: Alarm) -> None:
@@ -166,15 +167,119 @@ class TrainingWatch:
 
 
 def with_lower_rates(run: RunDir, spec: RunSpec, factor: float, resumable: bool) -> str:
-    """A sentence with the whole command.
+    """A sentence with the command that continues with all rates times `factor`.
 
-    `factor`: what it leaves of all rates, 0 to 1; `resumable`: there is a checkpoint.
+    `resumable`: whether there is a checkpoint.
     """
     home = Home(run.path.resolve().parent.parent)
     rates = "".join(f" --set {name}={spec.value(name) * factor:g}" for name in spec.entry.rates)
     if resumable:
-        return f"Go on with lower rates: {command_line()} resume {run.run_id}{rates}{home.flag}"
+        return f"Resume with lower rates: {command_line()} resume {run.run_id}{rates}{home.flag}"
     return (
-        f"It has no checkpoint yet; begin anew with lower rates: {command_line()} train --spec"
+        f"It has no checkpoint yet; start again with lower rates: {command_line()} train --spec"
         f" {shlex.quote(str(run.spec_path))}{rates}{home.flag}"
     )
+
+
+# ---- disk space ----------------------------------------------------------------------------------
+
+
+class DiskWatch:
+    """Stops a training while a last checkpoint still fits. `checkpoint_bytes`: of one, if known."""
+
+    def __init__(
+        self,
+        folder: Path,
+        writer: JournalWriter,
+        checkpoint_bytes: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.shortage: dict[str, str | int] = {}  # details of Reason.LOW_DISK, once set for good
+        self._folder, self._writer, self._clock = folder, writer, clock
+        self._checkpoint_bytes = checkpoint_bytes
+        self._checked_at, self._warned = float("-inf"), False
+
+    def set_checkpoint_bytes(self, checkpoint_bytes: int) -> None:
+        self._checkpoint_bytes = checkpoint_bytes
+
+    def is_short(self, at_once: bool = False) -> bool:
+        """Whether little more than a last checkpoint and its copy as the best one fits.
+
+        The disk is checked every DISK_SECONDS, or `at_once`.
+        """
+        if self.shortage or (self._clock() - self._checked_at < DISK_SECONDS and not at_once):
+            return bool(self.shortage)
+        self._checked_at = self._clock()
+        with contextlib.suppress(OSError):  # the next write reports a disk that does not answer
+            self._check(disk.free_bytes(self._folder))
+        return bool(self.shortage)
+
+    def _check(self, free: int) -> None:
+        stop_below = disk.LEAST_BYTES + 2 * self._checkpoint_bytes
+        if free < stop_below:
+            free_mb, least_mb = round(free / 1e6), round(stop_below / 1e6)
+            self.shortage = {"folder": str(self._folder), "free_mb": free_mb, "least_mb": least_mb}
+        if not self._warned and (self.shortage or free < disk.low_bytes(self._folder)):
+            self._warned = True
+            message = (
+                f"The disk has {free / 1e6:,.0f} MB left; below {stop_below / 1e6:,.0f} MB this run"
+                " saves and stops. Free space: empty the trash, or delete runs."
+            )
+            self._writer.write(journal.Event(level="warning", topic=DISK_TOPIC, message=message))
+
+
+def size_of(arrays: Arrays) -> int:
+    """Bytes of a state."""
+    return sum(array.nbytes for array in arrays.values())
+
+
+# ---- stop before the first step ------------------------------------------------------------------
+
+
+def end_process(code: int) -> NoReturn:
+    """Exits at once: a framework takes seconds to shut down, and its compiler has no interrupt."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    scratch = Path(tempfile.gettempdir())
+    if scratch.name.startswith(processes.SCRATCH_PREFIX):
+        shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(code)
+
+
+class StartupWatch:
+    """Ends a trainer on a stop request before `first_step`, when there is nothing to save.
+
+    A thread of its own, since a compiler may block the main one for minutes. `end`: ends the
+    process with an exit code.
+    """
+
+    def __init__(
+        self,
+        writer: JournalWriter,
+        stop_requested: Callable[[], bool],
+        end: Callable[[int], object] = end_process,
+    ) -> None:
+        self._writer, self._stop_requested, self._end = writer, stop_requested, end
+        self._is_over, self._deciding = threading.Event(), threading.Lock()
+
+    def __enter__(self) -> StartupWatch:
+        threading.Thread(target=self._watch, name="startup watch", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.first_step()
+
+    def first_step(self) -> None:
+        """Ends the watch: from now on a stop saves. Does not return if the process is ending."""
+        with self._deciding:
+            self._is_over.set()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(STOP_SECONDS):
+            with self._deciding:
+                if not self._is_over.is_set() and self._stop_requested():
+                    last = StatusChange.of("stopped", cause(Reason.STOP_BEFORE_FIRST_STEP))
+                    self._writer.write(last)
+                    print(last.reason, flush=True)
+                    self._end(0)
+                    return

@@ -165,7 +165,7 @@ def test_another_state_another_end_and_what_was_left_behind_are_seen(
     rows = checks.stored_rows(home)
     assert checks.state_true(resumed, rows, "finished") == []
     assert len(checks.state_true(resumed, rows, "lost")) == 2
-    checkpoints.save(resumed.checkpoints, {"weights": np.ones(3)}, 4, 1.0, kept=1)
+    checkpoints.save(resumed.checkpoints, {"weights": np.ones(3)}, 4, 1.0, retained=1)
     assert checks.same_end(resumed, {"weights": np.ones(3)}) == []
     assert checks.same_end(resumed, {"weights": np.array([1.0, 1.0, 1.0 + 2**-52])}) != []
     scratch = tmp_path / "scratch"

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training import checkpoints
 from tests.browser.dashboard_process import opened, settled
 from tests.support.measured_showers import measured
 
@@ -23,9 +23,9 @@ def with_measured_epochs(run: RunDir) -> RunDir:
         run.trainer_journal(), 1, journal.Plan(images=640, steps_per_epoch=10, epochs=2), done
     )
     weights = {"net/weight": np.zeros(3, np.float32)}
-    checkpoints.save(run.checkpoints, weights, 20, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, weights, 20, wall_s=1.0, retained=1)
     for epoch in (1, 2):
-        snapshots.save(run.snapshots, weights, epoch)
+        checkpoints.save_snapshot(run.snapshots, weights, epoch)
     measured(run, 1, 2)
     return run
 

@@ -13,7 +13,7 @@ from gan_runtime.cli.app import app
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training import checkpoints
 from tests.support.asking import ask_of
 from tests.support.measured_showers import measured
 
@@ -29,8 +29,10 @@ def ended(run: RunDir, epochs: int = 3) -> RunDir:
         run.trainer_journal(), 1, *records, journal.StatusChange(status="finished", reason="done")
     )
     for epoch in range(epochs + 1):
-        snapshots.save(run.snapshots, state(epoch), epoch)
-    checkpoints.save(run.checkpoints, state(epochs), 10 * epochs, wall_s=7.0, kept=1, shortfall=0.1)
+        checkpoints.save_snapshot(run.snapshots, state(epoch), epoch)
+    checkpoints.save(
+        run.checkpoints, state(epochs), 10 * epochs, wall_s=7.0, retained=1, shortfall=0.1
+    )
     return run
 
 
@@ -60,7 +62,7 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
         "The best checkpoint is that of epoch 2 now, by FPD (35), as the a test asked."
     ]
     # A training that goes on chooses anew, however bad its next epoch is.
-    checkpoints.save(run.checkpoints, state(4), 40, wall_s=9.0, kept=1, shortfall=50.0)
+    checkpoints.save(run.checkpoints, state(4), 40, wall_s=9.0, retained=1, shortfall=50.0)
     assert checkpoints.load(run.checkpoints, "best").step == 40
 
 
@@ -73,11 +75,11 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
         ask_of(run).keep_best(run.run_id, 9, "FPD")
     (run.snapshots / "epoch-00002.safetensors").write_bytes(b"torn")
     with pytest.raises(
-        CheckpointError, match=r"epoch-00002.safetensors cannot be read .*take another epoch"
+        CheckpointError, match=r"epoch-00002.safetensors cannot be read .*use another epoch"
     ):
         ask_of(run).keep_best(run.run_id, 2, "FPD")
     with np.errstate(over="ignore"):
-        snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
+        checkpoints.save_snapshot(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
     with pytest.raises(
         CheckpointError, match="net/weight holds numbers too large for the half precision"
     ):

@@ -36,7 +36,9 @@ def with_checkpoint(run: RunDir, *steps: int) -> RunDir:
     """Files that are checkpoints, though of no networks."""
     for step in steps:
         arrays = {"weights": np.zeros(3, np.float32)}
-        checkpoints.save(run.checkpoints, arrays, step, wall_s=1.0, kept=3, shortfall=step / 100)
+        checkpoints.save(
+            run.checkpoints, arrays, step, wall_s=1.0, retained=3, shortfall=step / 100
+        )
     return run
 
 
@@ -74,20 +76,20 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
         (
             Wanted("run-0001", label="10"),
             DatasetError,
-            "class '10' is unknown to this run: there are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9.",
+            "class '10' is unknown to this run: use 0, 1, 2, 3, 4, 5, 6, 7, 8, 9.",
         ),
         (
             Wanted("run-0002", label="7"),
             DatasetError,
             (
-                "class '7' is unknown to this run: it was trained without labels, so leave the"
-                " class out."
+                "class '7' is unknown to this run: it was trained without labels, so leave out the"
+                " class."
             ),
         ),
         (
             Wanted("run-0003"),
             CheckpointError,
-            "run run-0003 has no checkpoint to generate from: a run saves one after each epoch, ",
+            "run run-0003 has no checkpoint to generate from. Runs save one after each epoch; ",
         ),
         (
             Wanted("run-0002", checkpoint="best"),
@@ -102,7 +104,9 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(
     home: Home, new_run: NewRun, wanted: Wanted, kind: type[GanRuntimeError], sentence: str
 ) -> None:
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7)
-    checkpoints.save(new_run("run-0002", workload="mlp_gan").checkpoints, {}, 7, wall_s=1.0, kept=1)
+    checkpoints.save(
+        new_run("run-0002", workload="mlp_gan").checkpoints, {}, 7, wall_s=1.0, retained=1
+    )
     new_run("run-0003")
     of_tomorrow = with_checkpoint(new_run("run-0004"), 7)
     of_tomorrow.spec_path.write_text(json.dumps({"workload": "of-tomorrow"}), encoding="utf-8")

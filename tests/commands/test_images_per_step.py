@@ -18,7 +18,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.tpu import plan as planning
-from gan_runtime.training import memory_estimate
+from gan_runtime.training import resources
 from tests.tpu import examples
 
 FOUR = {"batch_size_global": 64, "updates": "in_turn", "discriminator_steps": 4}
@@ -49,7 +49,7 @@ def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: 
 def test_the_time_estimate_is_that_of_all_images() -> None:
     spec = RunSpec.parse({**FOUR, "epochs": 10})
     # 39 steps of 256 images, 10 times, at 2,560 images/s.
-    assert memory_estimate.training_seconds(
+    assert resources.estimated_seconds(
         spec, images=39 * 256, images_per_s=2_560.0
     ) == pytest.approx(39.0), "not 9.75"
 
@@ -77,9 +77,8 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
         (
             {**FOUR, "batch_size_global": 512},
             (
-                "Global batch (batch_size_global) is 512 and a step takes 4 batches, 2048 images in"
-                " all, but digits has only 1797 images: use a smaller batch, or fewer batches in a"
-                " step."
+                "Global batch (batch_size_global) is 512 and a step takes 4 batches, 2048 images,"
+                " but digits has only 1797 images: use a smaller batch, or fewer batches per step."
             ),
         ),
         (

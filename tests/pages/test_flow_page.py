@@ -24,7 +24,7 @@ from gan_runtime.records.earlier_records import rollout_key
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.tpu import plan as planning
-from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training import checkpoints
 from tests.pages.reading import evaluation, open_tab, texts
 from tests.pages.test_physics_page import charts
 from tests.support.measured_flows import frames, iteration
@@ -266,7 +266,9 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
 ) -> None:
     stored_flows(home)
     run = trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
-    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    checkpoints.save(
+        run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, retained=3
+    )
     job = JobDir(home.jobs / "iterate-0001")
     job.path.mkdir(parents=True)
     job.write_asked(
@@ -307,9 +309,11 @@ def test_the_form_offers_the_epochs_whose_weights_were_kept(
 ) -> None:
     stored_flows(home)
     run = trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
-    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    checkpoints.save(
+        run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, retained=3
+    )
     for epoch in (0, 1, 2):
-        snapshots.save(run.snapshots, {"weights": np.zeros(3, np.float32)}, epoch)
+        checkpoints.save_snapshot(run.snapshots, {"weights": np.zeros(3, np.float32)}, epoch)
     app = evaluation(show)
     (state,) = [one for one in app.selectbox if one.label == "Of"]
     assert state.options == ["Newest checkpoint", "Epoch 2", "Epoch 1", "Untrained (epoch 0)"]

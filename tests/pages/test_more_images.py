@@ -39,7 +39,9 @@ def saved(run: RunDir, *steps: int) -> None:
     """Checkpoints of no networks, the first of which is the best."""
     for step in steps:
         arrays = {"weights": np.zeros(3, np.float32)}
-        checkpoints.save(run.checkpoints, arrays, step, wall_s=1.0, kept=3, shortfall=step / 100)
+        checkpoints.save(
+            run.checkpoints, arrays, step, wall_s=1.0, retained=3, shortfall=step / 100
+        )
 
 
 def asked(home: Home, number: int, wanted: Wanted) -> JobDir:

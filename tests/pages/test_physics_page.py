@@ -245,7 +245,9 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     assert not [one for one in app.number_input if one.key.startswith("showers.chosen")], (
         "there is no checkpoint"
     )
-    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    checkpoints.save(
+        run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, retained=3
+    )
     made_of(home, 1, SingleEnergyOptions("quick-0001", 120.0, 80.0))
     app = evaluation(show, view="Any energy")
     assert not app.exception
@@ -266,7 +268,9 @@ def test_showers_that_were_made_before_stay_while_their_wish_stands(
 ) -> None:
     run = trained("quick-0001")
     measured(run, 2)
-    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    checkpoints.save(
+        run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, retained=3
+    )
     for number, energy_gev in enumerate((120.0, 60.0), start=1):
         made_of(home, number, SingleEnergyOptions("quick-0001", energy_gev, None))
     app = evaluation(show, view="Any energy")

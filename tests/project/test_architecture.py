@@ -114,7 +114,7 @@ def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path)
     assert (strangers, own) == (set(), set())
 
 
-@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py", "album.py"])
+@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py"])
 def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None:
     loaded = loaded_with([Path("gan_runtime/training") / path])
     assert loaded.keys() & FRAMEWORKS == set()

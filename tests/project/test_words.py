@@ -77,7 +77,6 @@ STILL: dict[str, int] = {
     "gan_runtime/base/metrics.py": 1,
     "gan_runtime/base/tpu_advice.py": 1,
     "gan_runtime/bundles/unpacking.py": 6,
-    "gan_runtime/catalog/dcgan.py": 1,
     "gan_runtime/cli/app.py": 5,
     "gan_runtime/cli/evaluating.py": 1,
     "gan_runtime/cli/following.py": 4,
@@ -114,8 +113,6 @@ STILL: dict[str, int] = {
     "gan_runtime/jobs/worker.py": 1,
     "gan_runtime/records/earlier_records.py": 1,
     "gan_runtime/records/states.py": 5,
-    "gan_runtime/spec/rules.py": 1,
-    "gan_runtime/spec/run_options.py": 3,
     "gan_runtime/store/concurrency.py": 1,
     "gan_runtime/store/database_file.py": 2,
     "gan_runtime/store/folder_watcher.py": 1,
@@ -127,12 +124,6 @@ STILL: dict[str, int] = {
     "gan_runtime/tpu/check.py": 1,
     "gan_runtime/tpu/compiling.py": 2,
     "gan_runtime/tpu/plan.py": 1,
-    "gan_runtime/training/album.py": 1,
-    "gan_runtime/training/room.py": 1,
-    "gan_runtime/training/starting_point.py": 2,
-    "gan_runtime/training/stragglers.py": 1,
-    "gan_runtime/training/trained.py": 3,
-    "gan_runtime/training/watch.py": 3,
 }
 
 CODE = re.compile(

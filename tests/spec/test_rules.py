@@ -293,7 +293,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"loop": "keras", "engine": "jax"},
             "loop",
             (
-                "Training loop (loop) is keras, but engine=jax has a loop of its own: use"
+                "Training loop (loop) is keras, but engine=jax has its own loop: use"
                 " loop=custom, or engine=tensorflow."
             ),
         ),

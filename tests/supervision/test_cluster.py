@@ -19,7 +19,7 @@ from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import launcher
+from gan_runtime.training import workers
 from tests.support.worker_places import answer
 
 FIND = """
@@ -178,17 +178,17 @@ def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(
     addresses = ["127.0.0.1:1", "127.0.0.1:2"]
     spec = RunSpec.parse({"workers": 2, "replicas": 2, "accelerator": "gpu"})
     on_gpus = [
-        launcher.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"]
+        workers.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"]
         for rank in (0, 1)
     ]
     assert on_gpus == ["0,1", "2,3"]
     assert (
-        launcher.environment(spec, "gpu", addresses, 1, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})[
+        workers.environment(spec, "gpu", addresses, 1, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})[
             "CUDA_VISIBLE_DEVICES"
         ]
         == "6,7"
     )
-    on_cpu = launcher.environment(RunSpec.parse({"workers": 2}), "cpu", addresses, 1, {})
+    on_cpu = workers.environment(RunSpec.parse({"workers": 2}), "cpu", addresses, 1, {})
     assert on_cpu["TF_NUM_INTRAOP_THREADS"] == "4"
     assert json.loads(on_cpu["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
 

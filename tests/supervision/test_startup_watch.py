@@ -11,7 +11,7 @@ import pytest
 
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter, StatusChange
-from gan_runtime.training.startup_watch import StartupWatch
+from gan_runtime.training.watch import StartupWatch
 
 
 @pytest.fixture

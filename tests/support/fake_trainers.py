@@ -69,7 +69,11 @@ class FakeTrainer:
     def saves(self) -> None:
         """A checkpoint of where it is."""
         checkpoints.save(
-            self.attempt.run.checkpoints, {"step": np.asarray(self.step)}, self.step, 0.0, kept=2
+            self.attempt.run.checkpoints,
+            {"step": np.asarray(self.step)},
+            self.step,
+            0.0,
+            retained=2,
         )
 
     def freezes(self) -> None:

@@ -31,7 +31,7 @@ def run_apart(home: Home, elsewhere: Path) -> list[RunDir]:
     write_json(first.spec_path, SPEC)
     second = RunDir(shutil.copytree(first.path, elsewhere / "cluster-0001"))
     state: Arrays = {}  # nobody looks into it: the workers compare their steps first
-    checkpoints.save(first.checkpoints, state, STEP, wall_s=1.0, kept=3)
+    checkpoints.save(first.checkpoints, state, STEP, wall_s=1.0, retained=3)
     return [first, second]
 
 

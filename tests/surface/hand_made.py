@@ -7,7 +7,7 @@ import numpy as np
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange, Surface
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.training import snapshots
+from gan_runtime.training import checkpoints
 
 
 def surface(network: str, lowest: float) -> Surface:
@@ -34,7 +34,7 @@ def surface(network: str, lowest: float) -> Surface:
 def keep_three(run: RunDir) -> None:
     """As many snapshots as a surface needs."""
     for epoch in range(3):
-        snapshots.save(
+        checkpoints.save_snapshot(
             run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch
         )
 

@@ -16,7 +16,7 @@ from gan_runtime.jobs.task import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
-from gan_runtime.training import snapshots
+from gan_runtime.training import checkpoints
 from gan_runtime.workloads import mlp_gan
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
@@ -50,7 +50,7 @@ def keep(run: RunDir, landscape: Landscape, moves: list[tuple[float, float]]) ->
             name: array + along * first[name] + across * second[name]
             for name, array in start.items()
         }
-        snapshots.save(run.snapshots, state, epoch)
+        checkpoints.save_snapshot(run.snapshots, state, epoch)
 
 
 def computed(home: Home, size: int) -> list[int]:
@@ -77,7 +77,7 @@ def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_pa
     assert generator.share_x + generator.share_y == pytest.approx(1.0), (
         "three snapshots span a plane"
     )
-    landscape.place(snapshots.load(run.snapshots)[2])
+    landscape.place(checkpoints.load_snapshots(run.snapshots)[2])
     for found in (generator, discriminator):
         assert found.path_loss[-1] == pytest.approx(landscape.loss(found.network), rel=1e-5)
         assert np.isfinite(found.loss).all()

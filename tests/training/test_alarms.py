@@ -29,8 +29,8 @@ def test_images_that_hardly_differ_are_a_collapse() -> None:
     assert alarm.topic == "alarm_collapse"
     assert (
         alarm.message
-        == "The generator has collapsed in epoch 7: spread of 0.018 in generated images, of 0.2 in"
-        " real images (share 8.9%, alarm below 10.0%)."
+        == "The generator collapsed in epoch 7: spread 0.018 in generated images, 0.2 in real"
+        " images (share 8.9%, alarm below 10.0%)."
     )
     assert alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0201}, epoch=7) == []
 
@@ -61,8 +61,8 @@ def test_a_discriminator_that_is_always_right_has_won() -> None:
     assert alarm.topic == "alarm_d_wins"
     assert (
         alarm.message
-        == "The discriminator has won in epoch 3: mean score of 0.002 for generated images, of 0.99"
-        " for real images (alarm below 0.01 and above 0.99)."
+        == "The discriminator won in epoch 3: mean score 0.002 of generated images, 0.99 of real"
+        " images (alarm below 0.01 and above 0.99)."
     )
     assert (
         alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002}, epoch=3) == []
@@ -123,12 +123,10 @@ def test_an_alarm_calls_networks_and_rows_what_the_workload_calls_them(
     scores = {"true_edge": 1.0, "made_edge": 0.001, "true_width": 0.5, "made_width": 0.01}
     collapse, won = alarms.raised(SPEC, scores, epoch=2)
     assert collapse.message.startswith(
-        "The referee has collapsed in epoch 2: spread of 0.01 in made showers, of 0.5 in simulated"
-        " showers"
+        "The referee collapsed in epoch 2: spread 0.01 in made showers, 0.5 in simulated showers"
     )
     assert won.message.startswith(
-        "The referee has won in epoch 2: mean score of 0.001 for made showers, of 1 for simulated"
-        " showers"
+        "The referee won in epoch 2: mean score 0.001 of made showers, 1 of simulated showers"
     )
 
 
@@ -142,15 +140,15 @@ WELL = {
 OF_SHOWERS = RunSpec.parse({"workload": "shower_3dgan"})
 
 
-@pytest.mark.parametrize(("response", "said"), [(0.49, "hold 0.49 times"), (1.6, "hold 1.6 times")])
+@pytest.mark.parametrize(("response", "said"), [(0.49, "have 0.49 times"), (1.6, "have 1.6 times")])
 def test_showers_far_too_faint_or_too_bright_are_an_alarm(response: float, said: str) -> None:
     assert alarms.raised(OF_SHOWERS, WELL, epoch=2) == []
     [alarm] = alarms.raised(OF_SHOWERS, WELL | {"energy_response": response}, epoch=2)
     assert alarm.topic == "alarm_response"
     assert (
         alarm.message
-        == f"The generator is off by more than 50% in epoch 2: generated showers {said} what real"
-        " ones do (alarm below 0.5 and above 1.5)."
+        == f"The generator is off by more than 50% in epoch 2: generated showers {said} the true"
+        " size (alarm below 0.5 and above 1.5)."
     )
 
 
@@ -160,8 +158,7 @@ def test_many_empty_showers_are_an_alarm() -> None:
     assert alarm.topic == "alarm_empty"
     assert (
         alarm.message
-        == "The generator makes nothing in epoch 2: 25.0% of generated showers are empty (alarm"
-        " above 10%)."
+        == "The generator fails in epoch 2: 25.0% of its rows are empty (alarm above 10%)."
     )
 
 

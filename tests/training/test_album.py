@@ -13,7 +13,7 @@ from PIL import Image
 from gan_runtime.catalog.entries import Picture
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training.album import Album
+from gan_runtime.training.recorder import SampleWriter
 
 PLAIN = Picture("samples", "Generated images", "grey_grid", ("images",))
 BY_CLASS = Picture("by_class", "By class", "labelled_grid", ("images", "labels"))
@@ -32,7 +32,7 @@ def files(run: RunDir) -> list[str]:
 
 def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
     album, shown = (
-        Album((PLAIN, BY_CLASS), ("cat", "dog"), "3f"),
+        SampleWriter((PLAIN, BY_CLASS), ("cat", "dog"), "3f"),
         {
             "images": IMAGES,
             "labels": LABELS,
@@ -55,20 +55,18 @@ def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
 
 def test_a_kind_is_left_out_where_the_workload_does_not_show_its_arrays(run: RunDir) -> None:
     """A network that was built without labels has none to show."""
-    album = Album((PLAIN, BY_CLASS))
+    album = SampleWriter((PLAIN, BY_CLASS))
     album.write({"images": IMAGES}, run, epoch=1)
     assert files(run) == ["samples-00001.png"]
     assert len(album.records({"images": IMAGES}, run, 1, 10)) == 1
 
 
 def test_a_workload_that_shows_nothing_of_what_it_declares_is_told(run: RunDir) -> None:
-    with pytest.raises(
-        ValueError, match=r"shows image, but its pictures are drawn from \(samples: images\)"
-    ):
-        Album((PLAIN,)).write({"image": IMAGES}, run, epoch=1)
+    with pytest.raises(ValueError, match=r"returns image, but the images need \(samples: images\)"):
+        SampleWriter((PLAIN,)).write({"image": IMAGES}, run, epoch=1)
 
 
 def test_a_run_has_the_pictures_of_its_workload() -> None:
-    album = Album.of(RunSpec.parse({"workload": "mlp_gan"}), ("cat", "dog"))
+    album = SampleWriter.of(RunSpec.parse({"workload": "mlp_gan"}), ("cat", "dog"))
     assert [kind.name for kind in album.kinds] == ["samples"]
     assert album.classes == ("cat", "dog")

@@ -26,7 +26,7 @@ def arrays(value: float) -> dict[str, np.ndarray]:
 
 
 def test_a_checkpoint_comes_back_with_shapes_types_and_place(tmp_path: Path) -> None:
-    checkpoints.save(tmp_path, arrays(0.5), step=7, wall_s=1.25, kept=3)
+    checkpoints.save(tmp_path, arrays(0.5), step=7, wall_s=1.25, retained=3)
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
     assert (found.step, found.wall_s, found.warnings) == (7, 1.25, ())
@@ -39,15 +39,15 @@ def test_a_checkpoint_comes_back_with_shapes_types_and_place(tmp_path: Path) -> 
 
 def test_only_the_newest_three_are_kept(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4, 5):
-        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=3)
+        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, retained=3)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"step-0000000{step}.safetensors" for step in (3, 4, 5)
     ]
 
 
 def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path: Path) -> None:
-    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, kept=3)
-    newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, kept=3)
+    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3)
+    newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, retained=3)
     newest.write_bytes(newest.read_bytes()[:-5])
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
@@ -69,18 +69,18 @@ def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path:
 def test_a_file_that_no_save_has_named_is_none_of_the_checkpoints(
     tmp_path: Path, name: str
 ) -> None:
-    saved = checkpoints.save(tmp_path, arrays(1.0), step=7, wall_s=0.0, kept=3)
+    saved = checkpoints.save(tmp_path, arrays(1.0), step=7, wall_s=0.0, retained=3)
     (tmp_path / name).write_bytes(saved.read_bytes())
     os.mkfifo(tmp_path / "step-00000008.safetensors")
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
     assert (found.step, found.warnings, checkpoints.steps(tmp_path)) == (7, (), {"newest": 7})
-    checkpoints.save(tmp_path, arrays(2.0), step=9, wall_s=0.0, kept=1)
+    checkpoints.save(tmp_path, arrays(2.0), step=9, wall_s=0.0, retained=1)
     assert (tmp_path / name).exists()
 
 
 def test_no_readable_checkpoint_at_all_is_an_error(tmp_path: Path) -> None:
-    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, kept=3).write_bytes(b"nothing")
+    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3).write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
         checkpoints.load_newest(tmp_path)
 
@@ -90,8 +90,8 @@ def test_a_new_run_has_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_changed_contents_are_found_though_the_file_still_opens(tmp_path: Path) -> None:
-    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, kept=3)
-    newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, kept=3)
+    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3)
+    newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, retained=3)
     content = bytearray(newest.read_bytes())
     content[-1] ^= 1  # one bit of the last number
     newest.write_bytes(bytes(content))
@@ -102,8 +102,8 @@ def test_changed_contents_are_found_though_the_file_still_opens(tmp_path: Path) 
 
 
 def test_another_bit_anywhere_is_found(tmp_path: Path) -> None:
-    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.5, kept=3)
-    newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=1.5, kept=3, shortfall=0.25)
+    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.5, retained=3)
+    newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=1.5, retained=3, shortfall=0.25)
     (tmp_path / checkpoints.BEST).unlink()
     whole = newest.read_bytes()
     unseen = []
@@ -137,7 +137,7 @@ def test_files_of_earlier_versions_have_a_digest_of_their_numbers_alone_or_none(
 
 def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None:
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3), (4, None)):
-        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, shortfall=gap)
+        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, retained=1, shortfall=gap)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "best.safetensors",
         "step-00000004.safetensors",
@@ -151,7 +151,7 @@ def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None
 def test_the_newest_and_the_best_one_can_be_asked_for(tmp_path: Path) -> None:
     assert checkpoints.steps(tmp_path) == {}
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3)):
-        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, shortfall=gap)
+        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, retained=1, shortfall=gap)
     assert checkpoints.steps(tmp_path) == {"newest": 3, "best": 2}
     assert (checkpoints.load(tmp_path, "newest").step, checkpoints.load(tmp_path, "best").step) == (
         3,
@@ -160,7 +160,7 @@ def test_the_newest_and_the_best_one_can_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / checkpoints.BEST).write_bytes(b"")
     assert checkpoints.steps(tmp_path) == {"newest": 3}
     with pytest.raises(
-        CheckpointError, match=r"best.safetensors, cannot be used \(.+\): take the newest"
+        CheckpointError, match=r"best.safetensors is not usable \(.+\): use the newest"
     ):
         checkpoints.load(tmp_path, "best")
     with pytest.raises(
@@ -173,7 +173,7 @@ def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = {"weights": np.zeros(1_000_000, np.float32)}
-    checkpoints.save(tmp_path, weights, step=1, wall_s=1.0, kept=3)
+    checkpoints.save(tmp_path, weights, step=1, wall_s=1.0, retained=3)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
     with pytest.raises(
         HomeError,
@@ -182,7 +182,7 @@ def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
             r" make"
         ),
     ):
-        checkpoints.save(tmp_path, weights, step=2, wall_s=2.0, kept=3)
+        checkpoints.save(tmp_path, weights, step=2, wall_s=2.0, retained=3)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]
 
 

@@ -45,9 +45,9 @@ def source(home: Home, arrays: Arrays, *steps: int, best: int | None = None) -> 
         plan = {"images": 8, "steps_per_epoch": STEPS_PER_EPOCH, "epochs": 9, "images_per_step": 4}
         writer.write(journal.Plan(**plan, updates={}))
     for step in steps:
-        checkpoints.save(run.checkpoints, arrays, step, 1.0, kept=3)
+        checkpoints.save(run.checkpoints, arrays, step, 1.0, retained=3)
     if best is not None:
-        checkpoints.keep_as_best(run.checkpoints, arrays, best, 1.0)
+        checkpoints.replace_best(run.checkpoints, arrays, best, 1.0)
     return run
 
 
@@ -68,10 +68,10 @@ def test_arrays_of_one_name_and_shape_are_taken_and_others_are_named() -> None:
         **{"optimizer_generator/m": 9 * ones(3), "step": np.asarray(8), "rate_factor": ones()},
     }
     began = starting_point.fit(state, given, RunSpec.parse(OPTIONS))
-    assert began.taken == (KERNEL,)
-    assert began.new == (f"{BIAS} ((3,) here, (4,) there)",)
+    assert began.copied == (KERNEL,)
+    assert began.fresh == (f"{BIAS} ((3,) here, (4,) there)",)
     assert began.unused == ("discriminator/odd",)
-    assert began.in_words == [*began.new, "discriminator/odd (only there)"]
+    assert began.not_copied == [*began.fresh, "discriminator/odd (only there)"]
     assert_equal(began.state, {**state, KERNEL: 5 * ones(2, 3), AVERAGE: 5 * ones(2, 3)})
 
 
@@ -97,7 +97,7 @@ def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
             CheckpointError,
             (
                 "start_from names epoch 5 of quick-0001, whose checkpoints are after epochs 2, 3:"
-                " name one"
+                " use one"
             ),
         ),
     ],
@@ -118,7 +118,7 @@ def test_a_run_without_a_checkpoint_is_refused_unless_the_new_one_waits_for_it(h
         CheckpointError, match="quick-0001, which has no checkpoint: train it for an epoch first"
     ):
         starting_point.check(home, spec)
-    starting_point.check(home, spec, awaited="quick-0001")
+    starting_point.check(home, spec, dependency="quick-0001")
 
 
 # ---- with the real engine: whole runs are in tests/full/training/test_fine_tuning.py -------------
@@ -135,9 +135,9 @@ def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_
     with pytest.raises(CheckpointError) as refused:
         starting_point.begin(engine, spec, run)
     assert str(refused.value).startswith(
-        "nothing of quick-0001 fits the networks of this run, by name and shape: "
+        "no weights of quick-0001 fit the networks of this run by name and shape: "
     )
-    assert str(refused.value).endswith("Name a run of the same networks, or leave start_from out.")
+    assert str(refused.value).endswith("Use a run of the same networks, or leave out start_from.")
     assert_equal(engine.state(), before)
     source(home, {**before, "generator/generator/hidden/bias": ones(3)}, 4)
     facts, (event,) = starting_point.begin(engine, spec, run)
@@ -151,6 +151,6 @@ def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_
     assert (event.level, event.topic) == ("warning", "start_from")
     assert (
         event.message
-        == f"Begins with {count - 1} of {count} arrays of weights of quick-0001 after step 4. Not"
-        f" taken: {left[0]}."
+        == f"Starts with {count - 1} of {count} weight arrays of quick-0001 after step 4. Not"
+        f" copied: {left[0]}."
     )

@@ -73,7 +73,7 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
         "Histogram": 3,
         "Sample": 3,
         "Memory": 3,
-        "Phase": (10),
+        "Phase": 10,
         # trace, first_call, compile, steady_step, three of its scatter, and a probe for each
         # epoch
     }

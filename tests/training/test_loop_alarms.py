@@ -36,8 +36,8 @@ def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
         (
             "alarm_collapse",
             (
-                "The generator has collapsed in epoch 2: spread of 0.002 in generated images, of"
-                " 0.2 in real images (share 1.0%, alarm below 10.0%)."
+                "The generator collapsed in epoch 2: spread 0.002 in generated images, 0.2 in real"
+                " images (share 1.0%, alarm below 10.0%)."
             ),
         )
     ]
@@ -47,7 +47,7 @@ def test_an_alarm_stops_the_run_when_asked_to(run: RunDir) -> None:
     outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED)), alarm_action="stop")
     assert (outcome.status, outcome.step) == ("stopped", 10)
     assert outcome.reason.startswith(
-        "stopped by an alarm and saved, can be resumed. The generator has collapsed in epoch 2"
+        "stopped by an alarm and saved, can be resumed. The generator collapsed in epoch 2"
     )
 
 
@@ -57,7 +57,7 @@ def test_a_roll_back_trains_the_epoch_again_with_half_the_rates(run: RunDir) -> 
     assert (outcome.status, outcome.step, engine.slowed) == ("finished", 15, 0.5)
     assert events(run)[1] == (
         "roll_back",
-        "Rolled back to step 5; the learning rates are 0.5 of what they were then.",
+        "Rolled back to step 5; learning rates × 0.5 from there on.",
     )
     assert steps_recorded(run) == [*range(1, 11), *range(6, 16)]
     resumed = [
@@ -88,9 +88,7 @@ def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
     engine = CountingEngine(nan_at=7)
     with pytest.raises(
         AlarmError,
-        match=(
-            r"after 3 roll-backs, .* still fails: loss_generator became NaN at step 7 \(epoch 2\)"
-        ),
+        match=r"still fails after 3 roll-backs .*: loss_generator became NaN at step 7 \(epoch 2\)",
     ):
         train(run, engine, alarm_action="roll_back")
     # Each factor is against the state that was loaded, which has the full rates: step 5, then 0;

@@ -69,7 +69,7 @@ def test_an_attempt_too_short_for_a_profile_says_so(run: RunDir) -> None:
     [event] = recorded(run, journal.Event)
     assert event.level == "warning"
     assert "3 steps must fit into an epoch of 5" in event.message
-    assert "it made 10" in event.message
+    assert "The attempt made 10" in event.message
 
 
 def test_steps_that_fill_an_epoch_are_not_profiled(run: RunDir) -> None:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.training import memory
+from gan_runtime.training import resources
 
 
 def test_the_peak_remembers_what_was_given_back() -> None:
-    before = memory.process_memory()
+    before = resources.process_memory()
     block = bytearray(b"x") * (
         before.peak_bytes - before.bytes + 200_000_000
     )  # above what earlier tests of the process held
-    held = memory.process_memory()
+    held = resources.process_memory()
     del block
-    after = memory.process_memory()
+    after = resources.process_memory()
     assert held.bytes - before.bytes > 150_000_000
     assert after.bytes < held.bytes
     assert after.peak_bytes == pytest.approx(
@@ -27,6 +27,6 @@ def test_the_peak_remembers_what_was_given_back() -> None:
 def test_without_proc_the_peak_comes_from_getrusage(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    exact = memory.process_memory().peak_bytes
-    monkeypatch.setattr(memory, "STATUS", tmp_path / "absent")
-    assert memory.process_memory().peak_bytes == pytest.approx(exact, rel=0.2)
+    exact = resources.process_memory().peak_bytes
+    monkeypatch.setattr(resources, "STATUS", tmp_path / "absent")
+    assert resources.process_memory().peak_bytes == pytest.approx(exact, rel=0.2)

@@ -76,7 +76,7 @@ def test_weights_that_the_last_update_of_an_epoch_broke_are_not_saved(run: RunDi
     with pytest.raises(
         NonFiniteError,
         match=(
-            r"generator/kernel holds NaN or infinite numbers after step 10 \(epoch 2\)\. Go on with"
+            r"generator/kernel has NaN or infinite numbers after step 10 \(epoch 2\)\. Resume with"
             r" lower rates: "
         ),
     ):
@@ -163,7 +163,7 @@ def test_a_state_that_was_left_behind_is_never_taken_up_again(run: RunDir) -> No
 def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -> None:
     with pytest.raises(NonFiniteError) as failed:
         train(run, CountingEngine(nan_at=7), learning_rate_generator=2e-4)
-    command = str(failed.value).split("Go on with lower rates: ")[1]
+    command = str(failed.value).split("Resume with lower rates: ")[1]
     assert command.endswith(
         "python -m gan_runtime resume toy-0001 --set learning_rate_generator=0.0001 --set"
         f" learning_rate_discriminator=5e-05 --home {run.path.parent.parent}"
@@ -172,7 +172,7 @@ def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -
 
 def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: RunDir) -> None:
     with pytest.raises(
-        NonFiniteError, match="It has no checkpoint yet; begin anew with lower rates: "
+        NonFiniteError, match="It has no checkpoint yet; start again with lower rates: "
     ) as failed:
         train(run, CountingEngine(nan_at=3))
     assert f" train --spec {run.spec_path} --set learning_rate_generator=5e-05 " in str(
@@ -181,11 +181,11 @@ def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: Ru
 
 
 def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir) -> None:
-    with pytest.raises(NonFiniteError, match=r"\(epoch 3\)\. Go on with lower rates"):
+    with pytest.raises(NonFiniteError, match=r"\(epoch 3\)\. Resume with lower rates"):
         train(run, CountingEngine(nan_at=12))
     with pytest.raises(
         NonFiniteError,
-        match=r"It has failed twice from step 10, so it goes on from step 5 next time\. Go on",
+        match=r"It failed twice from step 10: next time it resumes from step 5\. Resume",
     ):
         train(run, CountingEngine(nan_at=12), attempt=2)
     third = CountingEngine()
@@ -196,27 +196,29 @@ def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir
 def test_a_checkpoint_with_nan_from_before_is_passed_over(tmp_path: Path) -> None:
     for step, value in ((5, 1.0), (10, np.inf)):
         checkpoints.save(
-            tmp_path, {"kernel": np.asarray([value, 1.0], np.float32)}, step, wall_s=0.0, kept=3
+            tmp_path, {"kernel": np.asarray([value, 1.0], np.float32)}, step, wall_s=0.0, retained=3
         )
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
     assert found.step == 5
     assert found.warnings == (
         (
-            "checkpoint step-00000010.safetensors holds NaN or infinite numbers (kernel); taking"
-            " the one before it."
+            "checkpoint step-00000010.safetensors has NaN or infinite numbers in kernel; using an"
+            " older one."
         ),
     )
 
 
 def test_the_note_of_a_failure_goes_with_its_checkpoint(tmp_path: Path) -> None:
     for step in (1, 2):
-        checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, step, wall_s=0.0, kept=2)
-    assert [checkpoints.note_failure(tmp_path, 1), checkpoints.note_failure(tmp_path, 1)] == [
+        checkpoints.save(
+            tmp_path, {"kernel": np.zeros(1, np.float32)}, step, wall_s=0.0, retained=2
+        )
+    assert [checkpoints.record_failure(tmp_path, 1), checkpoints.record_failure(tmp_path, 1)] == [
         None,
         None,
     ], "the oldest one stays"
-    checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, 3, wall_s=0.0, kept=2)
+    checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, 3, wall_s=0.0, retained=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "step-00000002.safetensors",
         "step-00000003.safetensors",
@@ -230,7 +232,7 @@ def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> N
     before = run.trainer_journal().read_bytes()
     with pytest.raises(
         CheckpointError,
-        match=r"run toy-0001 has trained 3 epoch\(s\), but has no checkpoint to go on from",
+        match=r"run toy-0001 has trained 3 epoch\(s\) but has no checkpoint, as after an import",
     ):
         train(run, CountingEngine(), attempt=2)
     assert run.trainer_journal().read_bytes() == before
@@ -250,7 +252,7 @@ def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(r
         pytest.raises(
             CheckpointError,
             match=re.escape(
-                "one worker would go on from step 0, another from step 10: they do not see"
+                "one worker resumes from step 0, another from step 10: they see different"
             ),
         ),
     ):

@@ -21,8 +21,8 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, memory_estimate, room
-from gan_runtime.training.room import DiskRoom
+from gan_runtime.training import checkpoints, resources, watch
+from gan_runtime.training.watch import DiskWatch
 from tests.support.asking import ask, ask_of
 from tests.support.counting_engine import CountingEngine, events, train
 
@@ -44,7 +44,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """
     free = [PLENTY]
     monkeypatch.setattr(disk, "free_bytes", lambda _: free[0])
-    monkeypatch.setattr(room, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "DISK_SECONDS", 0.0)
     return free
 
 
@@ -79,8 +79,8 @@ def test_a_disk_that_is_nearly_full_ends_the_run_with_a_checkpoint_and_it_goes_o
     [message] = [message for topic, message in events(run) if topic == "disk"]
     assert (
         message
-        == "The disk has 15 MB left; below 20 MB this run saves and stops. Make space: empty the"
-        " bin, or delete runs."
+        == "The disk has 15 MB left; below 20 MB this run saves and stops. Free space: empty the"
+        " trash, or delete runs."
     )
     left[0] = PLENTY
     again = train(run, CountingEngine(), attempt=2)
@@ -106,7 +106,7 @@ class FillingWorker(FillingEngine):
 def test_a_worker_that_ends_since_another_one_has_no_room_says_why(
     run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
 ) -> None:
-    monkeypatch.setattr(room, "LOOK_SECONDS", 1e9)  # this one has just looked
+    monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)  # this one has just looked
     outcome = train(run, FillingWorker(left, bytes_left))
     assert outcome.status == "stopped"
     assert outcome.reason.startswith(f"stopped {why} after step {outcome.step} of 15; saved")
@@ -115,7 +115,7 @@ def test_a_worker_that_ends_since_another_one_has_no_room_says_why(
 def test_workers_that_end_on_request_say_so(
     run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "LOOK_SECONDS", 1e9)
+    monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)
     outcome = train(run, FillingWorker(left, PLENTY), stop=lambda: True)
     assert outcome.reason.startswith("stopped on request after step ")
 
@@ -135,10 +135,10 @@ def test_a_run_without_want_of_space_hears_nothing_of_it(run: RunDir, left: list
 def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
     run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "LOOK_SECONDS", 2.0)
+    monkeypatch.setattr(watch, "DISK_SECONDS", 2.0)
     seconds = [0.0]
     with JournalWriter(run.trainer_journal()) as writer:
-        looked = DiskRoom(run.path, writer, checkpoint_bytes=40_000_000, clock=lambda: seconds[0])
+        looked = DiskWatch(run.path, writer, checkpoint_bytes=40_000_000, clock=lambda: seconds[0])
         left[0] = 100_000_000
         assert not looked.is_short()
         left[0] = 99_000_000
@@ -157,7 +157,7 @@ def test_a_run_whose_checkpoints_have_no_room_is_not_queued(
     home: Home, host: Host, left: list[int]
 ) -> None:
     spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
-    needed = memory_estimate.checkpoints_bytes(spec, loading.check(spec, home))
+    needed = resources.checkpoints_bytes(spec, loading.check(spec, home))
     assert (
         needed == 12 * 16 * spec.entry.size(spec.of_workload, loading.check(spec, home)).parameters
     )

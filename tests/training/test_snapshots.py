@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gan_runtime.training import snapshots
+from gan_runtime.training import checkpoints
 
 STATE = {
     "generator/dense/kernel": np.full((2, 3), 1.0 / 3.0, np.float32),
@@ -18,8 +18,8 @@ STATE = {
 
 
 def test_weights_alone_are_kept_in_half_precision(tmp_path: Path) -> None:
-    snapshots.save(tmp_path / "snapshots", STATE, 3)
-    found = snapshots.load(tmp_path / "snapshots")
+    checkpoints.save_snapshot(tmp_path / "snapshots", STATE, 3)
+    found = checkpoints.load_snapshots(tmp_path / "snapshots")
     assert list(found) == [3]
     assert list(found[3]) == ["generator/dense/kernel"]
     np.testing.assert_array_equal(
@@ -29,17 +29,21 @@ def test_weights_alone_are_kept_in_half_precision(tmp_path: Path) -> None:
 
 def test_of_many_snapshots_sixty_are_read_with_both_ends(tmp_path: Path) -> None:
     for epoch in range(101):
-        snapshots.save(tmp_path, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch)
-    found = snapshots.load(tmp_path)
+        checkpoints.save_snapshot(
+            tmp_path, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch
+        )
+    found = checkpoints.load_snapshots(tmp_path)
     assert (len(found), min(found), max(found)) == (60, 0, 100)
     assert found[100]["generator/kernel"][0, 0] == 100.0
 
 
 def test_a_run_without_snapshots_has_none(tmp_path: Path) -> None:
-    assert snapshots.epochs(tmp_path / "snapshots") == []
-    assert snapshots.load(tmp_path / "snapshots") == {}
+    assert checkpoints.snapshot_epochs(tmp_path / "snapshots") == []
+    assert checkpoints.load_snapshots(tmp_path / "snapshots") == {}
 
 
 def test_epochs_are_told_as_spans() -> None:
-    told = [snapshots.in_words(there) for there in ([3], [0, 1, 2], [0, 2], [0, 1, 2, 5, 7, 8])]
+    told = [
+        checkpoints.epochs_in_words(there) for there in ([3], [0, 1, 2], [0, 2], [0, 1, 2, 5, 7, 8])
+    ]
     assert told == ["epoch 3", "epochs 0 to 2", "epochs 0 and 2", "epochs 0 to 2, 5 and 7 to 8"]

@@ -9,7 +9,7 @@ import pytest
 from gan_runtime.engines.contract import WorkerSeconds
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
-from gan_runtime.training.stragglers import WorkerLog, straggler
+from gan_runtime.training.workers import WorkerLog, straggler
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_an_epoch_has_at_most_one_warning_and_the_compiling_call_does_not_count(
             "warning",
             "straggler",
             (
-                "Worker 1 is the slowest in epoch 1: its own part of a step takes 20.0 ms, that of"
-                " the others 10.0 ms, and they wait for it."
+                "Worker 1 is slow in epoch 1: it computes 20.0 ms per step, the others 10.0 ms, and"
+                " they wait."
             ),
         )
     ]

@@ -52,9 +52,8 @@ from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Series
 from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir, steps_per_epoch
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, snapshots, trained
-from gan_runtime.training.alarms import first_not_finite
-from gan_runtime.training.checkpoints import Checkpoint
+from gan_runtime.training import checkpoints, trained
+from gan_runtime.training.checkpoints import Checkpoint, first_not_finite
 from gan_runtime.workloads.contract import Translates
 
 CPU = "cpu"
@@ -203,7 +202,7 @@ def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
     checkpoint = checkpoints.load(run.checkpoints, options.checkpoint)
     if options.epoch is None:
         return checkpoint
-    arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, options.epoch)}
+    arrays = {**checkpoint.arrays, **checkpoints.load_snapshot(run.snapshots, options.epoch)}
     if broken := first_not_finite(arrays):
         raise CheckpointError(
             f"the weights of epoch {options.epoch} are unusable: {broken} exceeds float16, in which"

@@ -48,7 +48,7 @@ from gan_runtime.evaluation.work import Evaluated, Subject
 from gan_runtime.jobs.task import Task
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.run_folder import RunDir, steps_per_epoch, write_whole
-from gan_runtime.training import snapshots, trained
+from gan_runtime.training import checkpoints, trained
 from gan_runtime.training.trained import Trained
 from gan_runtime.workloads.contract import Options, Reads
 
@@ -118,10 +118,10 @@ def _report(subject: Subject, number: int, stages: int, state: ShowerState, stag
 def _states(run: RunDir, networks: Trained, options: PhysicsOptions) -> Iterator[ShowerState]:
     """The weights to measure, the earliest first."""
     checkpoint, per_epoch = networks.checkpoint, steps_per_epoch(run)
-    stored = snapshots.epochs(run.snapshots) if options.checkpoint == "every" else []
+    stored = checkpoints.snapshot_epochs(run.snapshots) if options.checkpoint == "every" else []
     places = np.linspace(0, max(0, len(stored) - 1), min(MOST_STATES, len(stored))).astype(int)
     for epoch in [stored[place] for place in np.unique(places)]:
-        arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, epoch)}
+        arrays = {**checkpoint.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
         yield ShowerState(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
     newest = round(checkpoint.step / per_epoch)
     if newest not in stored:

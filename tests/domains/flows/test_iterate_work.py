@@ -37,7 +37,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, snapshots, trained
+from gan_runtime.training import checkpoints, trained
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import measured_flows, stored_films
 from tests.support.asking import ask
@@ -331,10 +331,10 @@ def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iter
 ) -> None:
     stored_films.stored_flows(home)
     checkpoints.save(
-        run.checkpoints, {"net/weight": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1
+        run.checkpoints, {"net/weight": np.zeros(1, np.float32)}, 20, wall_s=1.0, retained=1
     )
     with np.errstate(over="ignore"):
-        snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
+        checkpoints.save_snapshot(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
     with pytest.raises(
         CheckpointError, match="weights of epoch 1 are unusable: net/weight exceeds float16"
     ):
@@ -390,7 +390,7 @@ def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(
     run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     with pytest.raises(CheckpointError, match="no checkpoint"):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 5, "overlap": 15})
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
     with pytest.raises(
         SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"
     ):
@@ -412,32 +412,29 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
         ask(home).evaluate(run.run_id, "rollout", {"steps": 5, **options})
 
     for each in (run, averaged):
-        checkpoints.save(each.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    assert trained.kept_epochs(run) == []
+        checkpoints.save(
+            each.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1
+        )
+    assert trained.stored_epochs(run) == []
     with pytest.raises(
-        CheckpointError, match="epoch is 3, but run quick-0001 has kept no weights of its epo"
+        CheckpointError, match="epoch is 3, but run quick-0001 has only the newest checkpoint"
     ):
         rollout(run, epoch=3)
     for epoch in (0, 1, 2, 5):
         for each in (run, averaged):
-            snapshots.save(each.snapshots, {"a": np.zeros(1, np.float32)}, epoch)
-    assert trained.kept_epochs(run) == [0, 1, 2, 5]
-    there = (
-        "epoch is 3, but run quick-0001 has kept the weights of epochs 0 to 2 and 5, beside the"
-        " newest check"
-    )
+            checkpoints.save_snapshot(each.snapshots, {"a": np.zeros(1, np.float32)}, epoch)
+    assert trained.stored_epochs(run) == [0, 1, 2, 5]
+    there = "epoch is 3, but run quick-0001 has the newest checkpoint and epochs 0 to 2 and 5"
     with pytest.raises(CheckpointError, match=there):
         rollout(run, epoch=3)
     checkpoints.save(
-        run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1, shortfall=0.0
+        run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=1.0, retained=1, shortfall=0.0
     )
     with pytest.raises(
         CheckpointError, match="checkpoint is 'best' and epoch is 2: leave out one of them"
     ):
         rollout(run, checkpoint="best", epoch=2)
-    with pytest.raises(
-        CheckpointError, match="run ema-0001 has kept no weights of its epochs here"
-    ):
+    with pytest.raises(CheckpointError, match="run ema-0001 has only the"):
         rollout(averaged, epoch=2)  # what it shows is the average, which snapshots do not hold
     assert not home.jobs.exists()
 
@@ -448,7 +445,7 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(
 ) -> None:
     stored_films.stored_pairs(home, target_channels=3)
     run = new_run("quick-0001", workload="pix2pix", dataset="edges", **{"pix2pix.tile": 16})
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
     refusal = (
         "targets of the data set have 3 channels and its sources 1, so outputs cannot be inputs"
     )
@@ -472,7 +469,7 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
     )
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
     with pytest.raises(
         CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"
     ):

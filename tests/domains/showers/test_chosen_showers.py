@@ -179,7 +179,7 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     wanted = SingleEnergyOptions("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
         ask(home).request_job(evaluation.MAKE, wanted)
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
     job = ask(home).request_job(evaluation.MAKE, wanted)
     with pytest.raises(
         JobError, match="showers of run quick-0001 are being generated already by job"
@@ -191,7 +191,7 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     assert look is not None
     assert look.job == job
     assert evaluation.finished_job(home, SingleEnergyOptions("quick-0001", 101.0)) is None
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=2.0, kept=1)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=2.0, retained=1)
     assert evaluation.finished_job(home, wanted) is None, "the networks have changed since"
 
 

@@ -37,7 +37,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan, StatusChange
 from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, snapshots, trained
+from gan_runtime.training import checkpoints, trained
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.domains.showers.toy_showers import SHAPE, toy_showers
 from tests.support import measured_showers
@@ -203,7 +203,7 @@ def test_every_epoch_is_measured_from_its_own_weights(
 ) -> None:
     run = planned(new_run("quick-0001"))
     for epoch, scale in ((0, 0.5), (1, 1.25)):
-        snapshots.save(run.snapshots, {"scale": np.asarray([scale], np.float32)}, epoch)
+        checkpoints.save_snapshot(run.snapshots, {"scale": np.asarray([scale], np.float32)}, epoch)
     records = done(home, run, "every")
     assert networks.loaded == [0.5, 1.25, 1.0]
     assert [(record.epoch, record.step, record.checkpoint) for record in records] == [
@@ -222,7 +222,7 @@ def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
     with pytest.raises(
         DatasetError, match="This run generates no showers: its data set has no field showers"
     ):
@@ -243,14 +243,14 @@ def test_what_can_be_measured_is_what_the_run_has_left(
     assert trained.states_of(run) == ()
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         ask(home).evaluate("quick-0001", "physics")
-    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
     assert trained.states_of(run) == ("newest",)
     with pytest.raises(
         CheckpointError,
         match="checkpoint is 'every', but run quick-0001 has newest: use one of them",
     ):
         ask(home).evaluate("quick-0001", "physics", {"checkpoint": "every"})
-    snapshots.save(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
+    checkpoints.save_snapshot(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
     assert trained.states_of(run) == ("newest", "every")
 
 

@@ -29,7 +29,7 @@ from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
-from gan_runtime.training.stragglers import STRAGGLER_FACTOR
+from gan_runtime.training.workers import STRAGGLER_FACTOR
 from tests.support import large_sets
 from tests.support.engines.small_engines import kept
 from tests.support.step_losses import losses

@@ -10,7 +10,7 @@ import pytest
 
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
-from gan_runtime.training import snapshots
+from gan_runtime.training import checkpoints
 from tests.support.commands_in_processes import Start, starting
 
 SMALL = (
@@ -41,7 +41,7 @@ def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(
     start: Start, tmp_path: Path
 ) -> None:
     finished(start, "train", *(part for option in SMALL for part in ("--set", option)))
-    assert snapshots.epochs(tmp_path / "runs" / "run-0001" / "snapshots") == [0, 1, 2]
+    assert checkpoints.snapshot_epochs(tmp_path / "runs" / "run-0001" / "snapshots") == [0, 1, 2]
     assert "the loss surfaces of run-0001 are computed" in finished(
         start, "surface", "run-0001", "--size", "5"
     )

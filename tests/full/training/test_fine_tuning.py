@@ -36,8 +36,7 @@ def assert_began_with_the_first(tuned: FineTuned) -> None:
         {name: tuned.begin[name] for name in weights}, {name: tuned.first[name] for name in weights}
     )
     assert tuned.told == [
-        f"Begins with {len(weights)} of {len(weights)} arrays of weights of quick-0001 after"
-        " step 4."
+        f"Starts with {len(weights)} of {len(weights)} weight arrays of quick-0001 after step 4."
     ]
     slots = [name for name in tuned.begin if name.startswith("optimizer_") and "momentum" in name]
     assert slots
@@ -142,7 +141,7 @@ def test_a_fine_tuned_run_on_other_pictures_begins_where_a_new_one_does_not(
     [event] = [
         record for record in records if isinstance(record, Event) and record.topic == "start_from"
     ]
-    assert event.message.startswith("Begins with 8 of 8 arrays of weights of ")
+    assert event.message.startswith("Starts with 8 of 8 weight arrays of ")
     [facts] = [record.facts for record in records if isinstance(record, HostFacts)]
     assert facts["start_from"]["run"] == first.run_id
     apart = [np.abs(grid(run, 1) - grid(first, EPOCHS)).mean() for run in (tuned, new)]

@@ -80,7 +80,7 @@ def fine_tuned(engine: str, path: Path, earlier: Path | None = None) -> FineTune
     whole, cut = RunDir(home.runs / "quick-0002"), RunDir(home.runs / "quick-0003")
     straight, told = attempt(whole, **options)
     attempt(cut, stop_after=1, **options)
-    checkpoints.remove_from(folder.checkpoints, 0)  # nobody reads them again
+    checkpoints.delete_from(folder.checkpoints, 0)  # nobody reads them again
     resumed, nothing = attempt(cut, **options)
     assert nothing == []
     return FineTuned(

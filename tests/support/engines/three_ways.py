@@ -126,7 +126,7 @@ def taken_up(engine: Engine, fresh: Engine, folder: Path) -> TakenUp:
 
 def _hand_over(engine: Engine, fresh: Engine, folder: Path) -> None:
     state = engine.state()
-    checkpoints.save(folder, state, int(state["step"]), 0.0, kept=1)
+    checkpoints.save(folder, state, int(state["step"]), 0.0, retained=1)
     saved = checkpoints.load_newest(folder)
     assert saved is not None
     fresh.load(saved.arrays)

@@ -17,7 +17,7 @@ from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import loop
-from gan_runtime.training.album import Album
+from gan_runtime.training.recorder import SampleWriter
 from tests.support.engines.small_engines import random_images
 from tests.support.engines.small_frames import small_flows
 from tests.support.engines.small_showers import small_showers
@@ -54,9 +54,9 @@ def trained(name: str, engine_name: str, folder: Path) -> loop.Outcome:
     engine = importlib.import_module(catalog.ENGINES[engine_name].module).ENGINE(
         spec, module.WORKLOAD, toy.data, "cpu"
     )
-    album = Album.of(
+    samples = SampleWriter.of(
         spec, (), digest(fixed_inputs(module.WORKLOAD, spec.of_workload, toy.data), ())
     )
     run = RunDir(folder)
     with JournalWriter(run.trainer_journal(), 1) as writer:
-        return loop.train(spec, toy.data.rows, engine, run, writer, lambda: False, album=album)
+        return loop.train(spec, toy.data.rows, engine, run, writer, lambda: False, samples=samples)

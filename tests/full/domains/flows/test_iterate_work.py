@@ -16,7 +16,7 @@ from gan_runtime.records import image_files, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
 from gan_runtime.records.run_folder import RunDir, answers_of
-from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training import checkpoints
 from tests.support import stored_films
 from tests.support.flow_jobs import done
 
@@ -50,9 +50,9 @@ def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_ne
     run = of_pix2pix(home, new_run)
     journal.append(run.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
     newest = weights(home, run)
-    checkpoints.save(run.checkpoints, newest, 20, wall_s=1.0, kept=1)
-    snapshots.save(run.snapshots, weights(home, run), 1)
-    snapshots.save(run.snapshots, newest, 2)
+    checkpoints.save(run.checkpoints, newest, 20, wall_s=1.0, retained=1)
+    checkpoints.save_snapshot(run.snapshots, weights(home, run), 1)
+    checkpoints.save_snapshot(run.snapshots, newest, 2)
     for epoch in (None, 1, 2):
         done(home, run, steps=2, ways=("whole",), epoch=epoch)
     records = answers_of(run, "rollout")
@@ -75,7 +75,7 @@ def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_ne
 def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: NewRun) -> None:
     """Of an untrained Pix2Pix, by TensorFlow, on one core and on three."""
     run = of_pix2pix(home, new_run)
-    checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, kept=1)
+    checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, retained=1)
     naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)
     films = [
         image_files.read_film(run, record.arrays[0].file).predicted for record in (naive, grouped)
