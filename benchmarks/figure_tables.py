@@ -28,10 +28,7 @@ def figures(records: Sequence[Record]) -> str:
 
 
 def _line(target: Target, records: Sequence[Record]) -> list[str]:
-    wanted = (
-        f"{'at least' if target.direction == 'at_least' else 'at most'}"
-        f" {number(target.limit, target.unit)}"
-    )
+    wanted = f"{'≥' if target.direction == 'at_least' else '≤'} {number(target.limit, target.unit)}"
     figure = only(records, target.row, "figure", target.name)
     if figure is None:
         return [

@@ -9,6 +9,7 @@ from benchmarks import conditions
 from benchmarks.markdown import NOT_MEASURED, table
 from benchmarks.results import FOLDER, Record
 
+SIGNS = {"at_least": "≥", "at_most": "≤"}
 KEPT = FOLDER / "load.jsonl"
 WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images, and with thirty windows on one more run that trains. A first view
 is a new window until everything in 1280 × 720 is drawn; next to it the median time until the whole page is drawn.
@@ -35,11 +36,7 @@ def under_load(path: Path = KEPT) -> str:
 
 def _line(record: Record, machine: Record) -> list[str]:
     limit, unit = record["limit"], record["unit"]
-    wanted = (
-        "stated"
-        if limit is None
-        else f"{record['direction'].replace('_', ' ')} {_number(limit, unit)}"
-    )
+    wanted = "stated" if limit is None else f"{SIGNS[record['direction']]} {_number(limit, unit)}"
     met = {True: "yes", False: "**no**", None: "–"}[record["met"]]
     reason = f": {record['reason']}" if record["reason"] else ""
     value = (

@@ -21,7 +21,8 @@ def number(value: float, unit: str = "") -> str:
     """A ratio, a share ("%"), seconds ("s") or 10⁶ bytes ("MB"); the unit follows it."""
     if unit == "%":
         return f"{100 * value:.1f}%"
-    return f"{value:.0f} MB" if unit == "MB" else f"{value:.2f} {unit}".rstrip()
+    digits = 0 if unit == "MB" or abs(value) >= 1_000 else 2
+    return f"{value:,.{digits}f} {unit}".rstrip()
 
 
 def spread_of(figure: Record, unit: str = "") -> list[str]:

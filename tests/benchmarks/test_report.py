@@ -38,20 +38,18 @@ def test_a_figure_stands_beside_its_target() -> None:
     assert (
         line_of(text, "times the plain Keras loop, bfloat16")
         == "| times the plain Keras loop, bfloat16 | **1.37** | 1.20 to 1.30 | 24 |"
-        " 1.36 | at least 1.35 | yes | idle |"
+        " 1.36 | ≥ 1.35 | yes | idle |"
     )
 
 
 def test_a_missed_target_is_said() -> None:
     text = figures([figure("replicas", "replicas_8_over_1", 0.893)])
-    assert line_of(text, "8 simulated replicas").endswith("| at least 0.90 | **no** | – |")
+    assert line_of(text, "8 simulated replicas").endswith("| ≥ 0.90 | **no** | – |")
 
 
 def test_all_seconds_decide_whether_a_target_is_met_and_not_the_median() -> None:
     text = figures([figure("replicas", "replicas_8_over_1", 0.92, of_totals=0.87)])
-    assert line_of(text, "8 simulated replicas").endswith(
-        "| 24 | 0.87 | at least 0.90 | **no** | – |"
-    )
+    assert line_of(text, "8 simulated replicas").endswith("| 24 | 0.87 | ≥ 0.90 | **no** | – |")
 
 
 def test_a_row_taken_beside_other_work_or_from_changed_files_says_so() -> None:
@@ -79,14 +77,12 @@ def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
             {"row": "pages", "name": "slowest_first_visit_s", "value": 0.98, **once},
         ]
     )
-    assert line_of(text, "share of input").endswith(
-        "| **0.4%** |  | 1 |  | at most 1.0% | yes | – |"
-    )
+    assert line_of(text, "share of input").endswith("| **0.4%** |  | 1 |  | ≤ 1.0% | yes | – |")
     assert line_of(text, "resident memory").endswith(
-        "| **331 MB** |  | 1 |  | at most 300 MB | **no** | – |"
+        "| **331 MB** |  | 1 |  | ≤ 300 MB | **no** | – |"
     )
     assert line_of(text, "slowest page of a large store, first visit").endswith(
-        "| **0.98 s** |  | 1 |  | at most 1.00 s | yes | – |"
+        "| **0.98 s** |  | 1 |  | ≤ 1.00 s | yes | – |"
     )
 
 
