@@ -33,9 +33,9 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
     import keras
 
     if spec.engine == "tensorflow":
-        from gan_runtime.engines.tf.strategy import simulated
+        from gan_runtime.engines.tf.strategy import simulated_cores
 
-        simulated(
+        simulated_cores(
             cores
         )  # a network's variables start TensorFlow's devices, and then there are no further ones
     keras.utils.set_random_seed(1)

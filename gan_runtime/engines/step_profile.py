@@ -134,7 +134,7 @@ class Classifier:
         return self._phases[index] if index < len(self._phases) else ""
 
 
-def shares(
+def profile_shares(
     devices: Sequence[Iterable[Op]],
     window: Window,
     networks: Sequence[str],
@@ -272,10 +272,10 @@ class HloCounts:
     fusions: int
 
 
-def counted(module: str) -> HloCounts:
+def hlo_counts(module: str) -> HloCounts:
     """The counts of one module from its text; a loop's body counts once."""
     computations, entry = _computations(module.splitlines())
-    return total(_count(computations, entry)) if entry else HloCounts(0, 0)
+    return sum_counts(_count(computations, entry)) if entry else HloCounts(0, 0)
 
 
 def _computations(lines: Iterable[str]) -> tuple[dict[str, list[tuple[str, str]]], str]:
@@ -301,7 +301,7 @@ def _count(computations: dict[str, list[tuple[str, str]]], name: str) -> Iterabl
             yield HloCounts(1, int(opcode == "fusion"))
 
 
-def total(counts: Iterable[HloCounts]) -> HloCounts:
+def sum_counts(counts: Iterable[HloCounts]) -> HloCounts:
     """The sum of several counts."""
     counts = list(counts)
     return HloCounts(sum(c.kernels for c in counts), sum(c.fusions for c in counts))

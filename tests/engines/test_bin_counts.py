@@ -15,12 +15,12 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 def test_values_fall_into_equal_bins_and_outliers_into_the_last_ones() -> None:
     values = tf.constant([[0.0, 0.24], [0.26, 0.5], [0.99, 1.0], [-3.0, 7.0]])
-    assert tf_inference.fixed(values, 0.0, 1.0, 4).numpy().tolist() == [3, 1, 1, 3]
-    assert tf_inference.fixed(values, -4.0, 12.0, 4).numpy().tolist() == [1, 6, 1, 0]
+    assert tf_inference.bin_counts(values, 0.0, 1.0, 4).numpy().tolist() == [3, 1, 1, 3]
+    assert tf_inference.bin_counts(values, -4.0, 12.0, 4).numpy().tolist() == [1, 6, 1, 0]
 
 
 def test_all_values_of_a_network_are_counted_from_the_lowest_to_the_highest() -> None:
-    counts, low_high = tf_inference.ranged(
+    counts, low_high = tf_inference.range_counts(
         [tf.constant([[1.0, 5.0]]), tf.constant([2.0, 2.9, 3.1])], 4
     )
     assert (counts.numpy().tolist(), low_high.numpy().tolist()) == ([1, 2, 1, 1], [1.0, 5.0])
@@ -28,7 +28,7 @@ def test_all_values_of_a_network_are_counted_from_the_lowest_to_the_highest() ->
 
 @pytest.mark.parametrize("value", [0.0, -3.0, 1e6])
 def test_equal_values_are_counted_in_one_bin_of_some_width(value: float) -> None:
-    counts, (low, high) = tf_inference.ranged([tf.fill([7], value)], 4)
+    counts, (low, high) = tf_inference.range_counts([tf.fill([7], value)], 4)
     assert counts.numpy().tolist() == [7, 0, 0, 0]
     assert 0.0 < float(high) - float(low) <= max(1e-12, 1.1e-5 * abs(value))
 

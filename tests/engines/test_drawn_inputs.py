@@ -1,4 +1,4 @@
-"""What networks are asked with on request: by seed and class, the same each time, and what
+"""Inputs on request: by seed and class, the same each time, and what
 comes out of an engine.
 """
 
@@ -33,10 +33,15 @@ def test_all_classes_are_asked_for_equally_often_in_their_order() -> None:
 def test_a_seed_asks_every_class_with_the_same_latents_and_more_rows_begin_with_them() -> None:
     options = DcganOptions(latent_size=5)
 
-    def asked(count: int, seed: int, label: int | None = None) -> dict[str, np.ndarray]:
+    def inputs(count: int, seed: int, label: int | None = None) -> dict[str, np.ndarray]:
         return drawn_inputs(dcgan.WORKLOAD, options, LABELLED, count, seed, label)
 
-    dogs, all_classes, more, others = asked(6, 1, label=1), asked(6, 1), asked(50, 1), asked(6, 2)
+    dogs, all_classes, more, others = (
+        inputs(6, 1, label=1),
+        inputs(6, 1),
+        inputs(50, 1),
+        inputs(6, 2),
+    )
     assert dogs["labels"].tolist() == [1] * 6
     assert all_classes["labels"].tolist() == [0, 0, 1, 1, 2, 2]
     assert (dogs["latents"].shape, dogs["latents"].dtype) == ((6, 5), np.float32)
@@ -59,10 +64,10 @@ def test_networks_that_know_no_classes_are_asked_without() -> None:
 
 def test_other_conditions_are_those_of_rows_of_the_data_which_come_again() -> None:
     showers = random_showers(4)
-    asked = drawn_inputs(CONDITIONAL_GAN, None, showers, 6, 0, label=2)
+    inputs = drawn_inputs(CONDITIONAL_GAN, None, showers, 6, 0, label=2)
     energies = showers.read_held_out(4)[ENERGY] * np.float32(0.01) - np.float32(1.0)
-    assert np.allclose(asked[ENERGY], energies[[0, 1, 2, 3, 0, 1]])
-    assert asked["labels"].tolist() == [2] * 6
+    assert np.allclose(inputs[ENERGY], energies[[0, 1, 2, 3, 0, 1]])
+    assert inputs["labels"].tolist() == [2] * 6
 
 
 def test_an_engine_makes_the_same_images_for_the_same_seed_and_class(make: MakeEngine) -> None:

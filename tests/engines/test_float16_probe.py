@@ -1,5 +1,5 @@
-"""A probe whose gradients overflow under the loss scale, on the real engines: told without
-them, and without NaN.
+"""A probe whose gradients overflow under the loss scale, on the real engines: its result leaves
+them out, and has no NaN.
 """
 
 from __future__ import annotations

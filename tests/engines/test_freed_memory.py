@@ -33,7 +33,7 @@ print(counts[-1] - counts[0])
 """
 
 
-def told(how: str, **environment: str) -> list[str]:
+def output(how: str, **environment: str) -> list[str]:
     answer = subprocess.run(
         [sys.executable, "-c", STEPS, how],
         env={**os.environ, **environment},
@@ -49,12 +49,12 @@ def told(how: str, **environment: str) -> list[str]:
     reason="mallopt is glibc's: elsewhere memory goes back as the system has it",
 )
 def test_memory_that_a_thread_frees_is_taken_again() -> None:
-    asked, pages = told("keep")
-    (as_it_was,) = told("leave")
-    assert asked == "True"
+    succeeded, pages = output("keep")
+    (as_it_was,) = output("leave")
+    assert succeeded == "True"
     assert int(pages) < PAGES / 10
     assert int(as_it_was) > PAGES, "else there is nothing to keep"
 
 
 def test_what_a_person_has_chosen_for_malloc_stays() -> None:
-    assert told("keep", MALLOC_TOP_PAD_="4096")[0] == "False"
+    assert output("keep", MALLOC_TOP_PAD_="4096")[0] == "False"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gan_runtime.engines.step_profile import HloCounts, counted, total
+from gan_runtime.engines.step_profile import HloCounts, hlo_counts, sum_counts
 
 BEFORE = """\
 HloModule a_inference_gradients_42__.21, entry_computation_layout={(f32[4,8]{1,0})->(f32[4]{0}, s32[])}
@@ -65,12 +65,12 @@ ENTRY %main.7 (arg: f32[4,8]) -> f32[4] {
 
 
 def test_before_optimizing_each_instruction_that_does_work_is_a_kernel() -> None:
-    assert counted(BEFORE) == HloCounts(kernels=3, fusions=0)  # reshape, tanh, reduce
+    assert hlo_counts(BEFORE) == HloCounts(kernels=3, fusions=0)  # reshape, tanh, reduce
 
 
 def test_a_fusion_is_one_kernel_and_what_is_called_counts_once() -> None:
     # Two fusions (one of them inside a call), the loop's add and compare, and the dot.
-    assert counted(AFTER) == HloCounts(kernels=5, fusions=2)
+    assert hlo_counts(AFTER) == HloCounts(kernels=5, fusions=2)
 
 
 def test_branches_of_a_condition_count_each() -> None:
@@ -82,13 +82,13 @@ def test_branches_of_a_condition_count_each() -> None:
         "ENTRY %main (p: pred[], a: f32[]) -> f32[] {\n  ROOT %c = f32[] conditional(%p, %a, %a),"
         " branch_computations={%one, %two}\n}\n"
     )
-    assert counted(branch.format("one") + branch.format("two") + entry) == HloCounts(2, 0)
+    assert hlo_counts(branch.format("one") + branch.format("two") + entry) == HloCounts(2, 0)
 
 
 def test_counts_of_several_modules_add_up() -> None:
-    assert total([HloCounts(3, 1), HloCounts(4, 2)]) == HloCounts(7, 3)
-    assert total([]) == HloCounts(0, 0)
+    assert sum_counts([HloCounts(3, 1), HloCounts(4, 2)]) == HloCounts(7, 3)
+    assert sum_counts([]) == HloCounts(0, 0)
 
 
 def test_a_text_that_is_no_module_has_no_kernels() -> None:
-    assert counted("") == HloCounts(0, 0)
+    assert hlo_counts("") == HloCounts(0, 0)

@@ -23,25 +23,25 @@ def assert_same(found: dict[str, dict[str, float]]) -> None:
 def test_a_convolution_is_that_of_keras_whatever_its_sizes(
     kind: str, axes: int, jax: JaxProcess
 ) -> None:
-    assert_same(jax("layers_beside_keras", kind, axes))
+    assert_same(jax("layer_differences", kind, axes))
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_a_convolution_of_enlarged_values_is_that_of_keras_after_upsampling(
     axes: int, jax: JaxProcess
 ) -> None:
-    assert_same(jax("layers_beside_keras", "enlarged", axes))
+    assert_same(jax("layer_differences", "enlarged", axes))
 
 
 def test_what_no_kernel_covers_is_computed_as_keras_does_it(jax: JaxProcess) -> None:
-    assert_same(jax("layers_beside_keras", "other options", 0))
+    assert_same(jax("layer_differences", "other options", 0))
 
 
 @pytest.mark.parametrize("axes", [0, 1, 2, 3])
 def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(
     axes: int, jax: JaxProcess
 ) -> None:
-    assert_same(jax("layers_beside_keras", "norms", axes))
+    assert_same(jax("layer_differences", "norms", axes))
 
 
 @pytest.mark.parametrize("shape", [(), (3, 2)])

@@ -1,4 +1,4 @@
-"""What a probe tells where values are not finite, for both engines."""
+"""The result of a probe where values are not finite, for both engines."""
 
 from __future__ import annotations
 

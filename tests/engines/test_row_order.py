@@ -30,10 +30,10 @@ def test_random_words_are_those_of_the_published_test_vectors() -> None:
     ("seed", "epoch", "count"), [(1, 0, 10), (7, 3, 1797), (2**31 - 1, 9_999, 1001), (1, 0, 1)]
 )
 def test_the_order_is_the_one_that_tensorflow_shuffles(seed: int, epoch: int, count: int) -> None:
-    wanted = tf.random.experimental.stateless_shuffle(
+    expected = tf.random.experimental.stateless_shuffle(
         tf.range(count), seed=tf.constant([seed, epoch], tf.int64)
     )
-    assert epoch_order(seed, epoch, count).tolist() == wanted.numpy().tolist()
+    assert epoch_order(seed, epoch, count).tolist() == expected.numpy().tolist()
 
 
 def test_an_order_of_mnist_is_made_in_a_moment() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gan_runtime.engines.contract import ProfileShare
-from gan_runtime.engines.step_profile import Classifier, Op, Window, shares
+from gan_runtime.engines.step_profile import Classifier, Op, Window, profile_shares
 
 NETWORKS = ("generator", "discriminator")
 STEP = "while/body/_1/while/"
@@ -30,7 +30,7 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
     """Seconds by network and category of a window from 0 to `seconds` on one device."""
     return {
         (item.network, item.category): item.seconds
-        for item in shares([ops], Window(0.0, seconds), NETWORKS)
+        for item in profile_shares([ops], Window(0.0, seconds), NETWORKS)
     }
 
 
@@ -224,7 +224,7 @@ def test_only_what_lies_in_the_window_counts() -> None:
 
 
 def test_shares_add_up_to_1_and_are_the_mean_over_the_devices() -> None:
-    found = shares(
+    found = profile_shares(
         [[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]],
         Window(0.0, 4.0),
         NETWORKS,

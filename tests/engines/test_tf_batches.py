@@ -25,7 +25,7 @@ from tests.support.engines.small_engines import (
     Streamed,
     assert_close,
     assert_equal,
-    kept,
+    keep_alive,
     trained,
 )
 
@@ -46,7 +46,7 @@ def test_each_batch_of_a_step_holds_all_fields_of_its_rows(make: MakeEngine) -> 
     numbers = RowOrder(1, engine.task.plan).rows(0, 1)[0]
     assert numbers.shape == (2, 8), "two batches a step"
     batches = distributed_batches(engine.strategy, engine.spec, engine.task.plan, SHOWERS, 0)
-    rows = next(kept(batches))
+    rows = next(keep_alive(batches))
     for place, phase in enumerate(engine.task.program.phases[:2]):
         own, expected = engine.step.batch_of(rows, phase), SHOWERS.read(numbers[place])
         assert {name: array.dtype for name, array in own.items()} == {

@@ -128,7 +128,7 @@ def test_without_it_each_replica_has_the_gradients_of_its_own_batch_norm(make: M
 
 
 def moves(engine: TfEngine, start: Arrays) -> Arrays:
-    """How far weights and statistics have gone."""
+    """How far weights and statistics have moved."""
     state = engine.state()
     return {name: state[name] - start[name] for name in floats(start)}
 

@@ -21,7 +21,7 @@ from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.step_context import Padding
-from tests.support.engines.small_engines import kept
+from tests.support.engines.small_engines import keep_alive
 
 pytestmark = pytest.mark.usefixtures("cores")
 PLAIN = PlainKernels()
@@ -288,7 +288,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     new_group: Callable[[], None],
 ) -> None:
     new_group()
-    strategy = kept(make_strategy(RunSpec.parse({"replicas": 2}), "cpu"))
+    strategy = keep_alive(make_strategy(RunSpec.parse({"replicas": 2}), "cpu"))
     values, weights, gamma, beta = (
         random(2, 3, 7, 7, 8),
         random(2, 3, 7, 7, 8, seed=2),

@@ -25,8 +25,8 @@ from gan_runtime.workloads.layers import (
     ReplicaDropout,
 )
 from gan_runtime.workloads.step_context import step_scope
-from tests.support.engines import layers_beside_keras as beside_keras
-from tests.support.engines.small_engines import kept
+from tests.support.engines import keras_layers
+from tests.support.engines.small_engines import keep_alive
 
 pytestmark = pytest.mark.usefixtures("cores")
 LARGEST = 1e-5  # of the largest number
@@ -44,7 +44,7 @@ def plain_float32() -> None:
 
 
 def differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
-    """See `layers_beside_keras.Differentiated`; then the stored statistics."""
+    """See `keras_layers.Differentiated`; then the stored statistics."""
     first, *others = (tf.constant(value) for value in inputs)
     with tf.GradientTape() as tape:
         tape.watch(first)
@@ -65,32 +65,32 @@ def assert_same(found: dict[str, dict[str, float]]) -> None:
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["convolution", "transposed"])
 def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int) -> None:
-    assert_same(beside_keras.convolutions(kind, axes, KERNELS, differentiated))
+    assert_same(keras_layers.convolutions(kind, axes, KERNELS, differentiated))
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_a_convolution_of_enlarged_values_is_that_of_keras_after_upsampling(axes: int) -> None:
     kernels = {"plain": PlainKernels(), "cpu": TfCpuKernels(), "outside a step": None}
-    assert_same(beside_keras.enlarged_convolutions(axes, kernels, differentiated))
+    assert_same(keras_layers.enlarged_convolutions(axes, kernels, differentiated))
 
 
 def test_what_no_kernel_covers_is_computed_as_keras_does_it() -> None:
-    assert_same(beside_keras.other_options(KERNELS, differentiated))
+    assert_same(keras_layers.other_options(KERNELS, differentiated))
 
 
 @pytest.mark.parametrize("axes", [0, 1, 2, 3])
 def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(axes: int) -> None:
     kernels = {str(synchronised): PlainKernels(synchronised) for synchronised in (False, True)}
-    assert_same(beside_keras.norms(axes, kernels, differentiated))
+    assert_same(keras_layers.norms(axes, kernels, differentiated))
 
 
 def test_a_frozen_batch_norm_keeps_its_statistics_in_a_step() -> None:
     layer = BatchNorm()
     layer.build((None, 2))
     layer.trainable = False
-    with beside_keras.using(PlainKernels()):
-        outcome = layer(beside_keras.random(5, 2), training=True)
-    assert np.abs(np.asarray(outcome) - beside_keras.random(5, 2) / np.sqrt(1.001)).max() < 1e-6
+    with keras_layers.using(PlainKernels()):
+        outcome = layer(keras_layers.random(5, 2), training=True)
+    assert np.abs(np.asarray(outcome) - keras_layers.random(5, 2) / np.sqrt(1.001)).max() < 1e-6
     assert np.asarray(layer.moving_mean).tolist() == [0.0, 0.0]
 
 
@@ -99,18 +99,18 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     shape: tuple[int, ...], new_group: Callable[[], None]
 ) -> None:
     new_group()
-    strategy = kept(make_strategy(RunSpec.parse({"replicas": 2}), "cpu"))
-    values, upstream = (beside_keras.random(2, 3, *shape, 4, seed=seed) for seed in (1, 2))
+    strategy = keep_alive(make_strategy(RunSpec.parse({"replicas": 2}), "cpu"))
+    values, upstream = (keras_layers.random(2, 3, *shape, 4, seed=seed) for seed in (1, 2))
     labels = np.int32([[0, 2, 2], [1, 0, 2]])
     with strategy.scope():
         layer = ConditionalBatchNorm(3)
         layer.build(((3, *shape, 4), (3,)))
     for seed, variable in enumerate(layer.trainable_variables):
-        variable.assign(beside_keras.random(3, 4, seed=seed))
+        variable.assign(keras_layers.random(3, 4, seed=seed))
 
     def on_a_replica() -> list[tf.Tensor]:
         own, numbers = tf.constant(values)[replica_id()], tf.constant(labels)[replica_id()]
-        with tf.GradientTape() as tape, beside_keras.using(PlainKernels(synchronised=True)):
+        with tf.GradientTape() as tape, keras_layers.using(PlainKernels(synchronised=True)):
             tape.watch(own)
             outcome = layer([own, numbers], training=True)
             total = tf.reduce_sum(outcome * tf.constant(upstream)[replica_id()])
@@ -125,7 +125,7 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     whole.set_weights(
         [np.asarray(variable) for variable in layer.weights[:2]] + whole.get_weights()[2:]
     )
-    with beside_keras.using(PlainKernels()):
+    with keras_layers.using(PlainKernels()):
         inputs = [values.reshape(6, *shape, 4), labels.ravel()]
         expected = differentiated(whole, inputs, upstream.reshape(6, *shape, 4))
     for one, other in zip(found, expected, strict=False):
@@ -139,9 +139,9 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
 def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str) -> None:
     layer = Convolution3D(3, 3, 2, padding="same", dtype=precision)
     layer.build((2, 6, 5, 4, 2))
-    with beside_keras.using(TfCpuKernels()):
+    with keras_layers.using(TfCpuKernels()):
         narrow = differentiated(
-            layer, [beside_keras.random(2, 6, 5, 4, 2)], np.ones((2, 3, 3, 2, 3), "f2")
+            layer, [keras_layers.random(2, 6, 5, 4, 2)], np.ones((2, 3, 3, 2, 3), "f2")
         )
     assert [value.dtype.name for value in narrow[2:]] == ["float32", "float32"]
     assert all(np.isfinite(value.astype(np.float32)).all() for value in narrow)

@@ -1,4 +1,4 @@
-"""Keras' built-in loop beside the loop of our own: from the same weights, rows and noise both
+"""Keras' built-in loop and the custom one: from the same weights, rows and noise both
 compute the same, to the last bit.
 """
 
@@ -30,7 +30,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def longest_move(before: Arrays, after: Arrays) -> float:
-    """How far the weight has gone that has moved most."""
+    """The largest move of a weight."""
     return max(
         float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name
     )
@@ -54,9 +54,9 @@ def test_both_loops_compute_the_same_and_read_each_others_checkpoints(
 
 
 def counted(engine: Any, calls: list[Any]) -> None:
-    """Remembers in `calls` what Keras' train function is asked for."""
-    asked = engine.loop.train_function
-    engine.loop.train_function = lambda batches: calls.append(batches) or asked(batches)
+    """Adds each call of Keras' train function to `calls`."""
+    train_function = engine.loop.train_function
+    engine.loop.train_function = lambda batches: calls.append(batches) or train_function(batches)
 
 
 def test_a_run_with_keras_loop_asks_the_host_for_each_step_ends_and_is_stored(

@@ -28,7 +28,7 @@ from tests.support.engines.small_engines import (
     BATCH,
     MakeEngine,
     assert_close,
-    kept,
+    keep_alive,
     random_images,
     trained,
 )
@@ -60,7 +60,9 @@ class PlainStep:
             for variable in network.variables:
                 variable.assign(state[f"{name}/{variable.path}"])
         rows = next(
-            kept(distributed_batches(engine.strategy, engine.spec, engine.task.plan, IMAGES, 0))
+            keep_alive(
+                distributed_batches(engine.strategy, engine.spec, engine.task.plan, IMAGES, 0)
+            )
         )
         self.real = tf.cast(rows["images"], tf.float32) / 127.5 - 1.0
 

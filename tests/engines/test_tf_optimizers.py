@@ -16,7 +16,7 @@ from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
 from tests.support.engines.claims import assert_clipped_steps_are_those_of_one_replica
-from tests.support.engines.small_engines import MakeEngine, kept, trained
+from tests.support.engines.small_engines import MakeEngine, keep_alive, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 START = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(3, 4)
@@ -38,7 +38,7 @@ class OneWeight:
         spec = RunSpec.parse(
             {"replicas": replicas, "batch_size_global": 8, "precision": "float32", **options}
         )
-        self.strategy = kept(make_strategy(spec, "cpu"))
+        self.strategy = keep_alive(make_strategy(spec, "cpu"))
         self.replicas = replicas
         with self.strategy.scope():
             self.weight = keras.Variable(START)

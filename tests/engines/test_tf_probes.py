@@ -1,4 +1,4 @@
-"""What is looked at once an epoch: histograms, scores, sample grids."""
+"""The probe after an epoch: histograms, scores, sample grids."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
         assert found.scores[name] == pytest.approx(
             expected.scores[name], rel=0.01 if half else 1e-4
         )
-    for mine, wanted in zip(found.histograms, expected.histograms, strict=True):
+    for mine, other in zip(found.histograms, expected.histograms, strict=True):
         if mine.name.startswith("gradient/"):
-            assert_counts_alike(mine, wanted, 0.03 if half else 1e-3)
+            assert_counts_alike(mine, other, 0.03 if half else 1e-3)
 
 
 @pytest.mark.parametrize("workload", [mlp_gan.WORKLOAD, dcgan_mnist.WORKLOAD], ids=["mlp", "dcgan"])

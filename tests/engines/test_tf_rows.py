@@ -14,7 +14,7 @@ from gan_runtime.engines.task import StepPlan
 from gan_runtime.engines.tf.inputs import distributed_batches, rows_of_pipeline
 from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
-from tests.support.engines.small_engines import Streamed, kept
+from tests.support.engines.small_engines import Streamed, keep_alive
 
 NUMBERED = picture_set("numbered", np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1), "test")
 pytestmark = pytest.mark.usefixtures("cores")
@@ -37,7 +37,9 @@ def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
         spec = RunSpec.parse({"batch_size_global": 4, "replicas": replicas, "seed": seed})
         strategy = make_strategy(spec, "cpu")
         plan = StepPlan(batches=1, batch_size_global=4, rows=21, updates={})
-        iterator = kept(distributed_batches(strategy, spec, plan, data or NUMBERED, first_step))
+        iterator = keep_alive(
+            distributed_batches(strategy, spec, plan, data or NUMBERED, first_step)
+        )
         shares = [
             strategy.experimental_local_results(next(iterator)["images"]) for _ in range(steps)
         ]
@@ -89,7 +91,7 @@ def test_streamed_rows_come_in_the_same_order(
 ) -> None:
     streamed = Streamed(NUMBERED)
     assert batches(7, replicas, 3, data=streamed) == batches(7, replicas, 3)
-    assert {len(numbers) for numbers in streamed.asked} == {4 // replicas}
+    assert {len(numbers) for numbers in streamed.reads} == {4 // replicas}
 
 
 def test_each_worker_reads_its_own_share_of_the_same_batches(

@@ -145,7 +145,7 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
     return Mesh(np.array(devices), (AXIS,))
 
 
-def fullest(devices: Sequence[Any]) -> DeviceMemory | None:
+def fullest_memory(devices: Sequence[Any]) -> DeviceMemory | None:
     """Memory of the device with the highest peak; None where JAX does not count it (CPU)."""
     infos = [info for info in (device.memory_stats() for device in devices) if info]
     if not infos:

@@ -40,7 +40,7 @@ from gan_runtime.engines.jax import devices as jax_devices
 from gan_runtime.engines.jax import inputs as jax_inputs
 from gan_runtime.engines.jax.devices import (
     AXIS,
-    fullest,
+    fullest_memory,
     make_mesh,
     on_first_device,
     put_on_devices,
@@ -49,7 +49,7 @@ from gan_runtime.engines.jax.inference import JaxProbes, JaxSampler
 from gan_runtime.engines.jax.inputs import REPLICATED, SHARDED, Rows, feed
 from gan_runtime.engines.jax.model import JaxModel, State
 from gan_runtime.engines.jax.step import JaxReplicaStep, Numbers
-from gan_runtime.engines.step_profile import counted
+from gan_runtime.engines.step_profile import hlo_counts
 from gan_runtime.engines.task import EngineTask, task_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -140,7 +140,7 @@ class Poll:
     """Lowest and highest number of all processes, which must call this at the same time."""
 
     def __init__(self, mesh: Mesh) -> None:
-        self._places = NamedSharding(mesh, PartitionSpec(AXIS))
+        self._sharding = NamedSharding(mesh, PartitionSpec(AXIS))
         self._size = mesh.size
         self._extremes = jax.jit(
             lambda numbers: (numbers.min(), numbers.max()),
@@ -152,7 +152,7 @@ class Poll:
         # Each process fills the part of its own devices.
         numbers = np.full(self._size, number, np.int32)
         lowest, highest = self._extremes(
-            jax.make_array_from_callback(numbers.shape, self._places, lambda part: numbers[part])
+            jax.make_array_from_callback(numbers.shape, self._sharding, lambda part: numbers[part])
         )
         return int(lowest), int(highest)
 
@@ -198,8 +198,8 @@ class JaxEngine:
         operations = len(re.findall(r"= \"?stablehlo\.(?!constant)", self.lowered.as_text()))
         if self.spec.count_kernels == "no":
             return StepKernels(operations, None, None, None)
-        before = counted(self.lowered.as_text(dialect="hlo"))
-        after = counted(self.lowered.compile().as_text())
+        before = hlo_counts(self.lowered.as_text(dialect="hlo"))
+        after = hlo_counts(self.lowered.compile().as_text())
         return StepKernels(operations, before.kernels, after.kernels, after.fusions)
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
@@ -224,7 +224,7 @@ class JaxEngine:
         raise NotImplementedError
 
     def device_memory(self) -> DeviceMemory | None:
-        return fullest(self.mesh.local_devices)
+        return fullest_memory(self.mesh.local_devices)
 
     def mark(self) -> None:
         # A copy: the next call overwrites the originals.

@@ -37,7 +37,9 @@ from gan_runtime.engines.task import EngineTask
 from gan_runtime.workloads.step_context import step_scope
 
 BY_REPLICA = PartitionSpec(AXIS)
-Ranged = tuple[jax.Array, jax.Array]  # counts int32 (bins,), lowest and highest value float32 (2,)
+RangeCounts = tuple[
+    jax.Array, jax.Array
+]  # counts int32 (bins,), lowest and highest value float32 (2,)
 
 
 class JaxProbes:
@@ -89,7 +91,7 @@ class JaxProbes:
         if not np.isfinite(judged).all():
             return np.zeros(SCORE_BINS, int), np.full(2, np.nan)
         low, high = score_range(self._task.entry, name) or _ends(judged)
-        return fixed(judged, low, high), np.array([low, high])
+        return bin_counts(judged, low, high), np.array([low, high])
 
     def _trained(self) -> Iterable[str]:
         return (name for names in self._model.trainable.values() for name in names)
@@ -98,12 +100,12 @@ class JaxProbes:
 
     def _summarised(
         self, weights: State, gradients: list[State]
-    ) -> tuple[dict[str, Ranged], Numbers]:
+    ) -> tuple[dict[str, RangeCounts], Numbers]:
         """Histograms of each network and of each of its layers, and norms of gradients, by name.
 
         In one call: one compilation for each shape would take longer than a single one for all.
         """
-        summaries: dict[str, Ranged] = {}
+        summaries: dict[str, RangeCounts] = {}
         norms: Numbers = {}
         for network in self._model.trainable:
             summaries |= self._by_layer(WEIGHT, network, weights)
@@ -116,10 +118,10 @@ class JaxProbes:
                 )
         return summaries, norms
 
-    def _by_layer(self, kind: str, network: str, arrays: State) -> dict[str, Ranged]:
+    def _by_layer(self, kind: str, network: str, arrays: State) -> dict[str, RangeCounts]:
         names = self._model.trainable[network]
         return {
-            f"{kind}/{part}": ranged([arrays[names[place]] for place in places])
+            f"{kind}/{part}": range_counts([arrays[names[place]] for place in places])
             for part, places in variables_by_layer(network, self._model.networks[network]).items()
         }
 
@@ -157,8 +159,8 @@ class JaxProbes:
         return gradients
 
 
-def ranged(tensors: list[jax.Array]) -> Ranged:
-    """Counts and range over all values, as `ranged` of tf/inference.py."""
+def range_counts(tensors: list[jax.Array]) -> RangeCounts:
+    """Counts and range over all values, as `range_counts` of tf/inference.py."""
     flat = jnp.concatenate([tensor.reshape(-1).astype(jnp.float32) for tensor in tensors])
     low, high = flat.min(), flat.max()
     high = jnp.maximum(high, low + jnp.maximum(1e-12, 1e-5 * jnp.abs(low)))
@@ -170,7 +172,7 @@ def ranged(tensors: list[jax.Array]) -> Ranged:
     return at_least[:-1] - at_least[1:], jnp.stack([low, high])
 
 
-def fixed(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
+def bin_counts(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
     """int (bins,): scores in each bin."""
     bins = np.clip(((values - low) / (high - low) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
     return np.bincount(bins, minlength=SCORE_BINS)

@@ -53,12 +53,12 @@ class JaxReplicaStep:
             with jax.named_scope(PHASE_SCOPE.format(place)):
                 gradients, statistics, reported = self._accumulated(place, state, own, step)
             state = state | statistics
-            summed = self.exchanged(gradients)
+            summed = self.all_reduced(gradients)
             for update in phase.updates:
                 numbers |= self._rates(update.network, state)
                 state = state | self._updated(update.network, summed, state)
             numbers |= reported
-        return state | self._followed(state), {
+        return state | self._updated_averages(state), {
             name: value.astype(jnp.float32) for name, value in numbers.items()
         }
 
@@ -97,7 +97,7 @@ class JaxReplicaStep:
             gradients |= by_weight
         return gradients, statistics, numbers
 
-    def exchanged(self, gradients: State) -> State:
+    def all_reduced(self, gradients: State) -> State:
         """Gradients of a replica's share of the loss → of the whole batch, float32."""
         if self._replicas == 1:  # a single replica sends nothing, so it rounds nothing
             return gradients
@@ -229,7 +229,7 @@ class JaxReplicaStep:
             numbers[of_network(LOSS_SCALE, network)] = self.loss_scale(network, state)
         return numbers
 
-    def _followed(self, state: State) -> State:
+    def _updated_averages(self, state: State) -> State:
         """average ← decay · average + (1 - decay) · live, for every averaged weight."""
         decay = self._spec.ema_decay
         live = [

@@ -155,8 +155,8 @@ class TileCall:
             for variable in self._network.variables
         }
         most, self._round, *sides = tiles
-        taken = jax.ShapeDtypeStruct((self._round, *sides), "float32")
-        self.split = split(self._painted, self.weights, taken)
+        source = jax.ShapeDtypeStruct((self._round, *sides), "float32")
+        self.split = split(self._translated, self.weights, source)
         specs = (REPLICATED, SHARDED, SHARDED)
         self.function = jax.shard_map(
             self._on_core, mesh=mesh, in_specs=specs, out_specs=SHARDED, check_vma=False
@@ -167,7 +167,7 @@ class TileCall:
             _shaped((mesh.size,), "int32", mesh, SHARDED),
         )
 
-    def _painted(self, weights: dict[str, jax.Array], tiles: jax.Array) -> jax.Array:
+    def _translated(self, weights: dict[str, jax.Array], tiles: jax.Array) -> jax.Array:
         values = [(variable, weights[variable.path]) for variable in self._network.variables]
         with keras.StatelessScope(values), kernel_scope(self._kernels):
             return self._translator(self._network, tiles)  # type: ignore[no-any-return]
@@ -175,17 +175,17 @@ class TileCall:
     def _on_core(self, between: list[jax.Array], tiles: jax.Array, rounds: jax.Array) -> jax.Array:
         """The tiles of one core, one round after the other."""
 
-        def painted(taken: jax.Array) -> jax.Array:
-            return self.split.rest(*between, taken)
+        def translated(source: jax.Array) -> jax.Array:
+            return self.split.rest(*between, source)
 
-        def paint_round(number: jax.Array, canvas: jax.Array) -> jax.Array:
+        def translate_round(number: jax.Array, canvas: jax.Array) -> jax.Array:
             place = number * self._round
-            taken = jax.lax.dynamic_slice_in_dim(tiles, place, self._round)
-            return jax.lax.dynamic_update_slice_in_dim(canvas, painted(taken), place, 0)
+            source = jax.lax.dynamic_slice_in_dim(tiles, place, self._round)
+            return jax.lax.dynamic_update_slice_in_dim(canvas, translated(source), place, 0)
 
-        outcome = jax.eval_shape(painted, tiles[: self._round])
+        outcome = jax.eval_shape(translated, tiles[: self._round])
         canvas = jnp.zeros((len(tiles), *outcome.shape[1:]), outcome.dtype)
-        return jax.lax.fori_loop(0, rounds[0], paint_round, canvas)
+        return jax.lax.fori_loop(0, rounds[0], translate_round, canvas)
 
 
 class JaxTileProgram:

@@ -160,7 +160,7 @@ def input_gradient_by_phases(
 
 
 @dataclass(frozen=True)
-class FewPixels:
+class FewPixelConvolution:
     """A convolution of images with few pixels."""
 
     rows: SpectrumAxis
@@ -244,10 +244,12 @@ def _named(
     return backward
 
 
-def few_pixels(rows: SpectrumAxis, columns: SpectrumAxis) -> FewPixels | None:
+def few_pixel_convolution(rows: SpectrumAxis, columns: SpectrumAxis) -> FewPixelConvolution | None:
     """The convolution along these axes; None where the images have too many pixels."""
     fewest, most = sorted((rows.size * columns.size, rows.outcome * columns.outcome))
-    return FewPixels(rows, columns) if fewest <= FEW_PIXELS and most <= MOST_PIXELS else None
+    return (
+        FewPixelConvolution(rows, columns) if fewest <= FEW_PIXELS and most <= MOST_PIXELS else None
+    )
 
 
 def _pixels(axis: SpectrumAxis) -> NDArray[np.int64]:

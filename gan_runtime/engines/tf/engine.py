@@ -32,10 +32,10 @@ from gan_runtime.engines.tf.inputs import distributed_batches
 from gan_runtime.engines.tf.loops import CustomLoop, KerasLoop, Loop, WholeStep
 from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.engines.tf.process import keep_freed_memory
-from gan_runtime.engines.tf.profile import profiled, step_kernels
+from gan_runtime.engines.tf.profile import run_profiled, step_kernels
 from gan_runtime.engines.tf.state import Average, NetworkState
 from gan_runtime.engines.tf.step import TfReplicaStep
-from gan_runtime.engines.tf.strategy import WaitClock, Workers, fullest, make_strategy
+from gan_runtime.engines.tf.strategy import WaitClock, Workers, fullest_memory, make_strategy
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 
@@ -122,10 +122,10 @@ class TfEngine:
 
     def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
         phases = tuple(phase.name for phase in self.task.program.phases)
-        return profiled(lambda: self.run(steps, stop_requested), tuple(self.networks), phases)
+        return run_profiled(lambda: self.run(steps, stop_requested), tuple(self.networks), phases)
 
     def device_memory(self) -> DeviceMemory | None:
-        return fullest(self.strategy.extended.worker_devices)
+        return fullest_memory(self.strategy.extended.worker_devices)
 
     def mark(self) -> None:
         self._state.mark()

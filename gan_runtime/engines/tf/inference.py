@@ -108,7 +108,7 @@ class TfProbes:
         """Histograms; single numbers; scores of all rows, (rows,), where there are
         means by class.
         """
-        with self._stored_as_before():
+        with self._restored_statistics():
             judged = self._judged(rows, step)
         gradients, norms = self._gradients(rows, step)
         counts = {**self._score_histograms(judged), **gradients, **self._weight_histograms()}
@@ -120,7 +120,7 @@ class TfProbes:
         return counts, {**_means(judged), **norms}, by_row
 
     @contextmanager
-    def _stored_as_before(self) -> Iterator[None]:
+    def _restored_statistics(self) -> Iterator[None]:
         """Restores values that layers store, such as batch norm's statistics, after passes in
         training mode.
         """
@@ -148,7 +148,7 @@ class TfProbes:
         own = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
         for place, phase in enumerate(self._task.program.phases):
             # Each phase starts with the stored values of the end of training.
-            with self._stored_as_before():
+            with self._restored_statistics():
                 scaled, _ = self._step.gradients(
                     place, own, step, replica_id(), tf.constant(0), scales
                 )
@@ -177,7 +177,7 @@ class TfProbes:
             for part, places in variables_by_layer(network, self._networks[network]).items()
         }
         return _on_the_first_replica(
-            lambda: {part: ranged(own, WEIGHT_BINS) for part, own in tensors.items()},
+            lambda: {part: range_counts(own, WEIGHT_BINS) for part, own in tensors.items()},
             dict.fromkeys(tensors, (tf.zeros([WEIGHT_BINS], tf.int32), tf.zeros([2]))),
         )
 
@@ -205,9 +205,9 @@ def _score_counts(
     With a value that is not finite, which the first bin would count, the ends are NaN.
     """
     if ends is None:
-        return ranged([_of_all_rows(values)], SCORE_BINS)
+        return range_counts([_of_all_rows(values)], SCORE_BINS)
     strange = tf.reduce_sum(tf.cast(~tf.math.is_finite(values), tf.int32))
-    own = tf.concat([fixed(values, *ends, SCORE_BINS), [strange]], axis=0)
+    own = tf.concat([bin_counts(values, *ends, SCORE_BINS), [strange]], axis=0)
     counts = tf.distribute.get_replica_context().all_reduce("sum", own)
     return counts[:-1], tf.where(counts[-1] > 0, tf.constant(math.nan), tf.constant(ends))
 
@@ -239,7 +239,7 @@ def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts
 # Histograms counted on the device: the transfer to the host is bins + 2 numbers.
 
 
-def fixed(values: tf.Tensor, low: float, high: float, bins: int) -> tf.Tensor:
+def bin_counts(values: tf.Tensor, low: float, high: float, bins: int) -> tf.Tensor:
     """int32 (bins,): counts of `values` in equal bins of [low, high]; outliers are in
     the end bins.
     """
@@ -250,14 +250,14 @@ def fixed(values: tf.Tensor, low: float, high: float, bins: int) -> tf.Tensor:
     return tf.raw_ops.DenseBincount(input=index, size=bins, weights=tf.zeros([0], tf.int32))
 
 
-def ranged(tensors: list[tf.Tensor], bins: int) -> tuple[tf.Tensor, tf.Tensor]:
+def range_counts(tensors: list[tf.Tensor], bins: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Counts int32 (bins,) and [lowest, highest] float32 (2,) over all values of `tensors`."""
     flat = tf.concat([tf.reshape(tf.cast(tensor, tf.float32), [-1]) for tensor in tensors], axis=0)
     low, high = tf.reduce_min(flat), tf.reduce_max(flat)
     # Equal values, such as new biases, are in one bin. Its width must exceed a rounding of the
     # values.
     high = tf.maximum(high, low + tf.maximum(1e-12, 1e-5 * tf.abs(low)))
-    return fixed(flat, low, high, bins), tf.stack([low, high])
+    return bin_counts(flat, low, high, bins), tf.stack([low, high])
 
 
 # ---- samples -------------------------------------------------------------------------------------

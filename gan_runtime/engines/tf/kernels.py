@@ -23,12 +23,12 @@ from gan_runtime.engines.convolutions import among_zeros, enlarged_convolution
 from gan_runtime.engines.tf.cpu_convolutions import (
     IMAGE_AXES,
     VOLUME_AXES,
-    FewPixels,
+    FewPixelConvolution,
     Sizes,
     Zeros,
     backward_scope_name,
     convolution,
-    few_pixels,
+    few_pixel_convolution,
     filter_gradient,
     goes_to_one_channel,
     input_gradient,
@@ -182,14 +182,14 @@ class TfCpuKernels(PlainKernels):
 
 def _product(
     values: tf.Tensor, sizes: Sizes, kernel: tf.Tensor, strides: Sizes, padding: str
-) -> FewPixels | None:
+) -> FewPixelConvolution | None:
     """The convolution of images of these sizes as a product of matrices, if they have few enough
     pixels.
     """
     if not values.shape.is_fully_defined():
         return None
     axes = zip(sizes, kernel.shape[:2], strides, strict=True)
-    return few_pixels(*(_axis(*of_axis, padding) for of_axis in axes))
+    return few_pixel_convolution(*(_axis(*of_axis, padding) for of_axis in axes))
 
 
 def _zeros(values: tf.Tensor, kernel: tf.Tensor, padding: Padding) -> Zeros:

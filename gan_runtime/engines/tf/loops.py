@@ -143,7 +143,7 @@ class CustomLoop:
             self._strategy.run(self._state.average_everything)
             return tf.constant(True)
 
-        self._clock.around(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
+        self._clock.timed(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
 
 
 def _counters(first_step: int, steps: int) -> tuple[tf.Tensor, tf.Tensor]:

@@ -40,7 +40,7 @@ class GradientExchange:
         if not self.is_alone and replica.num_replicas_in_sync > 1:
             with tf.name_scope(f"all_reduce_{self._network}"):
                 narrow = [tf.cast(gradient, self._type) for gradient in gradients]
-                summed = self._clock.around(
+                summed = self._clock.timed(
                     lambda: replica.all_reduce(tf.distribute.ReduceOp.SUM, narrow)
                 )
                 gradients = [tf.cast(gradient, tf.float32) for gradient in summed]

@@ -21,7 +21,7 @@ from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from gan_runtime.engines.contract import ProfiledSteps, ProfileShare, StepKernels, StepNumbers
-from gan_runtime.engines.step_profile import Op, Window, counted, shares, total
+from gan_runtime.engines.step_profile import Op, Window, hlo_counts, profile_shares, sum_counts
 
 WINDOW = "profiled_steps"  # the event that spans the profiled call
 _HOST, _METADATA, _DEVICE = "/host:CPU", "/host:metadata", "/device:"
@@ -35,7 +35,7 @@ _PICOSECONDS = 1e-12
 HloNames = dict[tuple[str, str], str]  # (module, instruction) → path in the graph
 
 
-def profiled(
+def run_profiled(
     run: Callable[[], StepNumbers], networks: tuple[str, ...], phases: tuple[str, ...]
 ) -> ProfiledSteps:
     """Runs some steps under the profiler, of which a process has one at a time."""
@@ -60,7 +60,7 @@ def read(
     for path in sorted(folder.rglob("*.xplane.pb")):
         space.MergeFromString(path.read_bytes())
     devices, window = operations(space)
-    return shares(devices, window, networks, phases)
+    return profile_shares(devices, window, networks, phases)
 
 
 def operations(space: Any) -> tuple[list[list[Op]], Window]:
@@ -203,5 +203,7 @@ def step_kernels(concrete: Any, modules: Iterable[tuple[str, str]]) -> StepKerne
     texts = list(modules)
     if not texts:
         return StepKernels(graph_operations(concrete), None, None, None)
-    before, after = (total(counted(text) for text in stage) for stage in zip(*texts, strict=True))
+    before, after = (
+        sum_counts(hlo_counts(text) for text in stage) for stage in zip(*texts, strict=True)
+    )
     return StepKernels(graph_operations(concrete), before.kernels, after.kernels, after.fusions)

@@ -71,14 +71,14 @@ class TfReplicaStep:
             # whose gradient does not depend on its value).
             with tf.control_dependencies(list(phase_numbers.values())):
                 gradients = tf.nest.map_structure(tf.identity, gradients)
-            self._clock.computed(tf.nest.flatten(gradients))
+            self._clock.set_own_work(tf.nest.flatten(gradients))
             for update in phase.updates:
                 numbers |= self._rates(update.network)
                 with tf.name_scope(PHASE_SCOPE.format(place)):
                     self._apply(update.network, gradients[update.network])
             numbers |= phase_numbers
         self.metrics = sorted(numbers)
-        return self._clock.at_the_end(
+        return self._clock.after_own_work(
             tf.stack([tf.cast(numbers[metric], tf.float32) for metric in self.metrics])
         )
 
@@ -211,7 +211,7 @@ class TfReplicaStep:
     def _apply(self, network: str, gradients: list[tf.Tensor]) -> None:
         if self._task.is_loss_scaled:
             own = gradients
-            gradients = self._clock.around(lambda: shared_overflow(own, network))
+            gradients = self._clock.timed(lambda: shared_overflow(own, network))
         self._optimizers[network].apply(gradients, self._networks[network].trainable_variables)
 
     def _rates(self, network: str) -> Numbers:

@@ -51,10 +51,10 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
             [f"GPU:{index}" for index in range(_gpus(spec.replicas))],
             tf.distribute.MirroredStrategy,
         )
-    return simulated(spec.replicas)
+    return simulated_cores(spec.replicas)
 
 
-def simulated(cores: int) -> tf.distribute.Strategy:
+def simulated_cores(cores: int) -> tf.distribute.Strategy:
     """A replica on each of `cores` simulated CPU cores.
 
     Raises AcceleratorError when the process has started with fewer.
@@ -63,7 +63,7 @@ def simulated(cores: int) -> tf.distribute.Strategy:
     return _mirrored([f"CPU:{index}" for index in range(cores)], SharedMemoryMirroredStrategy)
 
 
-def fullest(devices: Sequence[str]) -> DeviceMemory | None:
+def fullest_memory(devices: Sequence[str]) -> DeviceMemory | None:
     """Memory of the device with the highest peak; None when they are CPUs."""
     names = [tf.DeviceSpec.from_string(device) for device in devices]
     infos = [
@@ -164,7 +164,7 @@ def tpu_advice(address: str, error: Exception) -> str:
 # ----------------------------------------------------------------------
 # Several workers: what they exchange in each call, and how long each waits for the others.
 #
-# A call begins with one small all-reduce: the wishes to stop, and the seconds that each worker
+# A call begins with one small all-reduce: the stop requests, and the seconds that each worker
 # needed for its own part of a step in the call before. So all workers stop at the same step, and
 # each knows who is slow. It ends with another one, for the numbers of its steps.
 #
@@ -182,7 +182,7 @@ class WaitClock:
     def __init__(self, is_on: bool) -> None:
         self._is_on, self._traced = is_on, threading.local()
 
-    def computed(self, own: list[tf.Tensor]) -> None:
+    def set_own_work(self, own: list[tf.Tensor]) -> None:
         """The replica's own results: until the next call, a collective's wait begins when all of
         them are ready.
 
@@ -191,8 +191,8 @@ class WaitClock:
         """
         self._traced.own, self._traced.graph = own, tf.compat.v1.get_default_graph()
 
-    def around(self, exchange: Callable[[], Result], own: list[tf.Tensor] | None = None) -> Result:
-        """The result of `exchange`, timed from when `own` is ready; None: what `computed` got."""
+    def timed(self, exchange: Callable[[], Result], own: list[tf.Tensor] | None = None) -> Result:
+        """The result of `exchange`, timed from when `own` (None: the own work) is ready."""
         if not self._is_on or (own is None and self._is_inside_a_branch()):
             return exchange()
         with tf.control_dependencies(self._traced.own if own is None else own):
@@ -202,7 +202,7 @@ class WaitClock:
             self._stamps().append(tf.stack([begin, tf.timestamp()]))
         return result
 
-    def at_the_end(self, numbers: tf.Tensor) -> tf.Tensor:
+    def after_own_work(self, numbers: tf.Tensor) -> tf.Tensor:
         """The same numbers, ready when everything is computed: losses are ready long before the
         gradients.
         """
@@ -297,7 +297,7 @@ class Workers:
             return tf.distribute.get_replica_context().all_reduce(kind, tf.identity(own))
 
         return self.local(
-            clock.around(lambda: self._strategy.run(on_replica, args=(value,)), own=[value])
+            clock.timed(lambda: self._strategy.run(on_replica, args=(value,)), own=[value])
         )[0]
 
     def status(

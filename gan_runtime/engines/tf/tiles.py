@@ -26,7 +26,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from gan_runtime.engines.convolutions import from_one_pixel, one_pixel_convolution
 from gan_runtime.engines.tf.cpu_convolutions import Sizes
 from gan_runtime.engines.tf.kernels import PlainKernels
-from gan_runtime.engines.tf.strategy import simulated
+from gan_runtime.engines.tf.strategy import simulated_cores
 from gan_runtime.engines.tiles import (
     COMPILE,
     EXECUTE,
@@ -120,10 +120,10 @@ class TfTileProgram:
         self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch
     ) -> None:
         self._cores, self._watch = cores, stopwatch
-        self._devices = simulated(cores).extended.worker_devices
+        self._devices = simulated_cores(cores).extended.worker_devices
         self._most, self._round, *sides = tiles
         with stopwatch.of(TRACE):
-            self._painted = painter(translator, (self._round, *sides))
+            self._translation = traced_translation(translator, (self._round, *sides))
             # Without AutoGraph, which would rewrite the code to no effect.
             self._on_core = tf.function(self._loop, autograph=False, jit_compile=True)
             nothing = np.zeros((cores * self._most * self._round, *sides), np.float32)
@@ -165,19 +165,19 @@ class TfTileProgram:
 
     def _loop(self, tiles: tf.Tensor, rounds: tf.Tensor) -> tf.Tensor:
         """The tiles of one core, one round after the other."""
-        (outcome,) = self._painted.outputs
+        (outcome,) = self._translation.outputs
         by_round = tf.reshape(tiles, [self._most, self._round, *tiles.shape[1:]])
         canvas = tf.TensorArray(tf.float32, size=self._most, element_shape=outcome.shape)
 
-        def paint_round(
+        def translate_round(
             number: tf.Tensor, canvas: tf.TensorArray
         ) -> tuple[tf.Tensor, tf.TensorArray]:
-            (painted,) = self._painted(tf.gather(by_round, number))
-            return number + 1, canvas.write(number, painted)
+            (translated,) = self._translation(tf.gather(by_round, number))
+            return number + 1, canvas.write(number, translated)
 
         begin = (tf.constant(0), canvas)
         _, canvas = tf.while_loop(
-            lambda number, _: number < rounds[0], paint_round, begin, parallel_iterations=1
+            lambda number, _: number < rounds[0], translate_round, begin, parallel_iterations=1
         )
         return tf.reshape(canvas.stack(), [tiles.shape[0], *outcome.shape[1:]])
 
@@ -187,7 +187,7 @@ class TfTileProgram:
         return time.perf_counter() - begin
 
 
-def painter(translator: Translator, taken: Shape) -> Any:
+def traced_translation(translator: Translator, taken: Shape) -> Any:
     """(tiles of a round, height, width, channels in) → [(…, channels out)], with
     constant weights.
     """
@@ -197,11 +197,11 @@ def painter(translator: Translator, taken: Shape) -> Any:
         for variable in network.variables:
             variable.assign(translator.arrays[variable.path])
 
-    def painted(source: tf.Tensor) -> tf.Tensor:
+    def translated(source: tf.Tensor) -> tf.Tensor:
         with kernel_scope(TfProductKernels()):
             return translator(network, source)
 
-    traced = tf.function(painted, autograph=False).get_concrete_function(
+    traced = tf.function(translated, autograph=False).get_concrete_function(
         tf.TensorSpec(taken, tf.float32)
     )
     return convert_variables_to_constants_v2(traced, lower_control_flow=False)

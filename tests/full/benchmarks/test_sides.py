@@ -15,7 +15,7 @@ from benchmarks.rows import streaming
 from benchmarks.run_options import FRAMES, MNIST, STREAMED, random_rows, reading, spec_of
 from benchmarks.turns import child_sides
 from gan_runtime.records.home import Home
-from tests.support.engines.small_engines import kept
+from tests.support.engines.small_engines import keep_alive
 
 NARROW = ["base_channels=4", "steps_per_loop=1"]
 SMALL = Effort(rounds=1, steps=1, batch=4, images=12)
@@ -43,7 +43,7 @@ def test_the_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> N
         data=data,
     )
     with random_rows(home, SMALL.images, data), reading(data):
-        engine = kept(engine_side.build(spec, home))
+        engine = keep_alive(engine_side.build(spec, home))
         turn = engine_side.block(engine, spec, 3)
         numbers = engine.run(1)
     assert turn.steps == 3

@@ -1,4 +1,4 @@
-"""A checkpoint that the JAX engine has trained, fed with its own pictures."""
+"""An autoregressive rollout of a checkpoint from the JAX engine."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_thre
         image_files.read_film(run, record.arrays[0].file).predicted for record in (naive, grouped)
     ]
     np.testing.assert_array_equal(films[0], films[1])
-    assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"
+    assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second image differs"

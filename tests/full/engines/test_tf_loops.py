@@ -1,4 +1,4 @@
-"""Keras' built-in loop beside the loop of our own, on showers."""
+"""Keras' built-in loop and the custom one, on showers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 def longest_move(before: Arrays, after: Arrays) -> float:
-    """How far the weight has gone that has moved most."""
+    """The largest move of a weight."""
     return max(
         float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name
     )

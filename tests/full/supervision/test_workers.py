@@ -31,7 +31,7 @@ from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
 from gan_runtime.training.workers import STRAGGLER_FACTOR
 from tests.support import large_sets
-from tests.support.engines.small_engines import kept
+from tests.support.engines.small_engines import keep_alive
 from tests.support.step_losses import losses
 from tests.support.toy_engine import PACE_VARIABLE
 from tests.support.trainers import toys
@@ -117,7 +117,7 @@ def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
     from gan_runtime.engines.tf.engine import TfEngine
 
     data = data_for_workload(spec, loading.load(spec.dataset))
-    engine = kept(TfEngine(spec, workload_of(spec), data, "cpu"))
+    engine = keep_alive(TfEngine(spec, workload_of(spec), data, "cpu"))
     return engine.run(steps).values["loss_generator"], engine.state()
 
 

@@ -30,7 +30,7 @@ def assert_eight_devices_compute_what_one_does(
     probed = [
         {name: np.asarray(value) for name, value in found[2].items()} for found in (eight, one)
     ]
-    # How far images differ is looked at with the batch norm of each device's own images.
+    # Differences of images are compared with the batch norm of each device's own images.
     for scores, (_, _, _, spread) in zip(probed, (eight, one), strict=True):
         assert scores.pop("spread_fake") == pytest.approx(spread, rel=1e-3)
         assert spread > 1e-4

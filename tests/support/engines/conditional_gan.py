@@ -1,7 +1,7 @@
-"""A WGAN-GP with conditions on pictures of 8 × 8, small: what a stranger's workload may ask of an
+"""A WGAN-GP with conditions on images of 8 × 8, small: what a stranger's workload may ask of an
 engine.
 
-Labels and an energy beside the pictures, networks of three inputs, an embedding, two batches of
+Labels and an energy with the images, networks of three inputs, an embedding, two batches of
 real rows in a step, a gradient within a gradient (Gulrajani et al. 2017), even draws, two phases
 that do the same, judged numbers without bounds.
 """
@@ -163,8 +163,8 @@ def _asked(rows: Batch, noise: Noise) -> dict[str, Tensor]:
 
 
 def _generated(networks: Networks, inputs: Batch, training: bool) -> Tensor:
-    asked = [inputs["latents"], inputs[LABELS], inputs[ENERGY]]
-    return networks["generator"](asked, training=training)
+    conditions = [inputs["latents"], inputs[LABELS], inputs[ENERGY]]
+    return networks["generator"](conditions, training=training)
 
 
 def _judged(networks: Networks, images: Tensor, conditions: Batch) -> Tensor:

@@ -21,7 +21,7 @@ from gan_runtime.engines.jax.inputs import JaxStepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.task import StepPlan
 from gan_runtime.workloads.layers import ConditionalBatchNorm
-from tests.support.engines import layers_beside_keras as beside_keras
+from tests.support.engines import keras_layers
 from tests.support.engines.showers import random_showers
 from tests.support.engines.small_engines import Streamed
 
@@ -59,8 +59,10 @@ def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
 
 def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts between 0 and 1, and counts and range from the lowest to the highest value."""
-    counts, low_high = jax_inference.ranged([jnp.asarray(half) for half in np.split(values, 2)])
-    return jax_inference.fixed(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
+    counts, low_high = jax_inference.range_counts(
+        [jnp.asarray(half) for half in np.split(values, 2)]
+    )
+    return jax_inference.bin_counts(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
 
 
 def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
@@ -82,8 +84,8 @@ def read_by(
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), (AXIS,))
     with mock.patch.multiple(jax, process_count=lambda: processes, process_index=lambda: process):
         inputs.StreamedRows(data, order, mesh, steps).read(range(first_step, first_step + steps))
-    [asked] = data.asked
-    return asked.reshape(steps, 2, -1), order.rows(first_step, steps)
+    [numbers] = data.reads
+    return numbers.reshape(steps, 2, -1), order.rows(first_step, steps)
 
 
 def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[np.ndarray]:
@@ -119,24 +121,24 @@ def volumes_convolved(values: np.ndarray, kernel: np.ndarray, padding: Any) -> l
     ]
 
 
-def layers_beside_keras(what: str, axes: int) -> beside_keras.Differences:
+def layer_differences(what: str, axes: int) -> keras_layers.Differences:
     """Of convolutions, transposed ones, those of enlarged values, batch norms, or of what no
     kernel covers.
     """
     keras.config.set_dtype_policy("float32")
     if what == "norms":
-        return beside_keras.norms(axes, {"plain": jax_kernels.JaxKernels(None)}, _differentiated)
+        return keras_layers.norms(axes, {"plain": jax_kernels.JaxKernels(None)}, _differentiated)
     if what == "enlarged":
-        return beside_keras.enlarged_convolutions(axes, KERNELS, _differentiated)
+        return keras_layers.enlarged_convolutions(axes, KERNELS, _differentiated)
     if what == "other options":
-        return beside_keras.other_options(KERNELS, _differentiated)
+        return keras_layers.other_options(KERNELS, _differentiated)
     # Those of the TPU treat all axes alike, and each compiling takes its time.
     kernels = KERNELS | {"tpu": TpuKernels(None)} if axes == VOLUME_AXES else KERNELS
-    return beside_keras.convolutions(what, axes, kernels, _differentiated)
+    return keras_layers.convolutions(what, axes, kernels, _differentiated)
 
 
 def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
-    """See `layers_beside_keras.Differentiated`; then the stored statistics."""
+    """See `keras_layers.Differentiated`; then the stored statistics."""
     first, *others = (jnp.asarray(value) for value in inputs)
     stored = [variable.value for variable in layer.non_trainable_variables]
     weights = [variable.value for variable in layer.trainable_variables]
@@ -163,13 +165,13 @@ def conditional_norm_on_two_devices(
     layer = ConditionalBatchNorm(classes)
     layer.build((values.shape[1:], labels.shape[1:]))
     weights = [
-        jnp.asarray(beside_keras.random(*variable.shape, seed=seed))
+        jnp.asarray(keras_layers.random(*variable.shape, seed=seed))
         for seed, variable in enumerate(layer.trainable_variables)
     ]
     stored = [variable.value for variable in layer.non_trainable_variables]
 
     def on(kernels: Any, values: Any, labels: Any, upstream: Any) -> Any:
-        with beside_keras.using(kernels):
+        with keras_layers.using(kernels):
             outcome, back, moved = _called(layer, values, [labels], weights, stored, upstream)
         return outcome, back[0], back[1], moved
 

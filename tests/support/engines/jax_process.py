@@ -17,7 +17,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tests.support.engines import kept_programs
+from tests.support.engines import program_cache
 
 CORES = 8
 
@@ -36,7 +36,7 @@ class JaxProcess:
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=_environment(kept_programs.folder()),
+                env=_environment(program_cache.folder()),
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -62,7 +62,7 @@ def _environment(compiled: Path) -> dict[str, str]:
     flags = f"{os.environ.get('XLA_FLAGS', '')} {own}".strip()
     keep = {
         "JAX_COMPILATION_CACHE_DIR": str(compiled),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": kept_programs.LEAST_SECONDS,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": program_cache.LEAST_SECONDS,
     }
     return {
         **os.environ,

@@ -53,10 +53,10 @@ class SameNoise:
             rate == 0.0
         ):  # a table of ones for each unit of a large network would take longer than its step
             return values
-        kept = jnp.asarray(same_noise.kept(self._seed, self._stream, values.shape, rate))[
+        mask = jnp.asarray(same_noise.mask(self._seed, self._stream, values.shape, rate))[
             self._step, self._share
         ]
-        return values * (kept / (1.0 - rate)).astype(values.dtype)
+        return values * (mask / (1.0 - rate)).astype(values.dtype)
 
 
 class SameRequestNoise(SameNoise):
@@ -67,7 +67,7 @@ class SameRequestNoise(SameNoise):
 
 
 class NoDropout(OWN_NOISE):
-    """The engine's own latents, and every unit kept."""
+    """The engine's own latents, and no dropout."""
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:  # noqa: ARG002
         return values
@@ -84,7 +84,7 @@ WORKLOADS = {
     **{name: workload for name, (workload, _) in REFUSED.items()},
 }
 NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
-Data = np.ndarray | DataSet  # pictures, or a whole set
+Data = np.ndarray | DataSet  # images, or a whole set
 
 
 def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
@@ -198,8 +198,8 @@ def generated(
     begins with the same inputs.
     """
     engine = new_engine("conditional", data, "own", **options)
-    asked = fixed_inputs(CONDITIONAL_GAN, None, data, count)
-    return engine.sample(), [engine.generate(asked, seed) for seed in seeds]
+    inputs = fixed_inputs(CONDITIONAL_GAN, None, data, count)
+    return engine.sample(), [engine.generate(inputs, seed) for seed in seeds]
 
 
 def trained_without_dropout(

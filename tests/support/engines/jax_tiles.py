@@ -26,12 +26,12 @@ def painted_in_tiles(
     that took time.
     """
     source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
-    pictures, stages = [], []
+    images, stages = [], []
     for way, *division in ways:
         painter = TiledTranslator(JaxTileProgram, translator, way, source.shape, *division)
-        pictures.append(painter(source))
+        images.append(painter(source))
         stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
-    return pictures, stages
+    return images, stages
 
 
 def painted_by_order(precision: str) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ def uniform(seed: int, stream: int, shape: tuple[int, ...]) -> np.ndarray:
     return _random(seed, stream).random_sample((STEPS, MOST_ROWS, *shape)).astype(np.float32)
 
 
-def kept(seed: int, stream: int, shape: tuple[int, ...], rate: float) -> np.ndarray:
+def mask(seed: int, stream: int, shape: tuple[int, ...], rate: float) -> np.ndarray:
     """uint8 (steps, shares, …): 1 for the units of a layer that stay."""
     return (_random(seed, stream).random_sample((STEPS, SHARES, *shape)) >= rate).astype(np.uint8)
 

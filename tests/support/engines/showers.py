@@ -1,4 +1,4 @@
-"""A data set with more than pictures: a label and an energy beside each. No framework."""
+"""A data set with more than images: a label and an energy with each. No framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the engines share: small images, engines kept alive, comparisons."""
+"""What the tests of the engines share: small images, engines that stay alive, comparisons."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Streamed:
     """
 
     def __init__(self, whole: DataSet) -> None:
-        self._whole, self.asked, self.resident = whole, list[np.ndarray](), None
+        self._whole, self.reads, self.resident = whole, list[np.ndarray](), None
         self.name, self.origin, self.note = whole.name, whole.origin, whole.note
         self.fields, self.rows, self.held_out = whole.fields, whole.rows, whole.held_out
 
     def read(self, indices: np.ndarray) -> dict[str, np.ndarray]:
         """See `data.contract.DataSet`."""
-        self.asked.append(indices)
+        self.reads.append(indices)
         return self._whole.read(indices)
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, np.ndarray]:
@@ -86,7 +86,7 @@ def tf_engine(
     given_options = {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32"}
     spec = RunSpec.parse({**given_options, **named(chosen), **options})
     given = random_images(40, side_of(chosen)) if images is None else images
-    return kept(TfEngine(spec, chosen, data or picture_set("random", given, "test"), "cpu"))
+    return keep_alive(TfEngine(spec, chosen, data or picture_set("random", given, "test"), "cpu"))
 
 
 def named(workload: Workload) -> dict[str, str]:
@@ -111,7 +111,7 @@ def seed_of(replica: int, step: int, batch: int, images: int) -> int:
     )
 
 
-def kept(thing: Any) -> Any:
+def keep_alive(thing: Any) -> Any:
     """Never freed: TensorFlow waits seconds to minutes for the autotune threads of a tf.data
     iterator that is let go.
     """

@@ -47,7 +47,7 @@ def small_flows(rows: int, height: int = 16, width: int = 20, later: int = 0) ->
 
 
 def small_pairs(rows: int, pixels: int = 16, channels: tuple[int, int] = (3, 3)) -> ArraySet:
-    """Random pictures; each target is its source upside down, or the mean of its colors."""
+    """Random images; each target is its source upside down, or the mean of its colors."""
     random = np.random.default_rng(4)
     source = random.integers(0, 255, (rows, pixels, pixels, channels[0]), dtype=np.uint8)
     target = np.resize(

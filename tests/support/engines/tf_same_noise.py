@@ -49,9 +49,9 @@ class SameNoise:
             rate == 0.0
         ):  # a table of ones for each unit of a large network would take longer than its step
             return values
-        table = tf.constant(same_noise.kept(self._seed, self._stream, tuple(values.shape), rate))
-        kept = tf.gather_nd(table, [self._step, self._share])
-        return values * tf.cast(tf.cast(kept, tf.float32) / (1.0 - rate), values.dtype)
+        table = tf.constant(same_noise.mask(self._seed, self._stream, tuple(values.shape), rate))
+        mask = tf.gather_nd(table, [self._step, self._share])
+        return values * tf.cast(tf.cast(mask, tf.float32) / (1.0 - rate), values.dtype)
 
 
 class SameRequestNoise(SameNoise):

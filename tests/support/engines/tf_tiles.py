@@ -18,13 +18,13 @@ def painted_by_tensorflow(sides: tuple[int, int], precision: str, *ways: tuple[A
     from gan_runtime.engines.tf.tiles import TfTileProgram
 
     source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
-    pictures, stages = [], []
+    images, stages = [], []
     try:
         for way, *division in ways:
             new_group()
             painter = TiledTranslator(TfTileProgram, translator, way, source.shape, *division)
-            pictures.append(painter(source))
+            images.append(painter(source))
             stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
     finally:
         keras.config.set_dtype_policy("float32")
-    return pictures, stages
+    return images, stages

@@ -56,7 +56,7 @@ class ThreeWays:
 
 
 def random_pictures(pixels: int, channels: int, classes: tuple[str, ...] = ()) -> ArraySet:
-    """Square pictures, every one another, and a label beside each where there are classes."""
+    """Different square images, each with a label where there are classes."""
     random = np.random.default_rng(3)
     images = random.integers(0, 255, (ROWS, pixels, pixels, channels), dtype=np.uint8)
     labels = random.integers(0, len(classes), ROWS) if classes else None

@@ -108,7 +108,7 @@ class Scheduled(UnconditionalPair):
     """Reports in each step how far the training is, and shows it."""
 
     def program(self, options: PairOptions, fields: Fields) -> Program:
-        """That of a pair, with numbers of its own."""
+        """That of a pair, with further numbers."""
         return Program(
             tuple(
                 replace(phase, forward=reporting(phase))
@@ -132,8 +132,8 @@ def reporting(phase: Phase) -> Callable[[Networks, Batch, Noise], Forward]:
 
     def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
         passed, progress = phase.forward(networks, batch, noise), step_context.current().progress
-        told = {"step_number": ops.cast(progress.step, "float32"), "share_done": progress.share}
-        return Forward(passed.losses, {**passed.scalars, **told})
+        scalars = {"step_number": ops.cast(progress.step, "float32"), "share_done": progress.share}
+        return Forward(passed.losses, {**passed.scalars, **scalars})
 
     return forward
 

@@ -1,4 +1,4 @@
-"""A network that makes a picture of a picture, down to a single pixel and back, as a U-Net
+"""An image-to-image network, down to a single pixel and back, as a U-Net
 does: small, with every layer of one.
 """
 

@@ -2,7 +2,7 @@
 of one.
 
 JAX looks a program up by its whole text and by the options of its compiler, so a changed engine is
-compiled anew. The folder has the processor and the versions in its name: a program of another
+compiled again. The folder has the processor and the versions in its name: a program of another
 processor may use instructions that this one lacks.
 """
 

@@ -1,7 +1,7 @@
-"""Our layers beside those of Keras: both get the same weights and values, on any engine and with
-any of its kernels.
+"""The project's layers against those of Keras: both get the same weights and values, on any engine
+and with any of its kernels.
 
-A difference is told as a share of the largest number of what Keras gives, or of 1.
+A difference is a share of the largest number of what Keras gives, or of 1.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Differentiated = Callable[[Any, list[np.ndarray], np.ndarray], list[np.ndarray]]
 
 @dataclass(frozen=True)
 class Case:
-    """Sizes of the values, and what a convolution is told, along each axis between batch and
+    """Sizes of the values, and options of a convolution, along each axis between batch and
     channels.
     """
 
@@ -68,7 +68,7 @@ class Case:
 
 
 def cases(axes: int) -> Iterator[Case]:
-    """Odd and even sizes, none square; along each axis a kernel and a stride of its own."""
+    """Odd and even sizes, none square; along each axis another kernel and stride."""
     for (kernel, strides), padding in itertools.product(
         KERNELS_AND_STRIDES[axes], ("same", "valid")
     ):
@@ -90,7 +90,7 @@ def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) 
     """Of a convolution of values with zeros around them, which Keras is given."""
     mine, plain = CONVOLUTIONS["convolution"][axes - 1]
     zeros, sizes = ((1, 2), (0, 0), (3, 0))[:axes], (5, 4, 3)[:axes]
-    told = {"filters": FILTERS, "kernel_size": 2, "kernel_initializer": "zeros"}
+    options = {"filters": FILTERS, "kernel_size": 2, "kernel_initializer": "zeros"}
     values = random(ROWS, *sizes, CHANNELS)
 
     class Padded(plain):  # type: ignore[misc, valid-type]
@@ -102,26 +102,28 @@ def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) 
             return super().compute_output_shape((shape[0], *larger, shape[-1]))
 
     everywhere = {**kernels, "outside a step": None}
-    found = beside(mine(zeros=zeros, **told), Padded(**told), [values], everywhere, differentiated)
+    found = compare(
+        mine(zeros=zeros, **options), Padded(**options), [values], everywhere, differentiated
+    )
     return {f"{kind}: zeros": apart for kind, apart in found.items()}
 
 
 def enlarged_convolutions(
     axes: int, kernels: AllKernels, differentiated: Differentiated
 ) -> Differences:
-    """Of convolutions of enlarged values, beside Keras' UpSampling and convolution."""
+    """Convolutions of enlarged values against Keras' UpSampling and convolution."""
     mine = (
         ours.EnlargedConvolution1D,
         ours.EnlargedConvolution,
         ours.EnlargedConvolution3D,
     )
-    told = {"filters": FILTERS, "activation": "tanh", "kernel_initializer": "zeros"}
+    options = {"filters": FILTERS, "activation": "tanh", "kernel_initializer": "zeros"}
     return _all(
         (
             f"{sizes}, {kernel} by {factors}",
-            beside(
-                mine[axes - 1](kernel_size=kernel, factors=factors, **told),
-                EnlargedByKeras(axes, kernel, factors, told),
+            compare(
+                mine[axes - 1](kernel_size=kernel, factors=factors, **options),
+                EnlargedByKeras(axes, kernel, factors, options),
                 [random(ROWS, *sizes, CHANNELS)],
                 kernels,
                 differentiated,
@@ -135,7 +137,7 @@ class EnlargedByKeras(keras.layers.Layer):
     """Keras' UpSampling to the nearest cell, and its convolution."""
 
     def __init__(
-        self, axes: int, kernel: tuple[int, ...], factors: tuple[int, ...], told: Any
+        self, axes: int, kernel: tuple[int, ...], factors: tuple[int, ...], options: Any
     ) -> None:
         super().__init__()
         upsampling = (
@@ -144,7 +146,7 @@ class EnlargedByKeras(keras.layers.Layer):
             keras.layers.UpSampling3D,
         )
         self.enlarging = upsampling[axes - 1](factors if axes > 1 else factors[0])
-        self.convolution = CONVOLUTIONS["convolution"][axes - 1][1](kernel_size=kernel, **told)
+        self.convolution = CONVOLUTIONS["convolution"][axes - 1][1](kernel_size=kernel, **options)
 
     def build(self, shape: tuple[int, ...]) -> None:
         self.convolution.build(self.enlarging.compute_output_shape(shape))
@@ -187,7 +189,7 @@ def _difference(
     differentiated: Differentiated,
     **options: Any,
 ) -> Differences:
-    told = {
+    options = {
         "filters": FILTERS,
         "kernel_size": case.kernel,
         "strides": case.strides,
@@ -197,7 +199,7 @@ def _difference(
         **options,
     }
     inputs = [random(ROWS, *case.sizes, CHANNELS)]
-    return beside(mine(**told), plain(**told), inputs, kernels, differentiated)
+    return compare(mine(**options), plain(**options), inputs, kernels, differentiated)
 
 
 def norms(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
@@ -215,7 +217,7 @@ def norms(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Dif
         "conditional": (conditional, ByLookUp(), [values, labels]),
     }
     return _all(
-        (name, beside(mine, other, inputs, kernels, differentiated))
+        (name, compare(mine, other, inputs, kernels, differentiated))
         for name, (mine, other, inputs) in pairs.items()
     )
 
@@ -244,7 +246,7 @@ class ByLookUp(keras.layers.Layer):
         return self.norm(values, training=training) * scales + offsets
 
 
-def beside(
+def compare(
     mine: Any,
     plain: Any,
     inputs: list[np.ndarray],
