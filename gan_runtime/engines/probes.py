@@ -18,7 +18,7 @@ from gan_runtime.workloads.contract import Phase, Program
 PROBE_ROWS = 256
 SCORE_BINS = 40
 WEIGHT_BINS = 60
-MOST_CLASSES = 20  # with means of their own: about a dozen of PROBE_ROWS each
+MOST_CLASSES = 20  # with a mean each, over about a dozen of PROBE_ROWS
 LONGEST_CLASS = 100  # letters of a folder's name; the name of a number may have 200
 # By name: int (bins,), and the lowest and highest value, float (2,), not finite where a value is
 # not.

@@ -152,7 +152,7 @@ def profile_shares(
     for ops in devices:
         for place, seconds in _divided(ops, window, classifier).items():
             total[place] += seconds / len(devices)
-    largest_first = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    largest_first = sorted(total.items(), key=lambda share: (-share[1], share[0]))
     return tuple(
         ProfileShare(network, category, seconds, seconds / window.seconds, phase)
         for (phase, network, category), seconds in largest_first
@@ -241,7 +241,7 @@ def _innermost(ops: list[Op]) -> Iterable[tuple[Op, float, float]]:
 # HLO is XLA's language: a module is a list of computations, each of them a list of lines "name =
 # shape opcode(operands), …". An instruction of the entry computation does work, and so do those of
 # what it calls; instructions inside a fusion are one kernel together. Before XLA has optimized it,
-# a module has no fusions: each instruction would be a kernel of its own.
+# a module has no fusions: each instruction would be one kernel.
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = .+? (?P<opcode>[a-z][a-z0-9\-]*)\(")

@@ -84,13 +84,13 @@ def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: 
     ):
         engine = make(1, precision="mixed_float16", **MOVE_BY_THE_GRADIENT)
         state = engine.state()
-        scales = {
+        arrays = {
             name: scales[name.split("/")[0].removeprefix("optimizer_")]
             for name in state
             if name.endswith("dynamic_scale")
         }
-        assert len(scales) == 2
-        before = state | {name: np.float32(scale) for name, scale in scales.items()}
+        assert len(arrays) == 2
+        before = state | {name: np.float32(scale) for name, scale in arrays.items()}
         engine.load(before)
         trained(engine, 1)
         after[scales["generator"]] = engine.state()

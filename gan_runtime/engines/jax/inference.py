@@ -235,8 +235,8 @@ class JaxSampler:
         return {name: np.concatenate([part[name] for part in chunked]) for name in chunked[0]}
 
     def _chunk(self, state: State, inputs: Arrays, size: int, scalars: tuple[int, ...]) -> Arrays:
-        shown = self._call(state, put_on_devices(inputs, self._shared), *map(np.int32, scalars))
-        return {name: np.asarray(array)[:size] for name, array in shown.items()}
+        outputs = self._call(state, put_on_devices(inputs, self._shared), *map(np.int32, scalars))
+        return {name: np.asarray(array)[:size] for name, array in outputs.items()}
 
     def _on_replica(
         self, state: State, inputs: Rows, first: jax.Array, seed: jax.Array, step: jax.Array
@@ -246,5 +246,7 @@ class JaxSampler:
             networks = {**networks, **self._model.averages}
         noise = JaxRequestNoise(seed, jax.lax.axis_index(AXIS), first)
         with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
-            shown = task.workload.show(task.options, networks, inputs, noise)
-        return {name: jax.lax.all_gather(array, AXIS, tiled=True) for name, array in shown.items()}
+            outputs = task.workload.show(task.options, networks, inputs, noise)
+        return {
+            name: jax.lax.all_gather(array, AXIS, tiled=True) for name, array in outputs.items()
+        }

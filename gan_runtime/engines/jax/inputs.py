@@ -173,17 +173,17 @@ class StreamedRows:
 
     def _prepared(self, first_step: int) -> Future[Rows]:
         if self._pending is None or self._pending[0] != first_step:
-            self._pending = first_step, self._reader.submit(self._sent, first_step)
+            self._pending = first_step, self._reader.submit(self._send, first_step)
         return self._pending[1]
 
     # ---- in the thread ---------------------------------------------------------------------------
 
-    def _sent(self, first_step: int) -> Rows:
+    def _send(self, first_step: int) -> Rows:
         """Rows of the longest call, on the devices."""
         steps = range(first_step, first_step + self._longest)
         self._read_rows, self._read_steps = self._extended(steps), steps
-        sent: Rows = jax.make_array_from_process_local_data(self._sharding, self._read_rows)
-        return sent
+        rows: Rows = jax.make_array_from_process_local_data(self._sharding, self._read_rows)
+        return rows
 
     def _extended(self, steps: range) -> Rows:
         """Rows left over from a short call, and new ones from the data set."""
@@ -211,7 +211,7 @@ class StreamedRows:
 
 # ---- noise ---------------------------------------------------------------------------------------
 #
-# Each row of the global batch has numbers of its own key (seed, step, row), so the number of
+# Each row of the global batch has numbers of its key (seed, step, row), so the number of
 # replicas changes nothing, and a replica draws its own rows only. Dropout masks are keyed by the
 # replica as well and come from the device's own generator, which gives other numbers on another
 # kind of device. (On a TPU, random numbers made in software took 72% of a step, by the compiler's

@@ -170,7 +170,7 @@ class FewPixelConvolution:
         """(B, height, width, C) and (taps, taps, C, O) → (B, height out, width out, O)."""
         batch, *_, channels = values.shape
         pixels = tf.reshape(values, [batch, self.rows.size * self.columns.size, channels])
-        windows = tf.reshape(self._taken(pixels), [batch * self._windows, -1])
+        windows = tf.reshape(self._gathered(pixels), [batch * self._windows, -1])
         outcome = tf.matmul(windows, self._matrix(kernel))
         return tf.reshape(
             outcome, [batch, self.rows.outcome, self.columns.outcome, kernel.shape[3]]
@@ -183,7 +183,7 @@ class FewPixelConvolution:
         batch, channels = values.shape[0], kernel.shape[2]
         flat = tf.reshape(values, [batch * self._windows, kernel.shape[3]])
         shares = tf.matmul(flat, self._matrix(kernel), transpose_b=True)
-        pixels = self._added(tf.reshape(shares, [batch, -1, channels]))
+        pixels = self._scattered(tf.reshape(shares, [batch, -1, channels]))
         return tf.reshape(pixels, [batch, self.rows.size, self.columns.size, channels])
 
     @property
@@ -202,32 +202,32 @@ class FewPixelConvolution:
         both = np.einsum("hot,wpu->hwoptu", _read(self.rows), _read(self.columns))
         return both.reshape(self.rows.size * self.columns.size, -1).astype(np.float32)
 
-    def _taken(self, pixels: tf.Tensor) -> tf.Tensor:
+    def _gathered(self, pixels: tf.Tensor) -> tf.Tensor:
         """(B, pixels, C) → (B, windows · used taps, C)."""
         beyond = len(self._read)  # index of a zero
         places = np.where(self._read.any(axis=0), self._read.argmax(axis=0), beyond)
         scope = tf.get_current_name_scope()
 
         @tf.custom_gradient
-        def taken(pixels: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
+        def gathered(pixels: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
             padded = tf.pad(pixels, [[0, 0], [0, 1], [0, 0]]) if beyond in places else pixels
             return tf.gather(padded, tf.constant(places, tf.int32), axis=1), _named(
-                self._added, scope
+                self._scattered, scope
             )
 
-        return taken(pixels)
+        return gathered(pixels)
 
-    def _added(self, shares: tf.Tensor) -> tf.Tensor:
+    def _scattered(self, shares: tf.Tensor) -> tf.Tensor:
         """(B, windows · used taps, C) → (B, pixels, C): each share at its pixel."""
         scope = tf.get_current_name_scope()
 
         @tf.custom_gradient
-        def added(shares: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
+        def scattered(shares: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
             return tf.matmul(tf.constant(self._read, shares.dtype), shares), _named(
-                self._taken, scope
+                self._gathered, scope
             )
 
-        return added(shares)
+        return scattered(shares)
 
 
 def _named(

@@ -326,9 +326,10 @@ class TfSampler:
 
     def _everywhere(self, inputs: Tensors, *scalars: tf.Tensor) -> tuple[Tensors, ...]:
         """The output of each replica of this process for its share of the inputs."""
-        shown = self._strategy.run(self._on_replica, args=(inputs, *scalars))
+        outputs = self._strategy.run(self._on_replica, args=(inputs, *scalars))
         by_name = {
-            name: self._strategy.experimental_local_results(value) for name, value in shown.items()
+            name: self._strategy.experimental_local_results(value)
+            for name, value in outputs.items()
         }
         replicas = range(len(next(iter(by_name.values()))))
         return tuple(
@@ -350,11 +351,11 @@ class TfSampler:
         }
         noise = TfRequestNoise(seed, replica_id(), first)
         with step_scope(self._step.context(noise, step)):
-            shown = dict(self._task.workload.show(self._task.options, self._networks, own, noise))
+            outputs = dict(self._task.workload.show(self._task.options, self._networks, own, noise))
         if self._task.spec.workers == 1:
-            return shown
+            return outputs
         # A worker has only the rows of its own replicas, and the first worker writes the grid.
-        return {name: _gathered(value) for name, value in shown.items()}
+        return {name: _gathered(value) for name, value in outputs.items()}
 
 
 def _gathered(value: tf.Tensor) -> tf.Tensor:

@@ -49,10 +49,12 @@ def rows_of_pipeline(
     order = _epoch_order(spec.seed, plan.rows)
 
     def epoch_rows(epoch: tf.Tensor) -> tf.data.Dataset:
-        taken = order(epoch)[: steps * plan.rows_per_step]
+        numbers = order(epoch)[: steps * plan.rows_per_step]
         # (step, batch of the step, pipeline, replica, row): the rows of a batch do not depend on
         # the replicas.
-        rows = tf.reshape(taken, [steps, plan.batches, pipelines, -1, spec.batch_size_per_replica])
+        rows = tf.reshape(
+            numbers, [steps, plan.batches, pipelines, -1, spec.batch_size_per_replica]
+        )
         begin = tf.where(epoch == first_epoch, done, 0)
         own = tf.transpose(rows[begin:, :, pipeline_id], [0, 2, 1, 3])
         return tf.data.Dataset.from_tensor_slices(tf.reshape(own, [-1, per_replica]))
@@ -215,7 +217,7 @@ class TfStepNoise:
 
 
 class TfRequestNoise(TfStepNoise):
-    """Noise of rows on request: each row has numbers of its own key, so chunks and replicas change
+    """Noise of rows on request: each row has numbers of its key, so chunks and replicas change
     nothing.
 
     `seed`: of the request, int32 from 0, not of the run; `first`: index of the chunk's first row in
@@ -231,12 +233,12 @@ class TfRequestNoise(TfStepNoise):
     ) -> tf.Tensor:
         key, count = self._step_key(), math.prod(shape)
         numbers = self._first + self._share * rows + tf.range(rows)
-        drawn = tf.map_fn(
+        values = tf.map_fn(
             lambda number: draw(count, _fold_in(key, number)),
             numbers,
             fn_output_signature=tf.TensorSpec([count], tf.float32),
         )
-        return tf.reshape(drawn, [rows, *shape])
+        return tf.reshape(values, [rows, *shape])
 
 
 def _fold_in(key: tf.Tensor, number: tf.Tensor) -> tf.Tensor:

@@ -66,7 +66,7 @@ def read(
 def operations(space: Any) -> tuple[list[list[Op]], Window]:
     """The operations of each device and the window of the profiled call.
 
-    Accelerators have planes of their own, to which the host adds the waiting for input. Without
+    Accelerators have separate planes, to which the host adds the waiting for input. Without
     them the host is the device, one for all simulated cores.
     """
     hlo_names = _hlo_names(space)

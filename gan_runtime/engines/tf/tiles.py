@@ -127,36 +127,38 @@ class TfTileProgram:
             # Without AutoGraph, which would rewrite the code to no effect.
             self._on_core = tf.function(self._loop, autograph=False, jit_compile=True)
             nothing = np.zeros((cores * self._most * self._round, *sides), np.float32)
-            sent = self._sent(nothing, np.full(cores, self._most, np.int32))
-            self._call = tf.function(self._everywhere, autograph=False).get_concrete_function(*sent)
-        first, second = self._seconds(sent), self._seconds(sent)
+            inputs = self._send(nothing, np.full(cores, self._most, np.int32))
+            self._call = tf.function(self._everywhere, autograph=False).get_concrete_function(
+                *inputs
+            )
+        first, second = self._seconds(inputs), self._seconds(inputs)
         stopwatch.add(COMPILE, max(0.0, first - second))
 
     def __call__(self, tiles: NDArray[np.float32], rounds: Rounds) -> NDArray[np.float32]:
         """(cores · share, …) → (cores · share, …)."""
         with self._watch.of(TRANSFER_IN):
-            sent = self._sent(tiles, rounds)
+            inputs = self._send(tiles, rounds)
         with self._watch.of(EXECUTE):
-            shares = self._call(*sent)  # on processors it returns when it is done
+            shares = self._call(*inputs)  # on processors it returns when it is done
         with self._watch.of(TRANSFER_OUT):
             return np.concatenate([share.numpy() for share in shares])
 
-    def _sent(self, tiles: NDArray[np.float32], rounds: Rounds) -> list[tf.Tensor]:
+    def _send(self, tiles: NDArray[np.float32], rounds: Rounds) -> list[tf.Tensor]:
         """Each core's share of both, on that core: first the tiles of all, then the
         rounds of all.
         """
-        sent = []
+        inputs = []
         for array in (tiles, rounds):
             for device, share in zip(self._devices, np.split(array, self._cores), strict=True):
                 with tf.device(device):
-                    sent.append(tf.constant(share))
-        return sent
+                    inputs.append(tf.constant(share))
+        return inputs
 
-    def _everywhere(self, *sent: tf.Tensor) -> list[tf.Tensor]:
+    def _everywhere(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
         """The graph of all cores. With `Strategy.run`, which packs and unpacks each replica's
         values, a frame takes a tenth longer.
         """
-        tiles, rounds = sent[: self._cores], sent[self._cores :]
+        tiles, rounds = inputs[: self._cores], inputs[self._cores :]
         outcome = []
         for device, own, count in zip(self._devices, tiles, rounds, strict=True):
             with tf.device(device):
@@ -181,13 +183,13 @@ class TfTileProgram:
         )
         return tf.reshape(canvas.stack(), [tiles.shape[0], *outcome.shape[1:]])
 
-    def _seconds(self, sent: list[tf.Tensor]) -> float:
+    def _seconds(self, inputs: list[tf.Tensor]) -> float:
         begin = time.perf_counter()
-        self._call(*sent)
+        self._call(*inputs)
         return time.perf_counter() - begin
 
 
-def traced_translation(translator: Translator, taken: Shape) -> Any:
+def traced_translation(translator: Translator, shape: Shape) -> Any:
     """(tiles of a round, height, width, channels in) → [(…, channels out)], with
     constant weights.
     """
@@ -202,7 +204,7 @@ def traced_translation(translator: Translator, taken: Shape) -> Any:
             return translator(network, source)
 
     traced = tf.function(translated, autograph=False).get_concrete_function(
-        tf.TensorSpec(taken, tf.float32)
+        tf.TensorSpec(shape, tf.float32)
     )
     return convert_variables_to_constants_v2(traced, lower_control_flow=False)
 
