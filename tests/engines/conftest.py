@@ -1,4 +1,4 @@
-"""See `engine_fixtures`."""
+"""Fixtures of the tests of engines."""
 
 from tests.support.engines.engine_fixtures import (
     as_on_gpus,

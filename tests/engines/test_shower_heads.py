@@ -28,7 +28,7 @@ def images() -> np.ndarray:
 
 
 def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """See `jax_showers`."""
+    """As `jax_showers` in the process with JAX."""
     given = tf.constant(images)
     with tf.GradientTape() as tape:
         tape.watch(given)

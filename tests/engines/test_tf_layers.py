@@ -44,7 +44,7 @@ def plain_float32() -> None:
 
 
 def differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
-    """See `keras_layers.Differentiated`; then the stored statistics."""
+    """A `keras_layers.Differentiated`; then the stored statistics."""
     first, *others = (tf.constant(value) for value in inputs)
     with tf.GradientTape() as tape:
         tape.watch(first)

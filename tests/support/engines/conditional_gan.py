@@ -37,7 +37,7 @@ LATENT_SIZE, PENALTY_WEIGHT = 6, 10.0
 
 
 class ConditionalGan:
-    """See `contract.Workload`."""
+    """A `contract.Workload`."""
 
     def networks(self, options: Options, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
         """generator [latents, label, energy] → pictures; discriminator [pictures, label,

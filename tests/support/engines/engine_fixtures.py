@@ -18,7 +18,7 @@ from tests.support.engines.small_engines import MakeEngine
 
 @pytest.fixture
 def new_group() -> Callable[[], None]:
-    """See `small_engines.new_group`."""
+    """As `small_engines.new_group`."""
     return small_engines.new_group
 
 

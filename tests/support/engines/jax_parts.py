@@ -138,7 +138,7 @@ def layer_differences(what: str, axes: int) -> keras_layers.Differences:
 
 
 def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
-    """See `keras_layers.Differentiated`; then the stored statistics."""
+    """A `keras_layers.Differentiated`; then the stored statistics."""
     first, *others = (jnp.asarray(value) for value in inputs)
     stored = [variable.value for variable in layer.non_trainable_variables]
     weights = [variable.value for variable in layer.trainable_variables]

@@ -31,7 +31,7 @@ Numbers = dict[str, np.ndarray]
 
 
 class SameNoise:
-    """See `same_noise`."""
+    """The noise of `same_noise` in the JAX engine."""
 
     def __init__(self, seed: int, step: jax.Array, share: jax.Array, place: int = 0) -> None:
         self._seed, self._step, self._share, self._stream = seed, step, share, 100 * place

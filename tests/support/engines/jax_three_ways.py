@@ -1,4 +1,4 @@
-"""See `three_ways`. Only the process with JAX imports this."""
+"""The JAX side of `three_ways`. Only the process with JAX imports this."""
 
 from __future__ import annotations
 

@@ -35,14 +35,14 @@ def painted_in_tiles(
 
 
 def painted_by_order(precision: str) -> list[np.ndarray]:
-    """See `tile_places.by_order`."""
+    """As `tile_places.by_order`."""
     return tile_places.by_order(JaxTileProgram, precision)
 
 
 def transposed_as_product(
     values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
 ) -> np.ndarray:
-    """See `products.transposed`."""
+    """As `transposed` of engines/jax/tiles.py."""
     return np.asarray(
         products.transposed(jnp.asarray(values), jnp.asarray(kernel), strides, padding)
     )
@@ -51,7 +51,7 @@ def transposed_as_product(
 def convolution_as_product(
     values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
 ) -> tuple[np.ndarray, list[str]]:
-    """See `products.JaxProductKernels.convolution`; and the names of its operations."""
+    """As `JaxProductKernels.convolution`, and the names of its operations."""
 
     def made(values: jax.Array, kernel: jax.Array) -> jax.Array:
         return products.JaxProductKernels(None).convolution(values, kernel, strides, padding)

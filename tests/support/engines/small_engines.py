@@ -36,12 +36,10 @@ class Streamed:
         self.fields, self.rows, self.held_out = whole.fields, whole.rows, whole.held_out
 
     def read(self, indices: np.ndarray) -> dict[str, np.ndarray]:
-        """See `data.contract.DataSet`."""
         self.reads.append(indices)
         return self._whole.read(indices)
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, np.ndarray]:
-        """See `data.contract.DataSet`."""
         return self._whole.read_held_out(count, first)
 
 

@@ -1,4 +1,4 @@
-"""See `same_noise`: for the TensorFlow engine."""
+"""The noise of `same_noise` in the TensorFlow engine."""
 
 from __future__ import annotations
 

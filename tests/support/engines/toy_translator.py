@@ -25,7 +25,7 @@ WIDTHS = (8, 16, 64, 128)  # so many inputs of the last convolution that its sum
 
 
 class ToyTranslation:
-    """See `workloads.contract.Translates`."""
+    """A `workloads.contract.Translates`."""
 
     def networks(self, options: Any, fields: Any) -> dict[str, keras.Model]:  # noqa: ARG002
         """(B, 16 a, 16 b, 4) → (B, 16 a, 16 b, 3) in [-1, 1]."""
