@@ -96,7 +96,7 @@ VIEWS: dict[str, View] = {
         "One row per phase, network and category of profiled steps.",
         {
             "step steps": "last profiled step; how many",
-            "category": "as in [metrics.md](../metrics.md)",
+            "category": "as in [metrics](../metrics.md)",
             "seconds share": "of all profiled steps; shares add up to 1",
         },
     ),
@@ -106,7 +106,7 @@ VIEWS: dict[str, View] = {
     ),
     "phases": View(
         "Seconds of parts of an attempt.",
-        {"phase": ("as in [metrics.md](../metrics.md#time)")},
+        {"phase": ("as in [metrics](../metrics.md#time)")},
     ),
     "kernels": View(
         "One row per attempt.",

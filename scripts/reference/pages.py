@@ -48,7 +48,7 @@ def options() -> str:
         "# Options of a run",
         WRITTEN,
         "`--set NAME=VALUE` on the command line, the form on the page Launch, or `spec.json`."
-        " Sources and effects: [training.md](../training.md).\n",
+        " Sources and effects: [how a run trains](../training.md).\n",
     ]
     for group in GROUPS:
         members = [option for option in shared.values() if option.group == group]
@@ -115,7 +115,7 @@ def metrics() -> str:
     parts = [
         "# Metrics",
         WRITTEN,
-        "Definitions: [metrics.md](../metrics.md). Name, title, unit, and what uses it.\n",
+        "Definitions: [the definitions](../metrics.md). Name, title, unit, and what uses it.\n",
     ]
     declared: dict[tuple[Metric, ...], list[str]] = {}
     for name, entry in catalog.WORKLOADS.items():
@@ -146,7 +146,7 @@ def _metrics_list(numbers: Iterable[Metric]) -> str:
 
 def sql() -> str:
     """Every public view with its columns, and the kinds of journal records."""
-    parts = ["# SQL views", WRITTEN, "How to query them: [schema.md](../schema.md).\n"]
+    parts = ["# SQL views", WRITTEN, "[How to query them](../schema.md).\n"]
     columns = view_columns()
     for name, view in VIEWS.items():
         parts += [f"## {name}\n", _view(view, columns[name])]

@@ -140,3 +140,32 @@ def test_all_python_of_the_documents_is_run_by_tests() -> None:
             if block.language in ("python", "toml") and page.name != "sharing.md":
                 body = re.sub(r"^# \S+(?:, in \w+)?\n", "", block.code)
                 assert body in of_guides or block.code.strip() in tests, f"{page}: {body[:60]}"
+
+
+def test_every_file_that_a_document_names_exists() -> None:
+    """Paths in backquotes that begin with a folder of the project, or of gan_runtime."""
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
+    below = {path.name for path in (ROOT / "gan_runtime").iterdir() if path.is_dir()}
+    missing = []
+    for page in documents.PAGES:
+        for name in re.findall(r"`([\w./-]+/[\w.-]+\.\w+)(?:::\w+)?`", text(page)):
+            first = name.partition("/")[0]
+            place = ROOT if first in folders else ROOT / "gan_runtime"
+            if first in folders | below and not (place / name).exists():
+                missing.append(f"{page}: {name}")
+    assert missing == []
+
+
+def test_the_four_walks_lead_through_files_that_exist_and_as_many_as_they_say() -> None:
+    walks = text(Path("docs/architecture.md")).partition("## Four walks")[2].partition("```\n")[2]
+    parts = re.split(r"\n (?=\S)", "\n" + walks.partition("```")[0])[1:]
+    assert len(parts) == 4
+    for walk in parts:
+        files = re.findall(r"[a-z_]+(?:/[a-z_0-9]*)+|\bworker\b", walk)
+        places = [ROOT / name for name in files], [ROOT / "gan_runtime" / name for name in files]
+        found = [
+            any(path.with_suffix(".py").exists() or path.is_dir() for path in both)
+            for both in zip(*places, strict=True)
+        ]
+        assert dict(zip(files, found, strict=True)) == dict.fromkeys(files, True)
+        assert len(files) == int(walk.split()[-1]), walk
