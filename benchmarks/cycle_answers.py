@@ -20,9 +20,9 @@ from benchmarks.effort import answer_of
 from benchmarks.results import Report
 from gan_runtime.records.home import REPOSITORY
 from gan_runtime.records.run_folder import write_json
+from gan_runtime.tpu import estimates
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu import report as reports
-from gan_runtime.tpu.report import DearOperation, StepEstimate
+from gan_runtime.tpu.estimates import ExpensiveOperation, StepEstimate
 
 FOLDER = REPOSITORY / "benchmarks" / "kept"
 LONGEST_S = 3_600.0  # of one program: the longest takes some minutes of an idle core
@@ -64,7 +64,7 @@ class Answers:
             found = self.asked(arguments)
             self.folder.mkdir(exist_ok=True)
             write_json(path, found)
-        return reports.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return estimates.from_json(json.loads(path.read_text(encoding="utf-8")))
 
 
 def _made_of(side: str) -> str:
@@ -108,7 +108,7 @@ def together(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
     )
 
 
-def _cheapness(operation: DearOperation) -> float:
+def _cheapness(operation: ExpensiveOperation) -> float:
     return -operation.cycles
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.markdown import NOT_MEASURED, number, of, table
 from benchmarks.results import Record
-from gan_runtime.studies import estimates
+from gan_runtime.studies import references
 
 
 def cycles(records: Sequence[Record]) -> str:
@@ -71,12 +71,12 @@ def _cycle_line(record: Record) -> list[str]:
 
 def epochs(records: Sequence[Record]) -> str:
     """Epochs of CERN's 3DGAN at full size, next to what its authors measured."""
-    found = of(records, "cycles", estimates.KIND)
+    found = of(records, "cycles", references.KIND)
     if not found:
         return f"{NOT_MEASURED.capitalize()}.\n"
     lines = [
         _epoch_line(record, one)
-        for record, one in zip(found, estimates.estimated(found), strict=True)
+        for record, one in zip(found, references.epoch_estimates(found), strict=True)
     ]
     columns = [
         "Program",
@@ -90,13 +90,13 @@ def epochs(records: Sequence[Record]) -> str:
         "Exchanged",
     ]
     return (
-        f"{estimates.EPOCH.what} Estimated from the compiler's cycles, with exchanges and 1 ms per"
+        f"{references.EPOCH.what} Estimated from the compiler's cycles, with exchanges and 1 ms per"
         " host call. The authors trained plain layers, so only plain Keras compares with their"
         ' times. "Units at work" counts the zeros that fill up kernels.\n\n' + table(columns, lines)
     )
 
 
-def _epoch_line(record: Record, one: estimates.Estimated) -> list[str]:
+def _epoch_line(record: Record, one: references.EpochEstimate) -> list[str]:
     return [
         one.program,
         one.machine,

@@ -19,13 +19,12 @@ from gan_runtime.base.fields import Fields, pair_fields
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
-from gan_runtime.studies.estimates import EPOCH
+from gan_runtime.studies.references import EPOCH
+from gan_runtime.tpu import estimates
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu import report
 from gan_runtime.tpu.check import COMPILE_ONLY
-from gan_runtime.tpu.chips import TOPOLOGIES
-from gan_runtime.tpu.plan import Plan, Reading
-from gan_runtime.tpu.report import Point, StepEstimate
+from gan_runtime.tpu.estimates import TOPOLOGIES, Point, StepEstimate
+from gan_runtime.tpu.plan import CheckPlan, Reading
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
 GRID = (51, 51, 25, 1)
@@ -41,37 +40,37 @@ PAIRS = {
 PIXELS, PAIRS_IN_A_SET = 256, 12_800
 
 
-def pictures(topology: str, batch: dict[str, Any]) -> Plan:
+def pictures(topology: str, batch: dict[str, Any]) -> CheckPlan:
     """The step of preset `paper`."""
     return planning.make({**preset("paper").values, **batch}, topology, sweep=False)
 
 
-def showers(topology: str, batch: dict[str, Any]) -> Plan:
+def showers(topology: str, batch: dict[str, Any]) -> CheckPlan:
     """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit
     into a core.
     """
     return _streamed({**SHOWERS, **batch}, topology, shower_fields(GRID), EPOCH.published.images)
 
 
-def pairs(topology: str, batch: dict[str, Any]) -> Plan:
+def pairs(topology: str, batch: dict[str, Any]) -> CheckPlan:
     """The step of Pix2Pix at full size, on pairs of RGB pictures of 256 pixels that are
     streamed.
     """
     return _streamed({**PAIRS, **batch}, topology, pair_fields(PIXELS, PIXELS), PAIRS_IN_A_SET)
 
 
-def pairs_per_replica(topology: str, batch: dict[str, Any]) -> Plan:
+def pairs_per_replica(topology: str, batch: dict[str, Any]) -> CheckPlan:
     """The same by the default: a core normalises its own share, which is other mathematics
     than the peer's.
     """
     return pairs(topology, {**batch, "batch_norm": "per_replica"})
 
 
-def _streamed(options: dict[str, Any], topology: str, fields: Fields, rows: int) -> Plan:
+def _streamed(options: dict[str, Any], topology: str, fields: Fields, rows: int) -> CheckPlan:
     devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**options, "replicas": devices, **planning.THERE})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
-    return Plan(spec, Reading(fields, rows, streamed=True), (point,))
+    return CheckPlan(spec, Reading(fields, rows, streamed=True), (point,))
 
 
 PLANS = {
@@ -91,17 +90,17 @@ def estimate(
     begin = time.monotonic()
     plan = plan_of(program, topology, batch_size_global, precision)
     compiled, spec = _compiled(program, side, plan)
-    return report.to_json(_read(compiled, spec, plan, time.monotonic() - begin))
+    return estimates.to_json(_read(compiled, spec, plan, time.monotonic() - begin))
 
 
-def plan_of(program: str, topology: str, batch_size_global: int, precision: str) -> Plan:
+def plan_of(program: str, topology: str, batch_size_global: int, precision: str) -> CheckPlan:
     """What both sides train."""
     return PLANS[program](
         topology, {"batch_size_global": batch_size_global, "precision": precision}
     )
 
 
-def _compiled(program: str, side: str, plan: Plan) -> tuple[Any, RunSpec]:
+def _compiled(program: str, side: str, plan: CheckPlan) -> tuple[Any, RunSpec]:
     """A program, and the options that say how many steps are in it."""
     point, spec = plan.point, plan.spec
     if side == "ours":
@@ -131,7 +130,7 @@ def _compiled(program: str, side: str, plan: Plan) -> tuple[Any, RunSpec]:
     )
 
 
-def _read(compiled: Any, spec: RunSpec, plan: Plan, seconds: float) -> StepEstimate:
+def _read(compiled: Any, spec: RunSpec, plan: CheckPlan, seconds: float) -> StepEstimate:
     from gan_runtime.tpu import compiling
 
     return compiling.read(compiled, spec, plan.point, seconds)

@@ -16,8 +16,8 @@ from gan_runtime.domains.flows.rollout import RolloutState
 from gan_runtime.domains.flows.scores import FrameTimes, scored
 from gan_runtime.engines.tile_grid import TileGrid
 from gan_runtime.engines.tiles import STAGES, StageTime, Way
-from gan_runtime.evaluation import work
-from gan_runtime.evaluation.work import Evaluated
+from gan_runtime.evaluation import jobs
+from gan_runtime.evaluation.catalog import EvaluationResult
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.image_files import Frames
@@ -47,7 +47,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     for run_id in run_ids:
         run = RunDir(home.runs / run_id)
         written = rollout.written(run, [(answer, kept) for answer in answers])
-        work.keep(run, Evaluated(written))
+        jobs.store(run, EvaluationResult(written))
 
 
 def _answer(kept: Frames, way: Way, step: int) -> Answer:

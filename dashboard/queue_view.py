@@ -18,7 +18,7 @@ from dashboard.frame import places
 from gan_runtime import device_locks
 from gan_runtime.base import formats
 from gan_runtime.base.errors import DeviceLockError, GanRuntimeError, UnknownRunError
-from gan_runtime.commands.queue import Way
+from gan_runtime.commands.queue import Direction
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.device_locks import Occupancy
 from gan_runtime.hardware.hosts import Host
@@ -31,7 +31,7 @@ HELP = (
     "A device has one training at a time, whichever dashboard of this host started it; the others"
     " wait here in this order."
 )
-WAYS: tuple[tuple[Way, str, str, str], ...] = (
+WAYS: tuple[tuple[Direction, str, str, str], ...] = (
     ("up", "Up", ":material/arrow_upward:", "Before the one above it."),
     ("down", "Down", ":material/arrow_downward:", "Behind the one below it."),
     ("next", "Next", ":material/vertical_align_top:", "To the front: it is the next one."),
@@ -85,7 +85,7 @@ def _item(
             st.page_link(places.STUDIES, label="Open study", query_params={"study": study.study_id})
 
 
-def _move(runtime: Runtime, run_id: str, way: Way) -> None:
+def _move(runtime: Runtime, run_id: str, way: Direction) -> None:
     """Before the page is drawn again, so that it shows the new order at once."""
     try:
         items = queries.queue_items(runtime.store)

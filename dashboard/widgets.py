@@ -19,7 +19,7 @@ from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
@@ -223,7 +223,7 @@ class EndButton:
 
 
 def job_bar(
-    runtime: Runtime, look: JobLook, told: Callable[[JobLook], str], button: EndButton
+    runtime: Runtime, look: JobSnapshot, told: Callable[[JobSnapshot], str], button: EndButton
 ) -> None:
     """A bar that redraws alone; the page once more when the job has ended.
 
@@ -232,13 +232,13 @@ def job_bar(
     st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, look.job.job_id, told, button)
 
 
-def job_sentence(look: JobLook) -> str:
+def job_sentence(look: JobSnapshot) -> str:
     """What the job itself says that it does."""
     return words.plain(look.progress.sentence) or "begins"
 
 
 def _job_bar(
-    runtime: Runtime, job_id: str, told: Callable[[JobLook], str], button: EndButton
+    runtime: Runtime, job_id: str, told: Callable[[JobSnapshot], str], button: EndButton
 ) -> None:
     look = _job_look(runtime, job_id)
     if look is None or not look.is_live:
@@ -259,10 +259,10 @@ def _job_bar(
         st.rerun()
 
 
-def _job_look(runtime: Runtime, job_id: str) -> JobLook | None:
+def _job_look(runtime: Runtime, job_id: str) -> JobSnapshot | None:
     """None when its folder is gone: a tab that slept for days asks for a job that has long
     been forgotten.
     """
     with contextlib.suppress(JobError):
-        return job_queue.job_dir(runtime.home, job_id).look()
+        return job_queue.job_dir(runtime.home, job_id).snapshot()
     return None

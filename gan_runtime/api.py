@@ -64,17 +64,17 @@ def train(
         that; nothing is written. StoreError, HomeError: the home cannot be used.
         RunStateError: the training has failed, or its process was lost; the message has the reason.
     """
-    from gan_runtime.cli import training
+    from gan_runtime.cli import following, training
 
     def show(snapshot: Any) -> None:
         if tell is not None:
-            tell(training.in_words(snapshot))
+            tell(following.in_words(snapshot))
 
-    end = training.train(
+    end = training.train_run(
         home,
         spec if isinstance(spec, RunSpec) else RunSpec.parse(spec),
         "",
-        training.Lines(show),
+        following.Lines(show),
         actor=PYTHON,
     ).row
     if end.status in ("failed", "lost"):
@@ -115,14 +115,14 @@ def sql(home: Home, statement: str) -> pd.DataFrame:
 
 
 def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") -> NDArray[np.uint8]:
-    """A picture of generated samples, uint8 (height, width, 3), red, green and blue from 0 to 255.
+    """Samples of a run in one image, uint8 (height, width, 3), red, green and blue from 0 to 255.
 
-    `epoch`: the newest picture at or before it; None for the last one. `kind`: which picture of the
-    run's workload, such as "samples" or "by_class"; "" for its first.
+    `epoch`: the newest image at or before it; None for the last one. `kind`: the kind of image of
+    the run's workload, such as "samples" or "by_class"; "" for its first.
 
     Raises:
         UnknownRunError: there is no such run.
-        PictureError: it has no such picture.
+        PictureError: it has no such image.
     """
     import numpy as np
     from PIL import Image
@@ -134,13 +134,13 @@ def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") ->
     if not epochs or (epoch is not None and epoch < epochs[0]):
         kinds = ", ".join(queries.sample_kinds(store, [run_id])) or "none"
         named = f" {quoted(kind)}" if kind else ""
-        wanted = f"picture{named}{'' if epoch is None else f' of epoch {epoch} or before'}"
+        limit = "" if epoch is None else f" of epoch {epoch} or before"
         raise PictureError(
-            f"run {run_id} has no {wanted}: its pictures are {kinds}, of epochs"
+            f"run {run_id} has no image{named}{limit}: its images are {kinds}, of epochs"
             f" {epochs or 'to come'}."
         )
     grid = queries.sample(store, run_id, epochs[-1] if epoch is None else epoch, kind)
-    assert grid is not None, "there is a picture of that epoch or of one before"
+    assert grid is not None, "epochs[0] is at or before that epoch"
     return np.asarray(Image.open(io.BytesIO(grid.png)).convert("RGB"))
 
 
@@ -159,24 +159,25 @@ def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame
         JobError: there is no such evaluation, the same is under way, or it has failed; the message
             has the reason.
     """
-    from gan_runtime.commands.commands import Commands
+    from gan_runtime.commands import Commands
     from gan_runtime.evaluation.catalog import evaluation
 
-    asked_at = datetime.now(UTC)
+    requested_at = datetime.now(UTC)
     job = Commands(home, PYTHON).evaluate(run_id, name, options)
-    while (look := job.look()) is not None and look.is_live:
+    while (snapshot := job.snapshot()) is not None and snapshot.is_live:
         time.sleep(POLL_SECONDS)
-    if look is None or look.end is None or look.state != "finished":
-        raise JobError(
-            look.end.reason if look and look.end else f"job {job.job_id} is gone: ask again."
-        )
-    answers = sql(home, SCORES)
-    mine = (
-        (answers.run_id == run_id)
-        & (answers.evaluation == evaluation(name).name)
-        & (answers.measured_at >= asked_at)
+    end = snapshot.end if snapshot is not None else None
+    if end is None:
+        raise JobError(f"the folder of job {job.job_id} was deleted: start the evaluation again.")
+    if end.state != "finished":
+        raise JobError(end.reason)
+    scores = sql(home, SCORES)
+    is_new = (
+        (scores.run_id == run_id)
+        & (scores.evaluation == evaluation(name).name)
+        & (scores.measured_at >= requested_at)
     )
-    return answers[mine].reset_index(drop=True)
+    return scores[is_new].reset_index(drop=True)
 
 
 def register_workload(name: str, place: str) -> None:

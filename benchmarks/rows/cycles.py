@@ -13,9 +13,9 @@ from benchmarks.cycle_answers import Answers, add_dearest, numbers, together
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.turns import NotMeasuredError
-from gan_runtime.studies import estimates
+from gan_runtime.studies import references
+from gan_runtime.tpu import estimates
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu import report as reports
 from gan_runtime.tpu.plan import BATCHES
 
 TOPOLOGY, PRECISION, BATCH = "v3:2x2", "mixed_bfloat16", BATCHES[-1]
@@ -38,7 +38,7 @@ def measure(report: Report, effort: Effort) -> None:
         (side, batch, precision): answers.of("pictures", side, TOPOLOGY, batch, precision)
         for side, batch, precision in programs
     }
-    report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=reports.ESTIMATE)
+    report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=estimates.ESTIMATE)
     for (side, batch, precision), one in found.items():
         report.add("cycles", side=side, batch=batch, precision=precision, **numbers(one))
     keras, ours = found["keras", BATCH, PRECISION], found["ours", BATCH, PRECISION]
@@ -53,13 +53,13 @@ def epochs(report: Report, answers: Answers) -> None:
     ours.
     """
     found = {}
-    for topology in estimates.MACHINES:
-        for side in estimates.PROGRAMS:
+    for topology in references.MACHINES:
+        for side in references.PROGRAMS:
             try:
                 found[side, topology] = _epoch(report, answers, side, topology)
             except NotMeasuredError as error:
-                report.not_measured(f"{estimates.KIND}_{side}_{topology}", f"{error}.")
-    ours, keras = found.get((estimates.OWN, TOPOLOGY)), found.get((estimates.PLAIN, TOPOLOGY))
+                report.not_measured(f"{references.KIND}_{side}_{topology}", f"{error}.")
+    ours, keras = found.get((references.OWN, TOPOLOGY)), found.get((references.PLAIN, TOPOLOGY))
     if ours is not None:
         report.add("figure", name=EPOCH, value=ours, count=1)
     if ours is not None and keras is not None:
@@ -68,7 +68,7 @@ def epochs(report: Report, answers: Answers) -> None:
 
 def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
     """Seconds. Raises NotMeasuredError."""
-    batch = estimates.EPOCH.batch_per_core * estimates.EPOCH.cores
+    batch = references.EPOCH.batch_per_core * references.EPOCH.cores
     plan = cycles_side.plan_of("showers", topology, batch, PRECISION)
     one = together(
         [
@@ -82,7 +82,7 @@ def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
         "share_of_memory": one.share_of_memory,
         "compile_s": one.compile_seconds,
     }
-    report.add(estimates.KIND, side=side, topology=topology, **facts, **numbers(one))
+    report.add(references.KIND, side=side, topology=topology, **facts, **numbers(one))
     if topology == TOPOLOGY:
         add_dearest(report, "epoch_operation", side, one)
     return epoch_s

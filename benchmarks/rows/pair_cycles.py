@@ -9,8 +9,8 @@ from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.rows.cycles import PRECISION, TOPOLOGY
 from benchmarks.turns import NotMeasuredError
+from gan_runtime.tpu import estimates
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu import report as reports
 
 BATCH, OF_KERAS, PER_REPLICA = 64, "pair_cycles_of_keras", "ours_per_replica"
 # Program and side of cycles_side.py. Batch norm goes over all cores in the first two; in the last
@@ -25,7 +25,7 @@ SIDES = {
 def measure(report: Report, effort: Effort) -> None:
     """Both sides, and ours with the default batch norm."""
     del effort  # what the compiler says does not vary
-    report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=reports.ESTIMATE)
+    report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=estimates.ESTIMATE)
     pairs(report, Answers())
 
 

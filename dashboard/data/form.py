@@ -28,9 +28,9 @@ from gan_runtime.data import preparations, prepared, previews, uploads
 from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.data.summary import Summary
 from gan_runtime.data.uploads import Dropped
-from gan_runtime.jobs import data_jobs
-from gan_runtime.jobs.data_jobs import GRID_FILE
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs import core_jobs
+from gan_runtime.jobs.core_jobs import GRID_FILE
+from gan_runtime.jobs.folder import JobSnapshot
 
 PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to
@@ -191,8 +191,8 @@ def show_preview(runtime: Runtime, wanted: Wanted) -> None:
 
 
 def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
-    look = data_jobs.newest_look(
-        runtime.home, data_jobs.preview_of(wanted.preparation, source, wanted.options)
+    look = core_jobs.newest_survey(
+        runtime.home, core_jobs.preview_of(wanted.preparation, source, wanted.options)
     )
     if look is not None and look.is_live:
         sets_view.show_progress(runtime, look)
@@ -216,7 +216,7 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
         pressed
         and actions.attempt(
             lambda: runtime.commands.request_job(
-                data_jobs.SURVEY, data_jobs.preview_of(wanted.preparation, source, wanted.options)
+                core_jobs.SURVEY, core_jobs.preview_of(wanted.preparation, source, wanted.options)
             )
         )
         is not None
@@ -224,7 +224,7 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
         st.rerun()
 
 
-def _answer(look: JobLook, found: dict[str, Any]) -> None:
+def _answer(look: JobSnapshot, found: dict[str, Any]) -> None:
     summary = Summary.model_validate(found)
     noun = data_summary.noun(found.get("fields", ()))
     grid, numbers = st.columns([3, 2], gap="large")

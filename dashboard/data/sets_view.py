@@ -26,8 +26,8 @@ from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.hardware import host_presets
-from gan_runtime.jobs import data_jobs, job_queue
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs import core_jobs, job_queue
+from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
@@ -197,7 +197,7 @@ def show_making(runtime: Runtime) -> None:
     """Everything that is being prepared, by whomever, and the end of what this tab has asked
     for.
     """
-    for look in job_queue.looks(runtime.home, data_jobs.PREPARE):
+    for look in job_queue.snapshots(runtime.home, core_jobs.PREPARE):
         if look.is_live:
             show_progress(runtime, look)
         elif look.job.job_id == st.session_state.get(MAKING):
@@ -205,7 +205,7 @@ def show_making(runtime: Runtime) -> None:
             del st.session_state[MAKING]  # told once
 
 
-def show_progress(runtime: Runtime, look: JobLook) -> None:
+def show_progress(runtime: Runtime, look: JobSnapshot) -> None:
     """See `widgets.job_bar`; below it what is being made, where the job draws that."""
     widgets.job_bar(runtime, look, _how_far, widgets.EndButton(f"data.cancel.{look.job.job_id}"))
     st.fragment(_picture_of_now, run_every=SECONDS)(look)
@@ -214,7 +214,9 @@ def show_progress(runtime: Runtime, look: JobLook) -> None:
 def show_ended(runtime: Runtime) -> None:
     """The last jobs about data and how they ended; nothing before the first."""
     looks = [
-        look for look in job_queue.looks(runtime.home, data_jobs.PREPARE) if look.end is not None
+        look
+        for look in job_queue.snapshots(runtime.home, core_jobs.PREPARE)
+        if look.end is not None
     ][:MOST_ENDED]
     if not looks:
         return
@@ -222,8 +224,8 @@ def show_ended(runtime: Runtime) -> None:
         rows = [
             (
                 look.job.job_id,
-                data_jobs.name_of(look.asked),
-                look.asked.asker,
+                core_jobs.name_of(look.request),
+                look.request.asker,
                 look.state,
                 look.end.reason,
                 look.end.at,
@@ -235,7 +237,7 @@ def show_ended(runtime: Runtime) -> None:
         tables.show(pd.DataFrame(rows, columns=columns), hide_index=True, key="data.ended")
 
 
-def _picture_of_now(look: JobLook) -> None:
+def _picture_of_now(look: JobSnapshot) -> None:
     """The newest one, which redraws alone."""
     drawn = previews.read(look.job.work)
     if drawn is not None:
@@ -245,23 +247,23 @@ def _picture_of_now(look: JobLook) -> None:
         st.image(address, width=MAKING_WIDTH, alt="What is being made at this moment.")
 
 
-def _how_far(look: JobLook) -> str:
-    what = f"Data set {words.plain(data_jobs.name_of(look.asked))}"
-    if look.asked.kind == data_jobs.SURVEY:
+def _how_far(look: JobSnapshot) -> str:
+    what = f"Data set {words.plain(core_jobs.name_of(look.request))}"
+    if look.request.kind == core_jobs.SURVEY:
         what = "Preview"
     return f"{what}: {widgets.job_sentence(look)}"
 
 
-def _told(runtime: Runtime, look: JobLook) -> None:
+def _told(runtime: Runtime, look: JobSnapshot) -> None:
     """How it ended; of a new set the summary, which its card keeps."""
-    name = words.plain(data_jobs.name_of(look.asked))
+    name = words.plain(core_jobs.name_of(look.request))
     if look.end is None:
         return
     if look.state == "finished":
         made = look.end.result
         rows = formats.quantity(int(made.get("rows", 0)), data_summary.noun(made.get("fields", ())))
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
-        made_set = loading.known(runtime.home).get(data_jobs.name_of(look.asked))
+        made_set = loading.known(runtime.home).get(core_jobs.name_of(look.request))
         if made_set is not None and made_set.preparation is not None:
             data_summary.show(made_set.preparation, "data.made")
     elif look.state == "cancelled":

@@ -16,8 +16,8 @@ from gan_runtime.base import options
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.evaluation import requests
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.evaluation import jobs
+from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import RunRow
 from gan_runtime.training import checkpoints, trained
@@ -52,9 +52,7 @@ def measure(
         )
         st.caption(words.plain(words.capitalized(reasons[rows[0].run_id])))
         return
-    looks = {
-        run_id: requests.newest_request(runtime.home, run_id, evaluation.name) for run_id in names
-    }
+    looks = {run_id: jobs.newest_request(runtime.home, run_id, evaluation.name) for run_id in names}
     for run_id, look in looks.items():
         if look is not None and look.is_live:
             widgets.job_bar(runtime, look, partial(_sentence, names[run_id]), STOP)
@@ -83,8 +81,8 @@ def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:
     run = RunDir(runtime.home.runs / row.run_id)
     if not run.path.is_dir():
         return f"run {row.run_id} is not here any more: its folder is gone."
-    known = {each.name: why for each, why in requests.evaluations_of(runtime.home, run)}
-    return known.get(evaluation.name) or requests.why_never(runtime.home, run, evaluation)
+    known = {each.name: why for each, why in jobs.evaluations_of(runtime.home, run)}
+    return known.get(evaluation.name) or jobs.why_never(runtime.home, run, evaluation)
 
 
 def _ask(
@@ -93,7 +91,7 @@ def _ask(
     return runtime.commands.evaluate(run_id, evaluation.name, values)
 
 
-def _sentence(name: str, look: JobLook) -> str:
+def _sentence(name: str, look: JobSnapshot) -> str:
     return f"{words.plain(name)}: {widgets.job_sentence(look)}"
 
 

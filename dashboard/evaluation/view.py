@@ -29,7 +29,7 @@ from dashboard.evaluation.answers import (
 from dashboard.frame import places
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.evaluation import requests
+from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
@@ -86,7 +86,7 @@ def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
     """
     answered = {stored.evaluation for stored in queries.evaluations(runtime.store, [row.run_id])}
     run = RunDir(runtime.home.runs / row.run_id)
-    possible = requests.evaluations_of(runtime.home, run) if run.path.is_dir() else []
+    possible = jobs.evaluations_of(runtime.home, run) if run.path.is_dir() else []
     names = {own.name for own, reason in possible if not reason or own.needs_checkpoint}
     ordered = sorted(
         evaluations().items(), key=lambda item: (item[0] not in answered, item[0] not in PAGES)

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
 
 from gan_runtime.base.errors import HomeError
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 from gan_runtime.data import uploads
 from gan_runtime.records.actors import Actor
 from gan_runtime.records.home import Home

@@ -18,8 +18,8 @@ from dashboard.paper import figure as paper_figure
 from dashboard.paper import words as paper_words
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.evaluation import requests
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.evaluation import jobs
+from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
 from gan_runtime.studies import references
@@ -86,7 +86,7 @@ def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart
 
 def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
     """A button, or how far the job is while it runs."""
-    look = requests.newest_request(runtime.home, run_id, "loss_surface")
+    look = jobs.newest_request(runtime.home, run_id, "loss_surface")
     if look is not None and look.is_live:
         widgets.job_bar(runtime, look, _how_far, STOP)
         return
@@ -104,7 +104,7 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
         st.rerun()
 
 
-def _how_far(look: JobLook) -> str:
+def _how_far(look: JobSnapshot) -> str:
     known = look.progress
     return (
         f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"

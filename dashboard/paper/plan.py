@@ -20,7 +20,7 @@ from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.studies import paper, references
-from gan_runtime.studies.paper import Plan
+from gan_runtime.studies.paper import ReproductionPlan
 
 DATASETS = (references.PAPER_DATASET, "digits")
 
@@ -37,7 +37,7 @@ def show(runtime: Runtime) -> None:
         chosen = _images()
     with right:
         size = st.radio(
-            "Size",
+            "ReproductionSize",
             list(paper.SIZES),
             list(paper.SIZES).index(paper.usual_size(host)),
             format_func=lambda key: paper.SIZES[key].title,
@@ -50,7 +50,7 @@ def show(runtime: Runtime) -> None:
     _offer(runtime, host, paper.plan(host, chosen[0], chosen[1].images, size))
 
 
-def _size_text(size: paper.Size) -> str:
+def _size_text(size: paper.ReproductionSize) -> str:
     devices = (
         "one device"
         if size.replicas == 1
@@ -119,7 +119,7 @@ def _image_text(name: str, one: Availability) -> str:
     )
 
 
-def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
+def _offer(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
     parts = ", ".join(
         f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies
     )
@@ -146,7 +146,7 @@ def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
             st.switch_page(places.STUDIES)
 
 
-def deviation_table(plan: Plan) -> pd.DataFrame:
+def deviation_table(plan: ReproductionPlan) -> pd.DataFrame:
     """One row for each thing in which runs differ from the paper."""
     every = len(plan.studies)
     rows = [

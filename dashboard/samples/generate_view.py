@@ -12,9 +12,9 @@ from PIL import Image
 from dashboard import actions, widgets, words
 from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.jobs import picture_job
-from gan_runtime.jobs.folder import JobLook
-from gan_runtime.jobs.picture_job import ARRAYS_FILE, MOST_SEED, PICTURE_FILE, Wanted
+from gan_runtime.jobs import core_jobs
+from gan_runtime.jobs.core_jobs import ARRAYS_FILE, MOST_SEED, PICTURE_FILE, ImageRequest
+from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.store.queries import RunRow
 from gan_runtime.training.checkpoints import Which
 
@@ -34,11 +34,11 @@ CHECKPOINT_HELP = (
 def show(runtime: Runtime, row: RunRow) -> None:
     """Below the samples of a run: more images of it."""
     st.subheader("More images", anchor=False)
-    if not picture_job.checkpoints_of(runtime.home, row.run_id):
+    if not core_jobs.checkpoints_of(runtime.home, row.run_id):
         st.caption(NO_CHECKPOINT)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        look = picture_job.newest_images(runtime.home, row.run_id)
+        look = core_jobs.newest_images(runtime.home, row.run_id)
         wanted = _form(runtime, row.run_id)
         pressed = actions.button(
             "Generate",
@@ -49,7 +49,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
         )
     if (
         pressed
-        and actions.attempt(lambda: runtime.commands.request_job(picture_job.GENERATE, wanted))
+        and actions.attempt(lambda: runtime.commands.request_job(core_jobs.GENERATE, wanted))
         is not None
     ):
         st.rerun()
@@ -61,11 +61,11 @@ def show(runtime: Runtime, row: RunRow) -> None:
         _ended(look, row.name)
 
 
-def _form(runtime: Runtime, run_id: str) -> Wanted:
-    checkpoint = _checkpoint(picture_job.checkpoints_of(runtime.home, run_id), run_id)
+def _form(runtime: Runtime, run_id: str) -> ImageRequest:
+    checkpoint = _checkpoint(core_jobs.checkpoints_of(runtime.home, run_id), run_id)
     label = _class(runtime, run_id)
     count = st.selectbox(
-        "Images", COUNTS, COUNTS.index(Wanted.count), key="generate.count", width=110
+        "Images", COUNTS, COUNTS.index(ImageRequest.count), key="generate.count", width=110
     )
     seed = st.number_input(
         "Seed",
@@ -75,7 +75,7 @@ def _form(runtime: Runtime, run_id: str) -> Wanted:
         width=130,
         help="The same seed gives the same images.",
     )
-    return Wanted(run_id, count, int(seed), label, checkpoint)
+    return ImageRequest(run_id, count, int(seed), label, checkpoint)
 
 
 def _checkpoint(there: dict[Which, int], run_id: str) -> Which:
@@ -95,7 +95,7 @@ def _checkpoint(there: dict[Which, int], run_id: str) -> Which:
 
 def _class(runtime: Runtime, run_id: str) -> str:
     """Nothing is drawn for networks that know no classes."""
-    classes = actions.attempt(lambda: picture_job.classes_of(runtime.home, run_id))
+    classes = actions.attempt(lambda: core_jobs.classes_of(runtime.home, run_id))
     if not classes:
         return EVERY_CLASS
     return str(
@@ -109,12 +109,12 @@ def _class(runtime: Runtime, run_id: str) -> str:
     )
 
 
-def _how_far(look: JobLook) -> str:
-    images = formats.quantity(int(look.asked.options["count"]), "image")
+def _how_far(look: JobSnapshot) -> str:
+    images = formats.quantity(int(look.request.options["count"]), "image")
     return f"{images}: {widgets.job_sentence(look)}"
 
 
-def _ended(look: JobLook, name: str) -> None:
+def _ended(look: JobSnapshot, name: str) -> None:
     if look.end is None:
         return
     if look.state == "finished":
@@ -123,13 +123,13 @@ def _ended(look: JobLook, name: str) -> None:
         st.error(words.plain(look.end.reason), icon=":material/error:")
 
 
-def _made(look: JobLook, result: dict[str, Any], name: str) -> None:
+def _made(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
     """The picture, what it is, and both files."""
     picture, arrays = look.job.results / PICTURE_FILE, look.job.results / ARRAYS_FILE
     if not picture.exists() or not arrays.exists():
         st.caption("What was made last is gone: press Generate again.")
         return
-    wanted = Wanted(**look.asked.options)
+    wanted = ImageRequest(**look.request.options)
     told = _in_words(wanted, int(result["step"]), name)
     with Image.open(picture) as opened:
         width = min(max(opened.width, NARROWEST), WIDEST)
@@ -150,7 +150,7 @@ def _made(look: JobLook, result: dict[str, Any], name: str) -> None:
         )
 
 
-def _in_words(wanted: Wanted, step: int, name: str) -> str:
+def _in_words(wanted: ImageRequest, step: int, name: str) -> str:
     """64 images of quick-0007, class 3, seed 1, by its newest checkpoint (after step 1 050)."""
     of_class = f", class {wanted.label}" if wanted.label else ""
     return (

@@ -20,8 +20,7 @@ from gan_runtime.records.home import command_line
 from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.store import queries
-from gan_runtime.studies.design import MAX_REPEATS, REPEATS_HELP, StudyDesign
-from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.studies.design import MAX_REPEATS, QUESTIONS, REPEATS_HELP, StudyDesign
 
 PREFIX = "study."
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.studies.questions import Question
+from gan_runtime.studies.design import Question
 
 THREE_DIGITS = ".3g"
 

@@ -20,7 +20,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
-from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.studies.design import QUESTIONS
 
 PAGE, PICKED = "studies", "studies.picked"
 TITLES = {

@@ -11,16 +11,16 @@ from dashboard import charts, option_words, palette
 from dashboard.charts import layered, legend
 from gan_runtime.base import formats
 from gan_runtime.studies import references
-from gan_runtime.studies.estimates import OnMachine
+from gan_runtime.studies.references import MachineEpochs
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.plan import Plan
-from gan_runtime.tpu.report import StepEstimate
+from gan_runtime.tpu.estimates import StepEstimate
+from gan_runtime.tpu.plan import CheckPlan
 
 PREDICTED, PUBLISHED = "Predicted here", "The paper, measured"
 PARTS = ("computing", "exchange", "host overhead")
 
 
-def batch_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
+def batch_rows(plan: CheckPlan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
     """Time of an epoch over the batch size on all cores, the smallest batch being 1, and the
     paper's two ends.
 
@@ -51,7 +51,9 @@ def batch_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -
     return pd.DataFrame(rows, columns=["batch", "relative", "seconds", "who", "label"])
 
 
-def device_rows(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
+def device_rows(
+    plan: CheckPlan, answers: Sequence[StepEstimate], overhead_s: float
+) -> pd.DataFrame:
     """Seconds of an epoch over the number of cores that share the batch, by what they go to.
 
     Columns: devices, part (of PARTS), seconds, total. Empty below two numbers of cores.
@@ -86,7 +88,7 @@ def dearest(one: StepEstimate) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"])
 
 
-def how_good(found: Sequence[OnMachine]) -> pd.DataFrame:
+def how_good(found: Sequence[MachineEpochs]) -> pd.DataFrame:
     """What the authors measured, the estimate of their way and of this project's step, in the
     words of the page: a row a machine.
     """
@@ -126,7 +128,7 @@ def _cores(one: StepEstimate) -> tuple[int, str]:
     return one.point.devices, one.point.precision
 
 
-def _cores_of(plan: Plan) -> tuple[int, str]:
+def _cores_of(plan: CheckPlan) -> tuple[int, str]:
     return plan.point.devices, plan.point.precision
 
 
@@ -134,11 +136,11 @@ def _batch(one: StepEstimate) -> tuple[int, str]:
     return one.point.batch_size_global, one.point.precision
 
 
-def _epoch_s(plan: Plan, one: StepEstimate, overhead_s: float) -> float:
+def _epoch_s(plan: CheckPlan, one: StepEstimate, overhead_s: float) -> float:
     return one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop, overhead_s)
 
 
-def _parts(plan: Plan, one: StepEstimate, overhead_s: float) -> tuple[float, float, float]:
+def _parts(plan: CheckPlan, one: StepEstimate, overhead_s: float) -> tuple[float, float, float]:
     steps = plan.steps_per_epoch(one.point)
     computing, exchange = steps * one.step_s, steps * one.exchange_s
     return computing, exchange, _epoch_s(plan, one, overhead_s) - computing - exchange

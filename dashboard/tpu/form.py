@@ -14,8 +14,8 @@ from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.chips import TOPOLOGIES
-from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.estimates import TOPOLOGIES
+from gan_runtime.tpu.plan import CheckPlan
 
 PREFIX = "tpu."
 FIRST_BATCH = 512  # the largest of the paper
@@ -33,7 +33,7 @@ class Asked:
     topology: str
     sets: str
 
-    def plan(self, home: Home) -> Plan:
+    def plan(self, home: Home) -> CheckPlan:
         """The check of it. Raises as `planning.make`."""
         typed = parse_assignments(self.sets.split())
         fields = {
@@ -74,7 +74,7 @@ def begin_with_run(store: Store) -> None:
         st.session_state[f"{PREFIX}precision"] = row.precision
 
 
-def ask(home: Home) -> tuple[Asked, Plan]:
+def ask(home: Home) -> tuple[Asked, CheckPlan]:
     """The fields, and the plan they make; `home`: where prepared data sets lie.
 
     Ends the page after saying what is wrong with them.

@@ -15,12 +15,12 @@ from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.studies import estimates, references
-from gan_runtime.tpu import check, report
+from gan_runtime.studies import references
+from gan_runtime.tpu import check, estimates
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.check import Progress
-from gan_runtime.tpu.plan import Plan
-from gan_runtime.tpu.report import StepEstimate
+from gan_runtime.tpu.check import CheckProgress
+from gan_runtime.tpu.estimates import StepEstimate
+from gan_runtime.tpu.plan import CheckPlan
 
 MILLISECONDS = 1e3
 OVERHEAD_HELP = (
@@ -29,7 +29,7 @@ OVERHEAD_HELP = (
 )
 
 
-def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
+def start_or_cancel(runtime: Runtime, plan: CheckPlan, progress: CheckProgress) -> None:
     """The one button of the page."""
     if progress.running:
         if actions.button(
@@ -56,13 +56,13 @@ def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
         st.rerun()
 
 
-def _cancel(runtime: Runtime, plan: Plan) -> None:
+def _cancel(runtime: Runtime, plan: CheckPlan) -> None:
     look = check.newest(runtime.home, plan)
     if look is not None and look.is_live:
         runtime.commands.cancel_job(look.job.job_id)
 
 
-def how_far(plan: Plan, progress: Progress) -> None:
+def how_far(plan: CheckPlan, progress: CheckProgress) -> None:
     """A bar while programs are compiled; why it ended, if it did not end well."""
     if progress.running:
         known = {one.point for one in progress.answers}
@@ -77,7 +77,7 @@ def how_far(plan: Plan, progress: Progress) -> None:
         )
 
 
-def nothing_yet(progress: Progress) -> None:
+def nothing_yet(progress: CheckProgress) -> None:
     """What will appear, and when."""
     if progress.running:
         st.caption("The answer about this run appears here as soon as its step is compiled.")
@@ -89,7 +89,7 @@ def nothing_yet(progress: Progress) -> None:
     )
 
 
-def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
+def verdict(plan: CheckPlan, one: StepEstimate, overhead_s: float) -> None:
     """Whether it compiles, and the figures of a step."""
     if not one.compiled:
         st.error(tpu_words.refused(one), icon=":material/block:")
@@ -134,13 +134,13 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
             st.metric(label, value, help=text, width=150)
     st.caption(
         f"{plan.topology.chip.title}, {tpu_words.program(one.point)}. Every number is"
-        f" {report.ESTIMATE}."
+        f" {estimates.ESTIMATE}."
     )
 
 
 def overhead_slider() -> float:
     """Seconds of overhead that a host call is assumed to have."""
-    first = report.HOST_OVERHEAD_S * MILLISECONDS
+    first = estimates.HOST_OVERHEAD_S * MILLISECONDS
     return (
         float(
             st.slider(
@@ -157,7 +157,7 @@ def overhead_slider() -> float:
     )
 
 
-def predictions(plan: Plan, progress: Progress) -> float:
+def predictions(plan: CheckPlan, progress: CheckProgress) -> float:
     """The two charts under the slider, and the assumption chosen on it."""
     st.header("Predicted time of an epoch")
     overhead_s = overhead_slider()
@@ -169,7 +169,7 @@ def predictions(plan: Plan, progress: Progress) -> float:
     return overhead_s
 
 
-def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
+def _by_batch(plan: CheckPlan, progress: CheckProgress, overhead_s: float) -> None:
     frame = tpu_charts.batch_rows(plan, progress.answers, overhead_s)
     if frame.empty:
         st.caption(
@@ -184,7 +184,7 @@ def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
     )
 
 
-def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
+def _by_devices(plan: CheckPlan, progress: CheckProgress, overhead_s: float) -> None:
     frame = tpu_charts.device_rows(plan, progress.answers, overhead_s)
     if frame.empty:
         st.caption(
@@ -194,7 +194,7 @@ def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
     plots.chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
     st.caption(
         f"The batch of {formats.quantity(plan.point.batch_size_global, 'image')} is shared by the"
-        f" cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
+        f" cores of one TPU. Exchange: {estimates.EXCHANGE_ESTIMATE}."
     )
 
 
@@ -236,15 +236,15 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
     st.markdown(sentence or "Appears here when both precisions are compiled.")
 
 
-def how_good(store: Store, plan: Plan) -> None:
+def how_good(store: Store, plan: CheckPlan) -> None:
     """Such estimates beside published measurements, and beside runs on a real TPU where any
     are stored.
     """
     st.header("How good such estimates are")
     st.markdown(tpu_words.HOW_GOOD)
-    found = tpu_charts.how_good(estimates.by_machine(estimates.stored()))
+    found = tpu_charts.how_good(references.by_machine(references.stored_estimates()))
     if found.empty:
-        st.caption(f"Nothing is stored of that comparison: `{estimates.COMMAND}` makes it.")
+        st.caption(f"Nothing is stored of that comparison: `{references.COMMAND}` makes it.")
     else:
         tables.show(found, hide_index=True, key="tpu.how_good")
     real = tpu_charts.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)

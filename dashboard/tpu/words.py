@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dashboard import option_words, words
 from gan_runtime.base import formats
-from gan_runtime.studies import estimates
-from gan_runtime.tpu.plan import Plan
-from gan_runtime.tpu.report import Point, StepEstimate
+from gan_runtime.studies import references
+from gan_runtime.tpu.estimates import Point, StepEstimate
+from gan_runtime.tpu.plan import CheckPlan
 
 FIELDS = {
     "peak_flops": "peak rate",
@@ -22,8 +22,8 @@ WHAT_IS_COMPILED = (
 HOW_GOOD = (
     "**Not checked with a program of this project:** its steps have not run on a TPU. The"
     " compiler's estimate is checked against what the authors of another program measured."
-    f" {estimates.EPOCH.what} Written in plain Keras on JAX, with the layers of their program, it"
-    f" is compiled for the machines on which they trained (`{estimates.COMMAND}`); the error is"
+    f" {references.EPOCH.what} Written in plain Keras on JAX, with the layers of their program, it"
+    f" is compiled for the machines on which they trained (`{references.COMMAND}`); the error is"
     " that of the estimate. Beside it stands this project's own step of the same networks, made"
     " for the TPU, which nobody has measured. For a small step the host's overhead and the"
     " exchange come on top, as the slider assumes."
@@ -143,7 +143,7 @@ def refused(one: StepEstimate) -> str:
     return f"The compiler refuses this step. It says: {reason}"
 
 
-def sources(plan: Plan) -> str:
+def sources(plan: CheckPlan) -> str:
     """The chip in numbers, and where they come from."""
     chip = plan.topology.chip
     named: dict[str, list[str]] = {}

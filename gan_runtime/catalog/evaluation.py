@@ -43,7 +43,7 @@ class Evaluation:
     false, it reads the run's folder in any state.
 
     `scores`: the numbers that it may give, `published`: values of others. `work`: "module:function"
-    that the job calls with a `Subject` and that returns an `Evaluated` (evaluation/work.py).
+    that the job calls with a `Subject` and that returns an `EvaluationResult` (evaluation/jobs.py).
     `environment`: variables of its process. `report`: "module:function" that prints the result in a
     terminal (evaluation/catalog.py); default: the scores. `files`: yes-or-no options whose result
     file has this name; the command line copies it to a path.

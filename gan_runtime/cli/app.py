@@ -1,56 +1,44 @@
-"""The commands: each reads its options, asks one module, and prints.
+"""The program: its commands, and those that need no run.
 
 `python -m gan_runtime COMMAND --help`
 
-Exit codes: 0 done; 1 a run that was followed failed or was lost; 2 something asked for is wrong,
-said in one sentence. Reading commands (runs, show, sql, export) build their answer in memory from
-the journals, so they work beside a dashboard and without a usable results.duckdb, and change
-nothing.
+Exit codes: 0 done; 1 a followed run failed or was lost; 2 the request is wrong, with one sentence
+on stderr. Reading commands (runs, show, sql, export) read the journals into memory, so they work
+next to a dashboard and without a usable results.duckdb, and change nothing.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import platform
+import socket
+import ssl
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
+from gan_runtime.base import addresses
+from gan_runtime.base.addresses import is_loopback, is_wildcard
+from gan_runtime.base.errors import PortError
 from gan_runtime.base.operator_password import hash_of
-from gan_runtime.cli import (
-    data_sets,
-    evaluating,
-    kept,
-    output,
-    queueing,
-    runs,
-    serving,
-    tables,
-    tpu_checks,
-    training,
-)
+from gan_runtime.cli import data_sets, evaluating, output, runs, storage, tpu_checks, training
 from gan_runtime.cli.arguments import (
     CHANGEABLE,
     SETTABLE,
-    AfterOption,
-    AssignmentsOption,
-    DetachOption,
     HomeOption,
-    JsonLinesOption,
     JsonOption,
-    OnlyIfFinishedOption,
-    RunArgument,
-    StartFromOption,
     VersionOption,
-    commands,
 )
 from gan_runtime.cli.output import OneSentence
-from gan_runtime.cli.serving import Place
-from gan_runtime.hardware import host_presets, hosts
-from gan_runtime.records.home import Home
-from gan_runtime.spec import RunSpec, nesting, presets
-from gan_runtime.spec.run_spec import read_values
-from gan_runtime.studies.design import StudyDesign
-from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.hardware import hosts
+from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
+
+LOOPBACK = "127.0.0.1"
 
 app = typer.Typer(
     cls=OneSentence,
@@ -60,10 +48,6 @@ app = typer.Typer(
 )
 
 
-app.add_typer(data_sets.app, name="data")
-app.add_typer(queueing.app, name="queue")
-
-
 @app.callback()
 def program(version: VersionOption = False) -> None:
     """Launch, watch and compare GAN training from a terminal."""
@@ -71,7 +55,7 @@ def program(version: VersionOption = False) -> None:
 
 @app.command()
 def devices(home: HomeOption = None, as_json: JsonOption = False) -> None:  # noqa: ARG001  (every command takes --home)
-    """What this host offers to train on, and why the rest is missing. Takes some seconds."""
+    """Show the devices of this host, and why others cannot be used. Takes a few seconds."""
     host = hosts.probe()
     if as_json:
         return output.print_json(host.model_dump())
@@ -79,191 +63,152 @@ def devices(home: HomeOption = None, as_json: JsonOption = False) -> None:  # no
         f"{host.cpu_model}, {host.cores} cores, {host.memory_bytes / 2**30:.0f} GiB; TensorFlow"
         f" {host.tensorflow}"
     )
-    return output.answers().print(tables.devices(host))
+    table = output.table("accelerator", "usable", "devices", "engines", "name")
+    for name, device in host.devices.items():
+        usable, engines = device.available, ", ".join(device.engines) if device.available else ""
+        detail = device.name or device.reason
+        table.add_row(name, "yes" if usable else "no", str(device.count), engines, detail)
+    return output.answers().print(table)
 
 
-@app.command(epilog=SETTABLE)
-def train(
-    preset: Annotated[
-        str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")
-    ] = "",
-    assignments: AssignmentsOption = None,
-    spec_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json."
-        ),
-    ] = None,
-    start_from: StartFromOption = "",
-    after: AfterOption = "",
-    only_if_finished: OnlyIfFinishedOption = False,
-    detach: DetachOption = False,
-    home: HomeOption = None,
-    as_json: JsonLinesOption = False,
-) -> None:
-    """Train a run and follow it to its end. Ctrl-C stops and saves it. Exit code 1 if it fails."""
-    chosen = Home.choose(home)
-    values = host_presets.values(preset) if preset else {}
-    if spec_file:
-        values = nesting.overlaid(values, read_values(spec_file))
-    values = nesting.overlaid(values, presets.parse_assignments(assignments or []))
-    spec = RunSpec.parse({**values, "start_from": start_from} if start_from else values)
-    if why := host_presets.caution(spec):
-        typer.echo(f"{why} Add --set precision=float32 to train in that.", err=True)
-    with training.choose(as_json) as report:
-        if detach:
-            end = training.queue(chosen, spec, preset, queueing.wish(after, only_if_finished))
-            report.show(end)
-        else:
-            end = training.train(
-                chosen, spec, preset, report, queueing.wish(after, only_if_finished)
-            )
-    training.conclude(chosen, end, as_json)
+@dataclass(frozen=True)
+class ServerAddress:
+    """Where the dashboard listens; with a certificate and its key at https."""
+
+    address: str
+    port: int
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """The address for a browser on this machine."""
+        return addresses.url(self.address, self.port, self.tls_cert is not None, wildcard=LOOPBACK)
+
+    def options(self) -> list[str]:
+        """Options of Streamlit."""
+        words = ["--server.address", self.address, "--server.port", str(self.port)]
+        if self.tls_cert and self.tls_key:
+            words += ["--server.sslCertFile", str(self.tls_cert)]
+            words += ["--server.sslKeyFile", str(self.tls_key)]
+        return words
 
 
-@app.command(epilog=SETTABLE)
-def study(
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(QUESTIONS)}.")
-    ],
-    values: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…", help="The values to compare. Default: those of the question."
-        ),
-    ] = None,
-    repeats: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help=(
-                "Runs of each value, each with another seed. Two give an interval; more narrow it."
-            ),
-        ),
-    ] = 1,
-    preset: Annotated[
-        str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")
-    ] = "",
-    assignments: AssignmentsOption = None,
-    title: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the study is called in lists.")
-    ] = "",
-    detach: DetachOption = False,
-    home: HomeOption = None,
-    as_json: JsonLinesOption = False,
-) -> None:
-    """Train several runs that differ in one thing, interleaved, and follow them.
-
-    The Studies page shows what they say.
-    """
-    chosen = Home.choose(home)
-    base = nesting.overlaid(
-        host_presets.values(preset) if preset else {}, presets.parse_assignments(assignments or [])
-    )
-    design = StudyDesign.parse(
-        question, base, None if values is None else values.split(","), repeats, title
-    )
-    with training.choose(as_json) as report:
-        if detach:
-            ends = training.queue_study(chosen, design)
-            for end in ends:
-                report.show(end)
-        else:
-            ends = training.train_study(chosen, design, report)
-    states = [end.row.status for end in ends]
-    if not as_json:
-        output.say(
-            f"study {ends[0].row.study_id}:"
-            f" {', '.join(f'{states.count(one)} {one}' for one in dict.fromkeys(states))}."
-        )
-    if {"failed", "lost"} & set(states):
-        raise typer.Exit(1)
-
-
-@app.command(epilog=CHANGEABLE)
-def resume(
-    run: RunArgument,
-    assignments: AssignmentsOption = None,
-    home: HomeOption = None,
-    as_json: JsonLinesOption = False,
-) -> None:
-    """Go on with a stopped, failed or lost run, if need be with other rates, and follow it as
-    `train` does.
-    """
-    chosen = Home.choose(home)
-    with training.choose(as_json) as report:
-        end = training.resume(chosen, run, presets.parse_assignments(assignments or []), report)
-    training.conclude(chosen, end, as_json)
-
-
-for command in (runs.runs, runs.show, runs.stop, runs.sql, runs.export, runs.bundle):
-    app.command()(command)
-app.command("import")(runs.import_)
-app.command("tpu-check", epilog=SETTABLE)(tpu_checks.tpu_check)
-app.command()(evaluating.generate)
-app.command()(kept.best)
-app.command()(kept.mark)
-app.command()(kept.delete)
-app.command("bin")(kept.bin_)
-app.command()(kept.restore)
-app.command()(kept.space)
-
-
-app.command(epilog=evaluating.SETTABLE)(evaluating.evaluate)
-for name, alias in evaluating.aliases().items():
-    app.command(name)(alias)
-
-
-@app.command()
-def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Make results.duckdb anew from the journals.
-
-    Refused while a dashboard or a training is open.
-    """
-    chosen = Home.choose(home)
-    rebuilt = commands(chosen).rebuild()
-    if as_json:
-        return output.print_json(
-            {"database": chosen.database, "rows": rebuilt.rows, "damaged": rebuilt.damaged}
-        )
-    output.say(f"{chosen.database} is made anew: {tables.counts(rebuilt.rows)}.")
-    return (
-        output.say(f"the unusable old file is kept as {rebuilt.damaged.name}.")
-        if rebuilt.damaged
-        else None
-    )
-
-
-@app.command()
 def serve(
-    port: Annotated[int, typer.Option(min=1, max=65_535)] = 8501,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="The port to listen on.")] = 8501,
     address: Annotated[
         str,
         typer.Option(
             help=(
-                "127.0.0.1 lets only this machine in; with 0.0.0.0 everyone can look"
-                " (docs/sharing.md)."
+                "The address to listen on. 127.0.0.1: only this machine; 0.0.0.0: everyone can see"
+                " all pages (docs/sharing.md)."
             )
         ),
-    ] = "127.0.0.1",
+    ] = LOOPBACK,
     tls_cert: Annotated[
-        Path | None, typer.Option(help="A certificate in PEM; the dashboard is then at https.")
+        Path | None, typer.Option(help="A certificate in PEM: the dashboard then uses https.")
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="The key of the certificate.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Open the dashboard. Ctrl-C ends it; trainings go on."""
-    serving.serve(Home.choose(home), Place(address, port, tls_cert, tls_key), as_json)
+    """Open the dashboard. Ctrl-C ends it; runs continue to train."""
+    folder, server = Home.choose(home), ServerAddress(address, port, tls_cert, tls_key)
+    check_certificate(server)
+    check_port(address, port)
+    folder.prepare()
+    if as_json:
+        output.print_json({"url": server.url, "home": folder.path}, indent=None)
+    else:
+        output.say(f"The dashboard is at {server.url}")
+    if warning := exposure(server):
+        output.note(warning)
+    become_dashboard(folder, server, stdout_to_stderr=as_json)
 
 
-@app.command()
+def check_certificate(server: ServerAddress) -> None:
+    """Raises PortError when the certificate or its key is missing, or they do not match."""
+    if server.tls_cert is None and server.tls_key is None:
+        return
+    if server.tls_cert is None or server.tls_key is None:
+        raise PortError("a certificate needs its key: use both --tls-cert and --tls-key.")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            server.tls_cert, server.tls_key, password=_no_password
+        )
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise PortError(
+            f"certificate {server.tls_cert} with key {server.tls_key} cannot be used"
+            f" ({getattr(error, 'strerror', None) or error}): use a certificate in PEM and its key"
+            " without a password."
+        ) from None
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
+
+
+def check_port(address: str, port: int) -> None:
+    """Raises PortError when no process can listen there now."""
+    try:
+        family, kind, protocol, _, socket_address = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM
+        )[0]
+        with socket.socket(family, kind, protocol) as listener:
+            # As servers do: a port that was just closed is free.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(socket_address)
+            listener.listen()
+    except (OSError, UnicodeError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise PortError(
+                f"port {port} is in use, perhaps by a dashboard that is open at"
+                f" {ServerAddress(address, port).url}: choose another with `make run"
+                f" PORT={port % 65_535 + 1}` or --port {port % 65_535 + 1}."
+            ) from None
+        raise PortError(
+            f"the dashboard cannot listen on address {address} with port {port} "
+            f"({getattr(error, 'strerror', None) or 'it is no name of a host'}): "
+            "use --address 127.0.0.1 and a --port from 1024 to 65535."
+        ) from None
+
+
+def exposure(server: ServerAddress) -> str:
+    """Who can see the dashboard; empty for an address that only this machine reaches."""
+    if is_loopback(server.address):
+        return ""
+    elsewhere = (
+        f" at {server.url.partition(':')[0]}://{platform.node()}:{server.port} or another name of"
+        " this machine"
+        if is_wildcard(server.address)
+        else ""
+    )
+    return (
+        f"Everyone who reaches this machine{elsewhere} can see all runs. Pages change nothing until"
+        f" sign-in is set up (docs/sharing.md). Use --address {LOOPBACK} to keep them to this"
+        " machine."
+    )
+
+
+def become_dashboard(home: Home, server: ServerAddress, stdout_to_stderr: bool) -> NoReturn:
+    """Replaces this process by Streamlit, so that Ctrl-C and signals reach it directly."""
+    command = [sys.executable, "-m", "dashboard.frame.process", str(REPOSITORY / "app.py")]
+    command += [*server.options(), "--server.headless", "true"]
+    # Streamlit's welcome asks another host for this machine's address; `serve` prints the address.
+    command += ["--logger.hideWelcomeMessage", "true"]
+    sys.stdout.flush()
+    if stdout_to_stderr:
+        os.dup2(2, 1)
+    os.execve(sys.executable, command, {**os.environ, HOME_VARIABLE: str(home.path)})
+
+
 def operator_password(
     home: HomeOption = None,  # noqa: ARG001 (every command takes it; this one touches no home)
     as_json: JsonOption = False,
 ) -> None:
-    """Ask for a password for the operators of a shared dashboard, and print the lines for
-    .streamlit/secrets.toml.
+    """Ask for a password for the operators of a shared dashboard, and print its hash.
+
+    Copy the two lines into .streamlit/secrets.toml.
     """
     password = typer.prompt(
         "Operator password", hide_input=True, confirmation_prompt=True, err=True
@@ -273,3 +218,24 @@ def operator_password(
         output.print_json({"password": hashed})
     else:
         output.say(f'[operators]\npassword = "{hashed}"')
+
+
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(runs.runs, runs.show, runs.stop),
+    *(storage.sql, storage.export, storage.bundle, storage.rebuild),
+    *(storage.best, storage.mark, storage.delete, storage.restore, storage.space),
+    *(evaluating.generate, serve, operator_password),
+)
+app.add_typer(data_sets.app, name="data")
+app.add_typer(runs.queue_app, name="queue")
+app.command(epilog=SETTABLE)(training.train)
+app.command(epilog=SETTABLE)(training.study)
+app.command(epilog=CHANGEABLE)(training.resume)
+for command in COMMANDS:
+    app.command()(command)
+app.command("import")(storage.import_)
+app.command("bin")(storage.bin_)
+app.command(epilog=evaluating.SETTABLE)(evaluating.evaluate)
+for name, alias in evaluating.aliases().items():
+    app.command(name)(alias)
+app.command("tpu-check", epilog=SETTABLE)(tpu_checks.tpu_check)

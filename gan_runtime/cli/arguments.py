@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +12,12 @@ from gan_runtime import __version__, catalog
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
 from gan_runtime.cli import output
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.spec import RunSpec
+from gan_runtime.supervision.admission import Dependency
 
 COMMAND_LINE = operator("command line")
 
@@ -24,27 +25,32 @@ COMMAND_LINE = operator("command line")
 def commands(
     home: Home, host: Callable[[], Host] | None = None, actor: Actor = COMMAND_LINE
 ) -> Commands:
-    """Every change of a home, as the command line asks for it."""
+    """The commands of a home, bound to the command line as their actor."""
     return Commands(home, actor, host)
 
 
-def _listed(names: Iterable[str], known: Mapping[str, Option]) -> str:
-    return "; ".join(f"{name}: {known[name].allowed}" for name in names)
+def dependency(run_id: str, only_if_finished: bool) -> Dependency | None:
+    """The value of --after and --only-if-finished."""
+    if not run_id:
+        return None
+    return Dependency(run_id, "finished" if only_if_finished else "ended")
+
+
+def allowed_values(record: Mapping[str, Option]) -> str:
+    """The options of a record with the values of each: "size: a whole number from 5 to 41; …"."""
+    return "; ".join(f"{name}: {option.allowed}" for name, option in record.items())
 
 
 def _of_workloads() -> Iterator[str]:
-    """A sentence for each record of options, naming the workloads that have it."""
-    records = {entry.options: "" for entry in catalog.WORKLOADS.values()}
-    for record in records:
-        theirs = [name for name, entry in catalog.WORKLOADS.items() if entry.options is record]
-        yield (
-            f"Options of {' and '.join(theirs)}: {_listed(options.of(record), options.of(record))}"
-        )
+    """A paragraph for each record of options, naming the workloads that have it."""
+    for record in dict.fromkeys(entry.options for entry in catalog.WORKLOADS.values()):
+        names = [name for name, entry in catalog.WORKLOADS.items() if entry.options is record]
+        yield f"Options of {' and '.join(names)}: {allowed_values(options.of(record))}"
 
 
 _RATES = dict.fromkeys(rate for entry in catalog.WORKLOADS.values() for rate in entry.rates)
-SETTABLE = ". ".join(
-    [f"Options for --set: {_listed(RunSpec.options(), RunSpec.options())}", *_of_workloads()]
+SETTABLE = "\n\n".join(
+    [f"Options for --set: {allowed_values(RunSpec.options())}", *_of_workloads()]
 )
 CHANGEABLE = (
     f"Options for --set: clip_norm: {RunSpec.options()['clip_norm'].allowed}; "
@@ -52,8 +58,8 @@ CHANGEABLE = (
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         output.say(f"gan-dashboard {__version__}")
         raise typer.Exit
 
@@ -64,7 +70,7 @@ VersionOption = Annotated[
         "--version",
         callback=_version,
         is_eager=True,
-        help="Print the version of this program, and end.",
+        help="Print the version and exit.",
     ),
 ]
 HomeOption = Annotated[
@@ -73,20 +79,18 @@ HomeOption = Annotated[
         "--home",
         metavar="DIR",
         help=(
-            f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project (where"
-            " the program is installed: ~/gan-dashboard)."
+            f"The home folder, which holds the runs. Default: ${HOME_VARIABLE}, or the project"
+            " folder, or ~/gan-dashboard for an installed program."
         ),
     ),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document and nothing else on stdout.")
-]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 JsonLinesOption = Annotated[
     bool,
     typer.Option(
         "--json",
         help=(
-            "Print JSON lines on stdout: one per change of state and finished epoch; the last is"
+            "Print JSON lines on stdout: one for each change of state and each epoch; the last is"
             " the end."
         ),
     ),
@@ -96,7 +100,7 @@ AssignmentsOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="One option of the run; may be repeated; wins over the rest. 1_000 is 1000.",
+        help="Set an option; repeat it for more. It overrides --preset and --spec.",
     ),
 ]
 StartFromOption = Annotated[
@@ -105,13 +109,13 @@ StartFromOption = Annotated[
         "--from",
         metavar="RUN[:EPOCH]",
         help=(
-            "Begin with that run's weights, after its newest epoch or this one, where names and"
-            " shapes fit. Short for --set start_from=RUN[:EPOCH]."
+            "Start from that run's weights, after its newest epoch or this one, where names and"
+            " shapes match. Short for --set start_from=RUN[:EPOCH]."
         ),
     ),
 ]
 DetachOption = Annotated[
-    bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")
+    bool, typer.Option("--detach", help="Only queue it; a dashboard or another `train` trains it.")
 ]
 AfterOption = Annotated[
     str,
@@ -126,14 +130,14 @@ OnlyIfFinishedOption = Annotated[
     typer.Option(
         "--only-if-finished",
         help=(
-            "Not if the run before it was stopped, failed, lost or deleted; then this one keeps"
-            " waiting."
+            "Start only if that run has finished. If it ends otherwise, this one continues to wait."
         ),
     ),
 ]
-OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files that are there already.")
-]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")
+    str, typer.Argument(metavar="RUN", help="The id of a run, such as quick-0007; see `runs`.")
+]
+RunsArgument = Annotated[
+    list[str], typer.Argument(metavar="RUN...", help="Ids of runs, such as quick-0007; see `runs`.")
 ]

@@ -14,8 +14,7 @@ from rich.table import Table
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.cli import following, output
-from gan_runtime.cli.arguments import HomeOption, JsonOption, commands
-from gan_runtime.cli.tables import table
+from gan_runtime.cli.arguments import HomeOption, JsonOption, allowed_values, commands
 from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.preparations import PREPARATIONS, Asked
 from gan_runtime.data.prepared import Manifest
@@ -24,17 +23,13 @@ from gan_runtime.records.home import Home
 from gan_runtime.spec import presets
 
 SETTABLE = "\n\n".join(
-    f"Options for --set of {name}: "
-    + "; ".join(
-        f"{option.name}: {option.allowed}"
-        for option in preparations.options_of(known.options).values()
-    )
-    for name, known in PREPARATIONS.items()
-    if preparations.options_of(known.options)
+    f"Options for --set of {name}: {allowed_values(preparations.options_of(entry.options))}"
+    for name, entry in PREPARATIONS.items()
+    if preparations.options_of(entry.options)
 )
 MOST_LINES = 10  # of a table, after a preparation
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A data set; `data list` lists them.")
+    str, typer.Argument(metavar="NAME", help="The name of a data set; see `data list`.")
 ]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -47,41 +42,38 @@ def data() -> None:
 
 @app.command("list")
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List the data sets that a run can name."""
-    known = loading.known(Home.choose(home))
+    """List the data sets that a run can use."""
+    data_sets = loading.known(Home.choose(home))
     if as_json:
-        return output.print_json([_record(known_set) for known_set in known.values()])
-    made = table("data set", "rows", "row", "classes", "what it is")
-    for name, known_set in known.items():
-        classes = sum(len(field.classes) for field in known_set.fields.values())
-        what = known_set.problem or known_set.summary
-        made.add_row(name, f"{known_set.rows:,}", in_words(known_set.fields), f"{classes:,}", what)
-    return output.answers().print(made)
+        return output.print_json([_record(data_set) for data_set in data_sets.values()])
+    table = output.table("data set", "rows", "row", "classes", "what it is")
+    for name, data_set in data_sets.items():
+        classes = sum(len(field.classes) for field in data_set.fields.values())
+        row, text = in_words(data_set.fields), data_set.problem or data_set.summary
+        table.add_row(name, f"{data_set.rows:,}", row, f"{classes:,}", text)
+    return output.answers().print(table)
 
 
 @app.command()
 def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show one data set: rows, fields, labels; of a prepared one how it was made and what was
-    left out.
-    """
-    chosen = Home.choose(home)
-    at_hand = loading.availability(name, chosen)
-    manifest = prepared.manifest(chosen, name) if prepared.is_there(chosen, name) else None
+    """Show one data set: rows, fields and labels, and how it was prepared."""
+    folder = Home.choose(home)
+    availability = loading.availability(name, folder)
+    manifest = prepared.manifest(folder, name) if prepared.is_there(folder, name) else None
+    data_set = loading.known(folder)[name]
     if as_json:
-        return output.print_json({**_record(loading.known(chosen)[name]), **_prepared(manifest)})
+        return output.print_json({**_record(data_set), **_preparation(manifest)})
     facts = {
-        "rows to train on": f"{at_hand.images:,}",
-        "one row": in_words(loading.fields_of(name, chosen)),
-        "at hand": "yes" if at_hand.ready else "no",
-        "from": at_hand.note or at_hand.origin,
+        "training rows": f"{availability.images:,}",
+        "one row": in_words(loading.fields_of(name, folder)),
+        "ready": "yes" if availability.ready else "no",
+        "from": availability.note or availability.origin,
+        **(_facts(manifest) if manifest else {}),
     }
-    output.answers().print(
-        _pairs("data set", name, {**facts, **(_facts(manifest) if manifest else {})})
-    )
-    summary = loading.known(chosen)[name].preparation
-    if summary:
-        _say_summary(summary)
-    return _say_where_drawn(chosen, name)
+    output.answers().print(output.pairs(facts, "data set", name))
+    if data_set.preparation:
+        _say_summary(data_set.preparation)
+    return _say_preview(folder, name)
 
 
 @app.command(epilog=SETTABLE)
@@ -91,76 +83,74 @@ def prepare(
     ],
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="PATH", help="A folder or a file, where one is needed."),
+        typer.Option("--from", metavar="PATH", help="The source folder or file, if it needs one."),
     ] = None,
     name: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="What the new data set is called.")
+        str, typer.Option("--as", metavar="NAME", help="The name of the new data set.")
     ] = "",
     assignments: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="One option of the preparation; may be repeated."
+            "--set", metavar="KEY=VALUE", help="Set an option of the preparation; repeat for more."
         ),
     ] = None,
     preview: Annotated[
         bool,
-        typer.Option("--preview", help="Only say what would be made and left out; store nothing."),
+        typer.Option("--preview", help="Only show what would be prepared and skipped."),
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a data set ready for runs, in a background job: convert files, simulate, or download a
-    set.
+    """Prepare a data set for training: convert files, simulate, or download it.
 
-    The Data page shows it too. Ctrl-C cancels it and leaves nothing half-made.
+    A background job does it, which the Data page shows. Ctrl-C cancels it and leaves no files.
     """
-    chosen = Home.choose(home)
-    asked = Asked(preparation, name, source, presets.parse_assignments(assignments or []))
-    asked.check()
+    folder = Home.choose(home)
+    request = Asked(preparation, name, source, presets.parse_assignments(assignments or []))
+    request.check()
     if preview:
         with following.one_line() as progress:
-            return _say_survey(preparations.survey(asked, progress), as_json)
-    made, manifest = asked.set_name, _prepared_by_a_job(chosen, asked)
-    rows = loading.availability(made, chosen).images
+            return _say_survey(preparations.survey(request, progress), as_json)
+    data_set, manifest = request.set_name, _run_job(folder, request)
+    rows = loading.availability(data_set, folder).images
     if as_json:
-        return output.print_json({"data_set": made, "rows": rows, **_prepared(manifest)})
-    summary = loading.known(chosen)[made].preparation
+        return output.print_json({"data_set": data_set, "rows": rows, **_preparation(manifest)})
+    summary = loading.known(folder)[data_set].preparation
     held_out = f", {summary.held_out:,} held out" if summary else ""
     output.say(
-        f"data set {made} is ready: {rows:,} rows to train on{held_out}. "
-        f"Train on it with `train --set dataset={made}`."
+        f"data set {data_set} is ready: {rows:,} training rows{held_out}. "
+        f"Train on it with `train --set dataset={data_set}`."
     )
     if summary:
         _say_summary(summary, MOST_LINES)
-    return _say_where_drawn(chosen, made)
+    return _say_preview(folder, data_set)
 
 
 @app.command()
 def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Remove a prepared data set for good. Refused while a run that waits or trains uses it."""
+    """Delete a prepared data set for good. Refused while a waiting or training run uses it."""
     commands(Home.choose(home)).remove_data(name)
     if as_json:
         return output.print_json({"removed": name})
-    return output.say(f"data set {name} is removed.")
+    return output.say(f"data set {name} is deleted.")
 
 
-def _prepared_by_a_job(home: Home, asked: Asked) -> Manifest | None:
-    """Waits for the job, which the Data page shows too; None for a set that the program does not
-    keep itself.
+def _run_job(home: Home, request: Asked) -> Manifest | None:
+    """Waits for the job of a preparation; None for a set that Keras stores.
 
     Raises:
-        JobError: the job has failed; the message gives its reason. Others as
+        JobError: the job has failed; the message is its reason. Others as
             `commands.prepare_data`.
     """
-    source = asked.source.absolute() if asked.source is not None else None
-    job = commands(home).prepare_data(asked.preparation, asked.name, source, asked.options)
+    source = request.source.absolute() if request.source is not None else None
+    job = commands(home).prepare_data(request.preparation, request.name, source, request.options)
     following.to_its_end(home, job)
-    name = asked.set_name
+    name = request.set_name
     return prepared.manifest(home, name) if prepared.is_there(home, name) else None
 
 
 def in_words(fields: Fields) -> str:
-    """What a row holds: "64 × 64 × 3 images, labels"."""
+    """The fields of a row: "64 × 64 × 3 images, labels"."""
     return ", ".join(
         f"{field.size} {name}" if field.shape else name for name, field in fields.items()
     )
@@ -168,90 +158,83 @@ def in_words(fields: Fields) -> str:
 
 def _say_summary(summary: Summary, most: int | None = None) -> None:
     """Sentences, warnings and tables; of each table the first `most` rows."""
-    for sentence in (
-        *summary.sentences(),
-        *(f"Warning: {warning}" for warning in summary.warnings),
-    ):
+    warnings = (f"Warning: {warning}" for warning in summary.warnings)
+    for sentence in (*summary.sentences(), *warnings):
         output.say(sentence)
     output.answers().print(*_details(summary, most), sep="\n", end="")
 
 
-def _say_where_drawn(home: Home, name: str) -> None:
+def _say_preview(home: Home, name: str) -> None:
     if path := prepared.drawn(home, name):
-        output.say(f"The first rows are drawn in {path}.")
+        output.say(f"See the first rows in {path}.")
 
 
-def _say_survey(seen: Survey, as_json: bool) -> None:
+def _say_survey(survey: Survey, as_json: bool) -> None:
     if as_json:
-        facts = seen.summary.model_dump(mode="json")
-        return output.print_json({"rows": seen.rows, **facts, "bytes_on_disk": seen.bytes_on_disk})
-    told = {
-        "rows to train on": f"{seen.rows:,}",
-        "held out": f"{seen.summary.held_out:,}",
-        "one row": in_words(seen.fields),
-        "on disk": f"{seen.bytes_on_disk / 1e6:,.1f} MB",
+        facts = survey.summary.model_dump(mode="json")
+        return output.print_json(
+            {"rows": survey.rows, **facts, "bytes_on_disk": survey.bytes_on_disk}
+        )
+    rows = {
+        "training rows": f"{survey.rows:,}",
+        "held out": f"{survey.summary.held_out:,}",
+        "one row": in_words(survey.fields),
+        "on disk": f"{output.megabytes(survey.bytes_on_disk)} MB",
     }
-    output.answers().print(_pairs("would be made", "", told))
-    return _say_summary(seen.summary)
+    output.answers().print(output.pairs(rows, "preview", ""))
+    return _say_summary(survey.summary)
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
     """How a set was prepared."""
     return {
         "held out": f"{manifest.held_out:,}",
-        "on disk": f"{manifest.bytes / 1e6:,.1f} MB",
+        "on disk": f"{output.megabytes(manifest.bytes)} MB",
         "prepared at (UTC)": f"{manifest.prepared_at:%Y-%m-%d %H:%M}",
         **{key: str(value) for key, value in manifest.options.items()},
     }
 
 
 def _details(summary: Summary, most: int | None = None) -> Iterator[Table]:
-    """Rows of each class, and what was left out; each only where there is something to tell."""
+    """Rows of each class, and skipped rows; without empty tables."""
     if summary.counts:
         rows = [
-            (name, f"{train:,}", f"{held:,}") for name, (train, held) in summary.by_split().items()
+            (name, f"{train:,}", f"{held_out:,}")
+            for name, (train, held_out) in summary.by_split().items()
         ]
-        yield _cut(("class", "to train on", "held out"), rows, len(rows), most)
-    if first := [(skip.name, skip.reason) for skip in summary.skipped.first]:
-        yield _cut(("left out", "why"), first, sum(summary.skipped.counts.values()), most)
+        yield _cut(("class", "training", "held out"), rows, len(rows), most)
+    if skipped := [(skip.name, skip.reason) for skip in summary.skipped.first]:
+        yield _cut(("skipped", "why"), skipped, sum(summary.skipped.counts.values()), most)
 
 
 def _cut(
     columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, most: int | None
 ) -> Table:
     """The first rows, and how many more there are."""
-    made = table(*columns)
+    table = output.table(*columns)
     for row in rows[:most]:
-        made.add_row(*row)
+        table.add_row(*row)
     if more := total - len(rows[:most]):
-        made.add_row("…", f"and {more:,} more")
-    return made
+        table.add_row("…", f"and {more:,} more")
+    return table
 
 
-def _pairs(first: str, second: str, pairs: dict[str, str]) -> Table:
-    made = table(first, second)
-    for name, value in pairs.items():
-        made.add_row(name, value)
-    return made
-
-
-def _record(known: loading.KnownSet) -> dict[str, Any]:
-    fields = {
-        name: {"shape": field.shape, "dtype": field.dtype} for name, field in known.fields.items()
-    }
-    classes = next((list(field.classes) for field in known.fields.values() if field.classes), [])
+def _record(data_set: loading.KnownSet) -> dict[str, Any]:
+    fields = data_set.fields
     return {
-        "data_set": known.name,
-        "prepared": known.is_prepared,
-        "rows": known.rows,
-        "fields": fields,
-        "classes": classes,
-        "problem": known.problem,
+        "data_set": data_set.name,
+        "prepared": data_set.is_prepared,
+        "rows": data_set.rows,
+        "fields": {
+            name: {"shape": field.shape, "dtype": field.dtype} for name, field in fields.items()
+        },
+        "classes": next((list(field.classes) for field in fields.values() if field.classes), []),
+        "problem": data_set.problem,
     }
 
 
-def _prepared(manifest: Manifest | None) -> dict[str, Any]:
-    """For JSON; nothing for sets that come with the program."""
+def _preparation(manifest: Manifest | None) -> dict[str, Any]:
+    """For JSON; empty for sets that come with the program."""
     return (
         manifest.model_dump(mode="json", exclude={"format", "name", "fields", "shards"})
         if manifest

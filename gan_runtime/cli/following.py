@@ -1,29 +1,32 @@
-"""Following a run or a job that another process does, whoever supervises it, and what Ctrl-C means
-meanwhile.
+"""Following a run or a job that another process executes, its display, and what Ctrl-C does.
 
-A run is followed from its own journals, a job from its folder.
+A run is followed through its journals, a job through its folder. A run is shown as a bar in a
+terminal, as lines in a pipe or log, and as JSON lines for programs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from math import nan
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import typer
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as ProgressBar
 
 from gan_runtime.base.errors import JobError
+from gan_runtime.catalog import declared
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import commands
 from gan_runtime.data import contract
-from gan_runtime.jobs.folder import JobDir, JobLook
+from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import STAGES
@@ -32,7 +35,8 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
 
-POLL_SECONDS = 0.25
+POLL_SECONDS, POLL_JOB_SECONDS = 0.25, 0.2
+CANCELLED = 1  # exit code
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Snapshot:
 
     @property
     def epochs_done(self) -> int:
-        """Whole passes over the data; 0 before the first step."""
+        """Completed epochs; 0 before the first step."""
         return (
             self.progress.step // self.progress.steps_per_epoch
             if self.progress.steps_per_epoch
@@ -52,9 +56,7 @@ class Snapshot:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """What `train --json` prints: state, place and rate (None before the first numbers),
-        and the newest metrics.
-        """
+        """A line of `train --json`; rate and time left are None before the first step."""
         row, progress = self.row, self.progress
         return {
             "run_id": row.run_id,
@@ -73,7 +75,7 @@ class Snapshot:
 
 
 class Follower:
-    """Reads one run's journals into a store in memory, as often as it is asked."""
+    """Reads one run's journals into a database in memory."""
 
     def __init__(self, home: Home, run: RunDir) -> None:
         self._home, self._run = home, run
@@ -84,7 +86,7 @@ class Follower:
         """The run as it is.
 
         Raises:
-            UnknownRunError: someone deleted the run meanwhile.
+            UnknownRunError: the run was deleted.
         """
         self._home.run_dir(self._run.run_id)
         self._ingestor.catch_up_run(self._run)
@@ -94,12 +96,10 @@ class Follower:
         )
 
     def since(self, before: Snapshot | None) -> list[Snapshot]:
-        """Each state that the run came to after `before`, in order; the last as it is now.
+        """Each state that the run reached after `before` (None: in its newest attempt), in order;
+        the last one is the run as it is now.
 
-        None: each of its newest attempt.
-
-        A state that came and went between two looks is told with the place and the numbers of the
-        look before. Raises as `now`.
+        A state that lasted less than one poll has the progress of the poll before. Raises as `now`.
         """
         newest = self.now()
         reached = (
@@ -112,14 +112,13 @@ class Follower:
         return [*(Snapshot(row, progress) for row in rows), newest]
 
 
-def look(home: Home, run: RunDir) -> Snapshot:
+def snapshot_of(home: Home, run: RunDir) -> Snapshot:
     """The run as it is now. Raises as `Follower.now`."""
     return Follower(home, run).now()
 
 
 def follow(home: Home, run: RunDir) -> Iterator[Snapshot]:
-    """Each state of the run's newest attempt, then the run as it is now, again and again, the last
-    time when it has ended.
+    """Each state of the run's newest attempt, then the run at each poll until it has ended.
 
     Raises as `Follower.now`.
     """
@@ -132,16 +131,9 @@ def follow(home: Home, run: RunDir) -> Iterator[Snapshot]:
         yield from snapshots
 
 
-CANCELLED = 1  # exit code
-POLL_JOB_SECONDS = 0.2
-
-
 @contextlib.contextmanager
 def one_line() -> Iterator[contract.Progress]:
-    """A line that shows how far it is, where someone looks on.
-
-    SIGTERM ends it as Ctrl-C does: by an exception.
-    """
+    """A progress line on a terminal. SIGTERM ends it as Ctrl-C does: by an exception."""
     console = output.notes()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     columns = (BarColumn(), TextColumn("{task.description}", markup=False))
@@ -161,76 +153,153 @@ def one_line() -> Iterator[contract.Progress]:
         signal.signal(signal.SIGTERM, before)
 
 
-def followed(home: Home, job: JobDir, tell: contract.Progress) -> JobLook:
-    """Tells how far a job is until it has ended, and returns how.
+def followed(home: Home, job: JobDir, report: contract.Progress) -> JobSnapshot:
+    """Reports the progress of a job until it has ended, and returns its last snapshot.
 
-    Ctrl-C and SIGTERM cancel it; a second Ctrl-C leaves it alone.
+    Ctrl-C and SIGTERM cancel it; a second Ctrl-C leaves it running.
 
     Raises:
-        JobError: its folder is gone.
+        JobError: its folder was deleted.
     """
-    is_asked = False
-    with StopWish() as wish:
-        while (look := job.look()) is not None and look.is_live:
-            tell(look.progress.done, look.progress.total, look.progress.sentence)
-            if wish.is_made and not is_asked:
-                with contextlib.suppress(JobError):  # it has ended meanwhile
+    is_cancelled = False
+    with StopSignal() as stop:
+        while (snapshot := job.snapshot()) is not None and snapshot.is_live:
+            progress = snapshot.progress
+            report(progress.done, progress.total, progress.sentence)
+            if stop.is_requested and not is_cancelled:
+                with contextlib.suppress(JobError):  # it has just ended
                     commands(home).cancel_job(job.job_id)
-                is_asked = True
+                is_cancelled = True
             time.sleep(POLL_JOB_SECONDS)
-    if look is None:
-        raise JobError(f"the folder of job {job.job_id} is gone: ask for it again.")
-    return look
+    if snapshot is None:
+        raise JobError(f"the folder of job {job.job_id} was deleted: start the job again.")
+    return snapshot
 
 
 def to_its_end(home: Home, job: JobDir) -> dict[str, Any]:
-    """Shows a job until it has ended, and returns what it found; Ctrl-C cancels it.
+    """Shows a job until it has ended, and returns its result; Ctrl-C cancels it.
 
     Raises:
         JobError: it has failed or was lost; the message is its reason.
         typer.Exit: it was cancelled.
     """
     with one_line() as progress:
-        look = followed(home, job, progress)
-    if look.state == "cancelled" or look.end is None:
+        snapshot = followed(home, job, progress)
+    if snapshot.state == "cancelled" or snapshot.end is None:
         raise _cancelled()
-    if look.state != "finished":
-        raise JobError(look.end.reason)
-    return look.end.result
+    if snapshot.state != "finished":
+        raise JobError(snapshot.end.reason)
+    return snapshot.end.result
 
 
 def _cancelled() -> typer.Exit:
-    output.note("cancelled: nothing of it was kept.")
+    output.note("cancelled: nothing was stored.")
     return typer.Exit(CANCELLED)
 
 
-class StopWish:
-    """Turns Ctrl-C and SIGTERM into a wish that the follower reads.
-
-    A second Ctrl-C ends this program at once.
+class StopSignal:
+    """Ctrl-C and SIGTERM set `is_requested`, which the follower reads. A second Ctrl-C ends this
+    program at once.
     """
 
     def __init__(self) -> None:
-        self.is_made = False
+        self.is_requested = False
 
-    def _make(self, _number: int, _frame: FrameType | None) -> None:
-        self.is_made = True
+    def _request(self, _number: int, _frame: FrameType | None) -> None:
+        self.is_requested = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def __enter__(self) -> StopWish:
-        # Python hears signals in its main thread only: in another one nobody can make the wish.
+    def __enter__(self) -> StopSignal:
+        # Python handles signals only in the main thread.
         is_main = threading.current_thread() is threading.main_thread()
         numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
-        self._before = {number: signal.signal(number, self._make) for number in numbers}
+        self._handlers = {number: signal.signal(number, self._request) for number in numbers}
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
 
 def clock(seconds: float) -> str:
-    """Hours only when there are any: 0:07, 12:30, 3:02:05."""
+    """0:07, 12:30, 3:02:05."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class RunDisplay(Protocol):
+    """Shows the progress of a followed run."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Called for every new snapshot."""
+
+
+class Bar:
+    """A progress bar on stderr."""
+
+    def __init__(self, progress: ProgressBar) -> None:
+        self._progress = progress
+        self._task = progress.add_task("probing this host", total=None, text="")
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Moves the bar; it pulses before the first step."""
+        row, progress = snapshot.row, snapshot.progress
+        self._progress.update(
+            self._task,
+            description=f"{row.run_id} {row.status}",
+            completed=progress.step,
+            total=progress.last_step if progress.step else None,
+            text=numbers(snapshot),
+        )
+
+
+class Lines:
+    """A line at each change of state and after each epoch, written by `write`."""
+
+    def __init__(self, write: Callable[[Snapshot], None]) -> None:
+        self._write = write
+        self._last: tuple[int, str, int] | None = None
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Writes a line if the state or the epoch changed."""
+        state = (snapshot.row.attempt, snapshot.row.status, snapshot.epochs_done)
+        if state != self._last:
+            self._write(snapshot)
+            self._last = state
+
+
+@contextlib.contextmanager
+def display(as_json: bool) -> Iterator[RunDisplay]:
+    """JSON lines on stdout, or a bar if stderr is a terminal, or plain lines on stderr."""
+    if as_json:
+        yield Lines(lambda snapshot: output.print_json(snapshot.as_dict(), indent=None))
+    elif sys.stderr.isatty():
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
+        with ProgressBar(*columns, console=output.notes()) as progress:
+            yield Bar(progress)
+    else:
+        yield Lines(lambda snapshot: output.notes().print(in_words(snapshot)))
+
+
+def in_words(snapshot: Snapshot) -> str:
+    """quick-0001 running: epoch 3/15, …; before the first step, why it waits."""
+    return f"{snapshot.row.run_id} {snapshot.row.status}: {numbers(snapshot) or snapshot.row.note}"
+
+
+def numbers(snapshot: Snapshot) -> str:
+    """Epoch, losses, rate and time left; empty before the first step."""
+    progress = snapshot.progress
+    if not progress.step:
+        return ""
+    workload = declared.of(snapshot.row.workload)
+    losses = [
+        f"{workload.loss_name(loss)} {progress.newest.get(loss.name, nan):.3f}"
+        for loss in workload.losses
+    ]
+    parts = [f"epoch {progress.epoch}/{snapshot.row.epochs}", *losses]
+    if progress.images_per_s is not None:
+        parts.append(f"{progress.images_per_s:,.0f} images/s")
+    if progress.seconds_left is not None and snapshot.row.is_live:
+        parts.append(f"{clock(progress.seconds_left)} left")
+    return ", ".join(parts)

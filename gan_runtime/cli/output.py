@@ -1,8 +1,8 @@
 """Where the command line writes: answers to stdout, everything else (progress, errors) to stderr.
 
-JSON knows no NaN: a number that is not finite becomes the text "NaN", "Infinity" or "-Infinity";
-pictures become Base64. Names and reasons may come from other people: what would move the cursor,
-ring or turn text round is shown as \\x1b. What is refused is one sentence on stderr
+JSON has no NaN: a number that is not finite becomes the text "NaN", "Infinity" or "-Infinity";
+images become Base64. Names and reasons may come from other users: control characters, which could
+move the cursor or reverse text, are printed as \\x1b. A refusal is one sentence on stderr
 (`OneSentence`).
 """
 
@@ -15,12 +15,14 @@ import math
 import os
 import re
 import sys
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
@@ -38,9 +40,7 @@ _NOT_FOR_JSON = re.compile("[\x7f-\x9f]")  # JSON escapes the others
 
 
 def prepare() -> None:
-    """Before anything is printed: streams that someone closed go nowhere, and no character is
-    one too many for them.
-    """
+    """Redirects closed streams to /dev/null, and escapes characters that a stream cannot encode."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (as long as the process)
@@ -49,14 +49,14 @@ def prepare() -> None:
 
 
 class _Visible(Console):
-    """Prints text that does nothing to the terminal but stand there."""
+    """Prints text whose control characters are escaped."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Every text on its way to the screen, in a sentence or in a table's cell."""
+        """Called for each sentence and each cell of a table."""
         return super().render_str(visible(text), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Raises OutputError when the stream takes no more."""
+        """Raises OutputError when the stream cannot be written."""
         try:
             super().print(*objects, **options)
         except OSError as error:
@@ -64,12 +64,12 @@ class _Visible(Console):
 
 
 def visible(text: str) -> str:
-    """The text with everything that would act on a terminal written out."""
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    """The text with its control characters escaped."""
+    return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def answers() -> Console:
-    """Writes to stdout; no markup, because reasons and SQL may hold brackets."""
+    """Writes to stdout, without markup: reasons and SQL can contain brackets."""
     return _Visible(
         width=None if sys.stdout.isatty() else PIPE_WIDTH,
         markup=False,
@@ -87,28 +87,25 @@ def notes() -> Console:
 
 
 def say(sentence: str) -> None:
-    """One sentence of an answer, in one line however long."""
+    """Prints a sentence of the answer on one line."""
     answers().print(sentence, soft_wrap=True)
 
 
 def note(sentence: str) -> None:
-    """One sentence beside the answer, in one line however long.
-
-    Nobody is told when stderr takes nothing either.
-    """
+    """Prints a sentence on stderr, on one line; does nothing when stderr cannot be written."""
     with contextlib.suppress(OutputError):
         notes().print(sentence, soft_wrap=True)
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    """One JSON document on stdout; `indent=None` keeps it on one line."""
+    """Prints one JSON document on stdout; `indent=None`: on one line."""
     text = json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(plain(value), indent=indent, allow_nan=False)
     try:
-        print(_NOT_FOR_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
+        print(_NOT_FOR_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text), flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -116,24 +113,21 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 
 def _lost(stream: Any, error: OSError) -> OutputError:
-    """What is left in the stream goes nowhere, so that Python does not try again at its end."""
+    """Redirects the stream to /dev/null, so that Python does not write its buffer again at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return OutputError(
-        f"the answer cannot be written ({error.strerror}): look after where the output goes."
+        f"the answer cannot be written ({error.strerror}): check where the output goes."
     )
 
 
 def plain(value: Any) -> Any:
-    """`value` in what JSON has: objects, lists, text, numbers, true, false, null.
-
-    Times in ISO 8601.
-    """
+    """`value` in the types of JSON; times in ISO 8601."""
     match value:
         case dict():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): plain(part) for key, part in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [plain(part) for part in value]
         case float():
             return value if math.isfinite(value) else _not_finite(value)
         case None | bool() | int() | str():
@@ -150,30 +144,75 @@ def _not_finite(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+# ---- tables --------------------------------------------------------------------------------------
+
+MOST_LETTERS = 5_000  # in a cell: longer text takes minutes to lay out; JSON has all
+
+
+def table(*columns: str, title: str | None = None) -> Table:
+    """An empty table with these columns."""
+    empty = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        empty.add_column(column, overflow="fold")
+    return empty
+
+
+def pairs(rows: Mapping[str, Any], *columns: str, title: str | None = None) -> Table:
+    """A table of names and values, with these two column headers or without headers."""
+    filled = table(*(columns or ("", "")), title=title)
+    filled.show_header = bool(columns)
+    for name, value in rows.items():
+        filled.add_row(name, cell(value))
+    return filled
+
+
+def cell(value: Any) -> str:
+    """A value as the text of a cell; None is empty, times are UTC."""
+    match value:
+        case None:
+            return ""
+        case float():
+            return number(value)
+        case datetime():
+            return value.strftime("%Y-%m-%d %H:%M:%S")
+        case bytes():
+            return f"({len(value):,} bytes)"
+        case _:
+            text = str(value)
+            return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def number(value: float) -> str:
+    """1,797 or 0.1234."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
+
+
+def megabytes(size: float) -> str:
+    """Bytes as a number of megabytes: 1,234.5."""
+    return f"{size / 1e6:,.1f}"
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
 MOST_CHARACTERS = 200
 
 
 class OneSentence(TyperGroup):
-    """Shows an error that a person can cause as its sentence instead of a traceback or a box.
-
-    Exit code 2.
-    """
+    """Prints a refusal as one sentence instead of a traceback or a box; exit code 2."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """As usual, with streams that take whatever is printed."""
+        """Runs the command line, with streams that can be written."""
         prepare()
         return super().main(*args, **kwargs)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Words that cannot be written down, such as in journals and JSON, are refused before
-        anything is done.
-        """
+        """Refuses words that journals and JSON cannot store."""
         if odd := next((word for word in args if not is_text(word)), None):
             raise _refused(_no_text(odd))
         return list(super().parse_args(ctx, args))
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
-        """Words before the command, such as an unknown option."""
+        """Parses the words before the command, such as an unknown option."""
         try:
             return super().make_context(info_name, args, *more, **extra)
         except TyperException as error:
@@ -182,40 +221,37 @@ class OneSentence(TyperGroup):
             raise _refused(_usage(error, "")) from None
 
     def invoke(self, ctx: Any) -> Any:
-        """The command and its words."""
+        """Runs a command."""
         try:
             return super().invoke(ctx)
         except GanRuntimeError as error:
             raise _refused(str(error)) from None
         except MemoryError:
             raise _refused(
-                "there is too little memory for this: end other programs, or let this one have more"
+                "there is too little memory for this: end other programs, or raise the limit"
                 " (`ulimit -v`)."
             ) from None
         except TyperException as error:
-            asked = getattr(error, "ctx", None)
-            raise _refused(
-                _usage(error, _asked_for(asked) or ctx.invoked_subcommand or "")
-            ) from None
+            words = _command_of(getattr(error, "ctx", None))
+            raise _refused(_usage(error, words or ctx.invoked_subcommand or "")) from None
 
 
 def _refused(sentence: str) -> typer.Exit:
-    note(" ".join(sentence.splitlines()))  # a path may hold the end of a line
+    note(" ".join(sentence.splitlines()))  # a path can contain a line end
     return typer.Exit(2)
 
 
 def _no_text(word: str) -> str:
     encoding = sys.getfilesystemencoding()
     if encoding == "utf-8":
-        return f"{quoted(word)} is no UTF-8 text: rename the file or folder, or type it in UTF-8."
+        return f"{quoted(word)} is not in UTF-8: rename the file or folder, or type it in UTF-8."
     return (
-        f"{quoted(word)} is no text in the encoding of this terminal ({encoding}): set"
-        " LC_ALL=C.UTF-8."
+        f"{quoted(word)} is not in the encoding of this terminal ({encoding}): set LC_ALL=C.UTF-8."
     )
 
 
-def _asked_for(ctx: Any) -> str:
-    """The words of a command: "train", "data prepare"."""
+def _command_of(ctx: Any) -> str:
+    """The name of a command: "train", "data prepare"."""
     words: list[str] = []
     while ctx is not None and ctx.parent is not None:
         words.insert(0, ctx.info_name or "")
@@ -224,12 +260,11 @@ def _asked_for(ctx: Any) -> str:
 
 
 def _usage(error: TyperException, command: str) -> str:
-    """The parser's complaint in one sentence, and where to read on."""
+    """The parser's message in one sentence, and the command that prints the help."""
     text = re.sub(
         r"[.?] (?=[A-Z])(.)", lambda part: f", {part[1].lower()}", error.format_message()
     ).rstrip(".?")
-    text = (
-        text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
-    )  # it quotes what was given
-    asking = " ".join(part for part in (command_line(), command, "--help") if part)
-    return f"{text[:1].lower()}{text[1:]}: see `{asking}`."
+    if len(text) > MOST_CHARACTERS:  # it quotes the words of the command
+        text = f"{text[: MOST_CHARACTERS - 1]}…"
+    help_command = " ".join(part for part in (command_line(), command, "--help") if part)
+    return f"{text[:1].lower()}{text[1:]}: see `{help_command}`."

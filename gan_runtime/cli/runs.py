@@ -1,191 +1,285 @@
-"""`runs`, `show`, `stop`, `sql`, `export`, `bundle`, `import`: the runs of a home, as tables
-and as files.
-"""
+"""`runs`, `show`, `stop` and `queue`: the state of runs, and the order in which they train."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
+import pandas as pd
 import typer
+from rich.table import Table
 
-from gan_runtime import bundles
+from gan_runtime import device_locks
 from gan_runtime.base import disk
-from gan_runtime.base.errors import BundleError
-from gan_runtime.cli import (
-    output,
-    tables,
-)
+from gan_runtime.catalog import declared
+from gan_runtime.cli import output
 from gan_runtime.cli.arguments import (
     HomeOption,
     JsonOption,
-    OverwriteOption,
+    OnlyIfFinishedOption,
     RunArgument,
     commands,
+    dependency,
 )
+from gan_runtime.cli.following import clock
+from gan_runtime.commands.queue import Direction
+from gan_runtime.device_locks import Occupancy
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import latest_status
-from gan_runtime.store import export as exporting
 from gan_runtime.store import ingest, queries
-from gan_runtime.store.user_sql import Limits
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
 
 NO_RUNS = (
     f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
 )
+MOST_EVENTS = 1_000  # more take minutes to lay out; JSON has all
+DRIVER_SECONDS = 5.0  # timeout for the GPU driver
 
 
 def runs(
     hidden: Annotated[
-        bool, typer.Option("--hidden", help="Hidden runs too; JSON always has them.")
+        bool, typer.Option("--hidden", help="Also list hidden runs. JSON always has them.")
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the stored runs, pinned ones first, then the newest."""
-    chosen = Home.choose(home)
-    store = ingest.store_of(chosen)
+    """List the runs: pinned ones first, then the newest."""
+    folder = Home.choose(home)
+    store = ingest.store_of(folder)
     for name, reason in queries.set_aside(store).items():
-        output.notes().print(f"{name} is no run that can be read, and is left out: {reason}.")
+        output.notes().print(f"{name} cannot be read and is skipped: {reason}.")
     frame = queries.run_table(store)
-    frame["bytes"] = [disk.used_bytes(chosen.runs / run_id) for run_id in frame["run_id"]]
+    frame["bytes"] = [disk.used_bytes(folder.runs / run_id) for run_id in frame["run_id"]]
     if as_json:
-        frame = frame.drop(
-            columns="spec"
-        )  # `show --json` has the options, and not as text within JSON
+        frame = frame.drop(columns="spec")  # `show --json` has the options, not as text within JSON
         return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
     if frame.empty:
         return output.say(NO_RUNS)
-    if left_out := 0 if hidden else int(frame["hidden"].sum()):
-        output.note(f"{left_out} hidden run(s) are left out: --hidden lists them too.")
-    return output.answers().print(tables.runs(frame[~frame["hidden"]] if left_out else frame))
+    if skipped := 0 if hidden else int(frame["hidden"].sum()):
+        output.note(f"{skipped} hidden run(s) are not listed: use --hidden.")
+    return output.answers().print(_run_table(frame[~frame["hidden"]] if skipped else frame))
+
+
+def _run_table(frame: pd.DataFrame) -> Table:
+    """One row a run of `queries.run_table` and its `bytes`, with a column for each loss that
+    its workloads declare.
+    """
+    names = declared.together(frame["workload"])
+    losses = [names.loss_title(loss) for loss in names.losses]
+    table = output.table(
+        *("run", "name", "status", "workload", "dataset", "on", "batch", "epochs", "images/s"),
+        *(title[:1].lower() + title[1:] for title in losses),
+        *("created (UTC)", "MB", "marks"),
+    )
+    for row in frame.to_dict("records"):
+        rates = (row["images_per_s"], *(row[loss.name] for loss in names.losses))
+        marks = [name for name in ("pinned", "hidden") if row[name]]
+        table.add_row(
+            row["run_id"],
+            "" if row["name"] == row["run_id"] else row["name"],
+            row["status"],
+            row["workload"],
+            row["dataset"],
+            f"{row['replicas'] * row['workers']} × {row['accelerator']}",
+            str(row["batch_size_global"]),
+            f"{row['epochs_done']}/{row['epochs']}",
+            *("" if pd.isna(value) else output.number(value) for value in rates),
+            output.cell(row["created_at"]),
+            output.megabytes(row["bytes"]),
+            ", ".join([*marks, *(f"#{tag}" for tag in row["tags"])]),
+        )
+    return table
 
 
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show one run: state and reason, options, last numbers, phases, events."""
-    chosen = Home.choose(home)
-    found = tables.of_run(ingest.store_of(chosen, [chosen.run_dir(run)]), run)
+    """Show one run: its state and reason, options, newest numbers, phases and events."""
+    folder = Home.choose(home)
+    record = record_of(ingest.store_of(folder, [folder.run_dir(run)]), run)
     if as_json:
-        return output.print_json(found)
-    return output.answers().print(*tables.run_tables(found), sep="\n")
+        return output.print_json(record)
+    return output.answers().print(*run_tables(record), sep="\n")
+
+
+def record_of(store: Store, run_id: str) -> dict[str, Any]:
+    """Keys: run, spec, host (None before the first attempt), progress, phases (seconds), profile
+    (largest share first), memory (None before the first epoch) and events, oldest first.
+
+    Raises:
+        UnknownRunError: no such run.
+    """
+    run = asdict(queries.run(store, run_id))
+    spec, host = json.loads(run.pop("spec")), json.loads(run.pop("host") or "null")
+    memory = queries.peak_memory(store, run_id)
+    return {
+        "run": run,
+        "spec": spec,
+        "host": host,
+        "progress": asdict(queries.progress(store, run_id)),
+        "phases": queries.phases(store, run_id),
+        "profile": queries.profile(store, run_id).to_dict("records"),
+        "memory": asdict(memory) if memory else None,
+        "events": queries.events(store, run_id).to_dict("records"),
+    }
+
+
+def run_tables(record: dict[str, Any]) -> list[Table]:
+    """A record of `record_of` as tables, one for each part that is not empty."""
+    progress = {name: value for name, value in record["progress"].items() if name != "newest"}
+    parts = {
+        "run": {name: value for name, value in record["run"].items() if name != "color"},
+        "spec": record["spec"],
+        "progress": {**progress, **record["progress"]["newest"]},
+        "seconds per phase": record["phases"],
+        "peak memory": {
+            name: size for name, size in (record["memory"] or {}).items() if size is not None
+        },
+    }
+    tables = [output.pairs(rows, title=title) for title, rows in parts.items() if rows]
+    if record["profile"]:
+        tables.append(_profile_table(record["profile"]))
+    skipped = max(0, len(record["events"]) - MOST_EVENTS)
+    title = f"events ({skipped:,} earlier ones are not shown: use --json)" if skipped else "events"
+    events = output.table("at (UTC)", "attempt", "level", "kind", "message", title=title)
+    for event in record["events"][skipped:]:
+        columns = ("logged_at", "attempt", "level", "kind", "message")
+        events.add_row(*(output.cell(event[name]) for name in columns))
+    return [*tables, events]
+
+
+def _profile_table(rows: list[dict[str, Any]]) -> Table:
+    """The time of a step by phase, network and category, the largest share first."""
+    title = f"time of a step ({rows[0]['steps']} profiled)"
+    columns = ("phase", "network", "category", "seconds per step", "share")
+    table = output.table(*columns, title=title)
+    for row in rows:
+        names = (row["phase"], row["network"], row["category"])
+        table.add_row(*names, output.number(row["seconds_per_step"]), f"{row['share']:.1%}")
+    return table
 
 
 def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Ask a waiting or training run to save and end; does not wait for it."""
-    chosen = Home.choose(home)
-    commands(chosen).stop(run)
-    status = latest_status(chosen.run_dir(run)).status
+    """Ask a waiting or training run to save and end, without waiting for it."""
+    folder = Home.choose(home)
+    commands(folder).stop(run)
+    status = latest_status(folder.run_dir(run)).status
     if as_json:
         return output.print_json({"run_id": run, "status": status, "stop_requested": True})
     return output.say(
-        f"run {run} is asked to stop: it saves and ends after the steps now under way, or leaves"
-        " the queue."
+        f"run {run} stops: it saves and ends after its current steps, or leaves the queue."
     )
 
 
-def sql(
-    statement: Annotated[
-        str, typer.Argument(metavar="SELECT", help='Such as "SELECT name, status FROM runs".')
-    ],
-    seconds: Annotated[
-        float, typer.Option(metavar="S", min=0.1, max=86_400, help="How long it may take.")
-    ] = Limits.seconds,
-    max_rows: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=10_000_000,
-            help="How many rows are given; a note tells of more.",
-        ),
-    ] = Limits.rows,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer one SQL statement that reads, over the views of docs/schema.md.
+# ---- queue ---------------------------------------------------------------------------------------
 
-    In JSON, columns of equal name are a, a_2, …
-    """
-    found = ingest.store_of(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
-    if found.cut:
-        output.note(
-            f"only the first {max_rows:,} rows are given: there are more, which --max-rows would"
-            " give."
-        )
-    if as_json:
-        return output.print_json(found.records())
-    return output.answers().print(tables.answer(found) if found.rows else "no rows")
+queue_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-def export(
-    run: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")
-    ],
-    to: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if missing.")],
-    form: Annotated[
-        exporting.Format, typer.Option("--format", help="Of the tables; pictures are always PNG.")
-    ] = "parquet",
-    overwrite: OverwriteOption = False,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Write runs as plain files: tables, pictures and their spec.json."""
-    chosen = Home.choose(home)
-    run_dirs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
-    store = ingest.store_of(chosen, run_dirs)
-    paths = exporting.export(store, [run_dir.run_id for run_dir in run_dirs], to, form, overwrite)
-    if as_json:
-        return output.print_json({"folder": to, "files": [path.relative_to(to) for path in paths]})
-    return output.say(f"{len(paths)} files are in {to}.")
+@queue_app.callback(invoke_without_command=True)
+def queue(context: typer.Context, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show the waiting runs in their order, and what uses each device; or change the order."""
+    if context.invoked_subcommand is None:
+        _show_queue(Home.choose(home), as_json)
 
 
-def bundle(
-    run: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Ids of ended runs; `runs` lists them.")
-    ],
-    to: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
-    prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Comes before the ids of runs and studies.")
+@queue_app.command()
+def up(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Move a waiting run one place up, together with the waiting runs of its study."""
+    _move(Home.choose(home), run, "up", as_json)
+
+
+@queue_app.command()
+def down(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Move a waiting run one place down, together with the waiting runs of its study."""
+    _move(Home.choose(home), run, "down", as_json)
+
+
+@queue_app.command("next")
+def next_(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Move a waiting run to the front, together with the waiting runs of its study."""
+    _move(Home.choose(home), run, "next", as_json)
+
+
+@queue_app.command()
+def after(
+    run: RunArgument,
+    other: Annotated[
+        str,
+        typer.Argument(metavar="[OTHER]", help="The run to wait for. Default: wait for no run."),
     ] = "",
-    films: Annotated[
-        bool,
-        typer.Option(help="With the films of iterations, some megabytes each, or without them."),
-    ] = True,
-    overwrite: OverwriteOption = False,
+    only_if_finished: OnlyIfFinishedOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write ended runs into one file to give away: options, numbers, images, films; no
-    checkpoints, no names of hosts or folders.
+    """Let a waiting run start only after OTHER has ended.
+
+    Ended means finished, stopped, failed, lost or deleted.
     """
-    chosen = Home.choose(home)
-    runs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
-    size = bundles.pack(runs, to, prefix, overwrite, films)
+    folder = Home.choose(home)
+    commands(folder).start_after([run], dependency(other, only_if_finished))
+    _show_queue(folder, as_json)
+
+
+def _move(home: Home, run_id: str, direction: Direction, as_json: bool) -> None:
+    order = [[row.run_id for row in rows] for rows in queries.queue_items(ingest.store_of(home))]
+    commands(home).move_in_queue(run_id, direction, order)
+    _show_queue(home, as_json)
+
+
+def _show_queue(home: Home, as_json: bool) -> None:
+    waiting = queries.queue(ingest.store_of(home))
+    devices = device_locks.occupancies(DRIVER_SECONDS)
     if as_json:
-        return output.print_json({"file": to, "bytes": size})
-    return output.say(f"{to} holds {len(set(run))} run(s) in {size / 1e6:.1f} MB.")
-
-
-def import_(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A file made by `bundle`.")
-    ] = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Load the runs of a bundle; without FILE the example runs.
-
-    An open dashboard shows them within a moment.
-    """
-    files = bundles.examples() if file is None else [file]
-    if not files:
-        raise BundleError(
-            "this copy of the project comes without the example runs: name a FILE made by `bundle`."
+        return output.print_json(
+            {
+                "queue": [_queued(row) for row in waiting],
+                "devices": [_occupied(occupancy) for occupancy in devices],
+            }
         )
-    new = [run for each in files for run in commands(Home.choose(home)).import_bundle(each)]
-    if as_json:
-        return output.print_json({"runs": new})
-    return output.say(
-        f"{len(new)} new run(s): {', '.join(new)}."
-        if new
-        else "all runs of the bundle are here already."
-    )
+    output.answers().print(_device_table(devices, home))
+    if not waiting:
+        return output.say("no run waits.")
+    table = output.table("", "run", "name", "on", "why it waits")
+    for place, row in enumerate(waiting, 1):
+        name = "" if row.name == row.run_id else row.name
+        table.add_row(str(place), row.run_id, name, row.accelerator, row.note)
+    return output.answers().print(table)
+
+
+def _device_table(devices: list[Occupancy], home: Home) -> Table:
+    table = output.table("device", "used by", "for")
+    for occupancy in devices:
+        holder, seconds = occupancy.holder, _seconds(occupancy)
+        table.add_row(
+            occupancy.device.label,
+            device_locks.whose(holder, home.path.resolve()) if holder else "free",
+            "" if seconds is None else clock(seconds),
+        )
+    return table
+
+
+def _queued(row: RunRow) -> dict[str, Any]:
+    return {
+        "run_id": row.run_id,
+        "name": row.name,
+        "accelerator": row.accelerator,
+        "note": row.note,
+    }
+
+
+def _occupied(occupancy: Occupancy) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "device": occupancy.device.label,
+        "kind": occupancy.device.kind,
+        "taken": bool(occupancy.holder),
+    }
+    if occupancy.holder:
+        record |= occupancy.holder.model_dump(mode="json") | {"seconds": _seconds(occupancy)}
+    return record
+
+
+def _seconds(occupancy: Occupancy) -> float | None:
+    since = occupancy.holder.since if occupancy.holder else None
+    return None if since is None else max(0.0, (datetime.now(UTC) - since).total_seconds())

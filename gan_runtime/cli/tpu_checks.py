@@ -1,25 +1,23 @@
-"""A TPU compile check on the terminal: progress on stderr, the answer as tables."""
+"""`tpu-check`: a compile check for a TPU, with progress on stderr and the estimates as tables."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from gan_runtime.cli import following, output
 from gan_runtime.cli.arguments import AssignmentsOption, HomeOption, JsonOption, commands
-from gan_runtime.cli.tables import table
 from gan_runtime.hardware import host_presets
 from gan_runtime.records.home import Home
 from gan_runtime.spec import nesting, presets
 from gan_runtime.tpu import check as checking
+from gan_runtime.tpu import estimates
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu import report
-from gan_runtime.tpu.check import Progress, document
-from gan_runtime.tpu.chips import TOPOLOGIES
-from gan_runtime.tpu.plan import Plan, Program
-from gan_runtime.tpu.report import StepEstimate
+from gan_runtime.tpu.check import CheckProgress, document
+from gan_runtime.tpu.estimates import TOPOLOGIES, StepEstimate
+from gan_runtime.tpu.plan import CheckPlan, Program
 
 
 def tpu_check(
@@ -40,173 +38,132 @@ def tpu_check(
         bool,
         typer.Option(
             "--frame",
-            help=(
-                "Instead of the training step, the way from one frame to the next, in tiles over"
-                " all cores."
-            ),
+            help="Compile the prediction of the next frame, in tiles over all cores, not a step.",
         ),
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile a run's training step for a TPU, without one, and say what it would take there.
+    """Compile a run's training step for a TPU, without one, and estimate its time and memory.
 
-    Exit code 1 if it is refused.
+    Exit code 1 if the compiler refuses it.
     """
+    folder = Home.choose(home)
     values = nesting.overlaid(
         host_presets.values(preset), presets.parse_assignments(assignments or [])
     )
-    if not check(Home.choose(home), values, topology, sweep, as_json, "frame" if frame else "step"):
-        raise typer.Exit(1)
-
-
-def check(
-    home: Home,
-    values: dict[str, Any],
-    topology: str,
-    sweep: bool,
-    as_json: bool,
-    program: Program = "step",
-) -> bool:
-    """Makes a check and prints it; whether the compiler took the run.
-
-    Raises as `plan.make` and `commands.check_on_tpu`.
-    """
-    plan = planning.make(values, topology, sweep, home, program)
-    progress = follow(home, plan)
+    plan = planning.make(values, topology, sweep, folder, "frame" if frame else "step")
+    progress = follow(folder, plan)
     if as_json:
         output.print_json(document(plan, progress))
     elif progress.first is not None:
-        output.answers().print(*answer(plan, progress), sep="\n")
-    return not progress.trouble and progress.first is not None and progress.first.compiled
+        output.answers().print(*report(plan, progress), sep="\n")
+    if progress.trouble or progress.first is None or not progress.first.compiled:
+        raise typer.Exit(1)
 
 
-def follow(home: Home, plan: Plan) -> Progress:
-    """Runs a check to its end, telling on stderr what has come.
+def follow(home: Home, plan: CheckPlan) -> CheckProgress:
+    """Runs a check to its end, with a line on stderr for each estimate. Ctrl-C cancels it.
 
-    Ctrl-C ends it. Raises as `commands.check_on_tpu`.
+    Raises as `commands.check_on_tpu`.
     """
-    job, told = commands(home).check_on_tpu(plan), 0
+    job, reported = commands(home).check_on_tpu(plan), 0
 
-    def now() -> Progress:
-        return checking.progress(home, plan, job.look() if job is not None else None)
+    def now() -> CheckProgress:
+        return checking.progress(home, plan, job.snapshot() if job is not None else None)
 
-    def tell(*_: object) -> None:
-        nonlocal told
-        told = _tell(now(), told, plan.program)
+    def report_new(*_: object) -> None:
+        nonlocal reported
+        progress = now()
+        for number, estimate in enumerate(progress.answers[reported:], reported + 1):
+            result = f"{estimate.step_s * 1e3:.2f} ms a {plan.program}"
+            output.note(
+                f"{number} of {progress.points}: {in_words(estimate, plan.program)}:"
+                f" {result if estimate.compiled else 'refused'}, compiled in"
+                f" {estimate.compile_seconds:.0f} s"
+            )
+        reported = len(progress.answers)
 
     if job is not None:
-        following.followed(home, job, tell)
-    tell()
+        following.followed(home, job, report_new)
+    report_new()
     if now().trouble:
         output.note(now().trouble)
     return now()
 
 
-def _tell(progress: Progress, told: int, program: Program) -> int:
-    for number, one in enumerate(progress.answers[told:], told + 1):
-        what = f"{one.step_s * 1e3:.2f} ms a {program}" if one.compiled else "refused"
-        output.note(
-            f"{number} of {progress.points}: {in_words(one, program)}: {what}, compiled in"
-            f" {one.compile_seconds:.0f} s"
-        )
-    return len(progress.answers)
+def in_words(estimate: StepEstimate, program: Program = "step") -> str:
+    """The program: "batch 512 on 8 cores, mixed_bfloat16"; a frame has no batch."""
+    shared = estimate.point.shared
+    if program == "frame":
+        shared = f"a frame on {shared.partition(' on ')[2]}"
+    return f"{shared}, {estimate.point.precision}"
 
 
-def in_words(one: StepEstimate, program: Program = "step") -> str:
-    """Which program it is: "batch 512 on 8 cores, mixed_bfloat16"; a frame has no batch."""
-    shared = (
-        one.point.shared
-        if program == "step"
-        else f"a frame on {one.point.shared.partition(' on ')[2]}"
-    )
-    return f"{shared}, {one.point.precision}"
-
-
-def answer(plan: Plan, progress: Progress) -> list[Table | str]:
-    """The tables of what is known; the compiler's reason where it refused the run."""
+def report(plan: CheckPlan, progress: CheckProgress) -> list[Table | str]:
+    """The tables of the estimates, or the compiler's reason if it refused the run."""
     first = progress.first
     if first is None:
         return []
     title = (
         f"{plan.topology.chip.title} ({plan.point.topology}), {in_words(first, plan.program)}:"
-        f" {report.ESTIMATE}"
+        f" {estimates.ESTIMATE}"
     )
     if not first.compiled:
         return [title, f"the compiler refuses it: {first.refused}"]
-    predictions = _predictions(plan, progress) if plan.program == "step" else _frames(progress)
-    return [_facts(title, plan, first), _dearest(first), predictions]
+    predictions = _step_table(plan, progress) if plan.program == "step" else _frame_table(progress)
+    return [_facts_table(title, plan, first), _expensive_table(first), predictions]
 
 
-def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
-    chip = plan.topology.chip
-    found = table("figure", "value", title=title)
-    host = (
-        f"NOT on the device: {', '.join(one.host_transfers)}"
-        if one.host_transfers
-        else "all on the device"
-    )
-    rows: dict[str, Any] = {
-        "operations": f"{one.operations}, {host}",
+def _facts_table(title: str, plan: CheckPlan, estimate: StepEstimate) -> Table:
+    chip, share = plan.topology.chip, estimate.share_of_peak
+    transfers = ", ".join(estimate.host_transfers)
+    place = f"NOT on the device: {transfers}" if transfers else "all on the device"
+    rows = {
+        "operations": f"{estimate.operations}, {place}",
         plan.program: (
-            f"{one.step_s * 1e3:.3f} ms ({one.cycles:,.0f} cycles at {chip.clock_hz / 1e9:.2f} GHz)"
+            f"{estimate.step_s * 1e3:.3f} ms ({estimate.cycles:,.0f} cycles at"
+            f" {chip.clock_hz / 1e9:.2f} GHz)"
         ),
-        "share of the peak rate": (
-            "unknown" if one.share_of_peak is None else f"{one.share_of_peak:.0%}"
-        ),
+        "share of the peak rate": "unknown" if share is None else f"{share:.0%}",
         "exchange": (
-            f"{one.exchange_bytes / 1e6:.1f} MB in {one.exchanges:.1f} a step, about"
-            f" {one.exchange_s * 1e3:.2f} ms ({report.EXCHANGE_ESTIMATE})"
+            f"{estimate.exchange_bytes / 1e6:.1f} MB in {estimate.exchanges:.1f} a step, about"
+            f" {estimate.exchange_s * 1e3:.2f} ms ({estimates.EXCHANGE_ESTIMATE})"
         ),
         "memory of a core": (
-            f"{one.memory.total / 1e6:.0f} MB of {chip.device_memory_bytes / 1e9:.1f} GB"
+            f"{estimate.memory.total / 1e6:.0f} MB of {chip.device_memory_bytes / 1e9:.1f} GB"
         ),
-        "without an estimate": ", ".join(one.without_estimate) or "none",
+        "without an estimate": ", ".join(estimate.without_estimate) or "none",
     }
-    for name, value in rows.items():
-        found.add_row(name, str(value))
-    return found
+    return output.pairs(rows, "figure", "value", title=title)
 
 
-def _dearest(one: StepEstimate) -> Table:
-    found = table("cycles", "share", "layer", "operation", title="most expensive operations")
-    for operation in one.dearest:
-        found.add_row(
-            f"{operation.cycles:,.0f}",
-            f"{operation.cycles / one.cycles:.1%}",
-            operation.layer,
-            operation.name,
-        )
-    return found
+def _expensive_table(estimate: StepEstimate) -> Table:
+    title = "most expensive operations"
+    table = output.table("cycles", "share", "layer", "operation", title=title)
+    for operation in estimate.dearest:
+        share = f"{operation.cycles / estimate.cycles:.1%}"
+        table.add_row(f"{operation.cycles:,.0f}", share, operation.layer, operation.name)
+    return table
 
 
-def _frames(progress: Progress) -> Table:
-    """Tiles of one frame over the cores of each program; what the host does meanwhile is not
-    in it.
-    """
-    found = table(
-        "cores",
-        "precision",
-        "ms a frame",
-        "frames a second",
-        title="without the host and transfers",
-    )
-    for one in progress.answers:
-        rate = f"{1.0 / one.step_s:,.0f}" if one.compiled and one.step_s else "refused"
-        found.add_row(str(one.point.devices), one.point.precision, f"{one.step_s * 1e3:.3f}", rate)
-    return found
+def _frame_table(progress: CheckProgress) -> Table:
+    """Tiles of one frame over the cores of each program, without the time of the host."""
+    columns = ("cores", "precision", "ms a frame", "frames a second")
+    table = output.table(*columns, title="without the host and transfers")
+    for estimate in progress.answers:
+        seconds, is_known = estimate.step_s, estimate.compiled and estimate.step_s
+        rate = f"{1.0 / seconds:,.0f}" if is_known else "refused"
+        point = estimate.point
+        table.add_row(str(point.devices), point.precision, f"{seconds * 1e3:.3f}", rate)
+    return table
 
 
-def _predictions(plan: Plan, progress: Progress) -> Table:
-    overhead = report.HOST_OVERHEAD_S * 1e3
-    found = table(
-        "program",
-        "ms a step",
-        "s an epoch",
-        title=f"assumed: {overhead:g} ms overhead for each host call",
-    )
-    for one in progress.answers:
-        steps = plan.steps_per_epoch(one.point)
-        epoch = f"{one.epoch_s(steps, plan.spec.steps_per_loop):.3g}" if one.compiled else "refused"
-        found.add_row(in_words(one), f"{one.step_s * 1e3:.3f}", epoch)
-    return found
+def _step_table(plan: CheckPlan, progress: CheckProgress) -> Table:
+    title = f"assumed: {estimates.HOST_OVERHEAD_S * 1e3:g} ms overhead for each host call"
+    table = output.table("program", "ms a step", "s an epoch", title=title)
+    for estimate in progress.answers:
+        epoch_s = estimate.epoch_s(plan.steps_per_epoch(estimate.point), plan.spec.steps_per_loop)
+        epoch = f"{epoch_s:.3g}" if estimate.compiled else "refused"
+        table.add_row(in_words(estimate), f"{estimate.step_s * 1e3:.3f}", epoch)
+    return table

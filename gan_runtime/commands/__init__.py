@@ -1,9 +1,47 @@
-"""Every change that a person may ask for, bound to an actor.
+"""All changes of a home go through `Commands`, bound once to a home and an actor.
 
-commands   the class `Commands`, and changes of a whole home
-bound      the home, who asks, and the refusal of viewers
-runs       submit, stop, resume, rename
-queue      another order, what a run waits for
-kept       marks, the best checkpoint, the bin
-jobs       background jobs, data sets, files from a browser
+    Commands(home, operator("command line")).stop("quick-0007")
+
+Pages and command line call nothing else that changes something. Each request is a file or a journal
+line, so any process may make it: the owner of the home (dashboard or command line) soon reads it
+and acts. The actor's name is stored with the change, or else in the log of the process.
+
+base      the home, the actor, and the refusal of viewers
+queue     submit runs and studies; their order and dependencies
+runs      stop, resume, rename, mark, choose the best checkpoint, delete, restore
+jobs      background jobs, data sets, files from a browser
+runtime   the commands together with the store and the supervisor of a home
 """
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from gan_runtime import bundles
+from gan_runtime.commands.base import change
+from gan_runtime.commands.jobs import DataCommands, JobCommands
+from gan_runtime.commands.queue import QueueCommands
+from gan_runtime.commands.runs import RunCommands
+from gan_runtime.supervision import store_recovery
+from gan_runtime.supervision.store_recovery import Rebuilt
+
+log = logging.getLogger("gan_runtime")
+
+
+class Commands(QueueCommands, RunCommands, JobCommands, DataCommands):
+    """Every change, by the noun that it is about; those of a whole home are here."""
+
+    @change
+    def import_bundle(self, bundle: Path) -> list[str]:
+        """Loads the runs of a bundle; returns the new ids. Raises as `bundles.unpack`."""
+        run_ids = bundles.unpack(bundle, self.home)
+        log.info("%s imports %d runs of %s", self.actor.name, len(run_ids), bundle)
+        return run_ids
+
+    @change
+    def rebuild(self) -> Rebuilt:
+        """Rebuilds results.duckdb from the journals. Raises as `store_recovery.rebuild`."""
+        rebuilt = store_recovery.rebuild(self.home)
+        log.info("%s rebuilds %s", self.actor.name, self.home.database)
+        return rebuilt

@@ -10,22 +10,22 @@ from typing import Any
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, RunStateError
-from gan_runtime.commands.bound import Bound, change
+from gan_runtime.commands.base import CommandGroup, change
 from gan_runtime.data import prepared, uploads
 from gan_runtime.data.preparations import Asked
 from gan_runtime.data.uploads import Dropped
-from gan_runtime.evaluation import requests
-from gan_runtime.jobs import data_jobs, job_queue
+from gan_runtime.evaluation import jobs
+from gan_runtime.jobs import core_jobs, job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.tpu import check
-from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.plan import CheckPlan
 
 log = logging.getLogger("gan_runtime")
 
 
-class JobCommands(Bound):
+class JobCommands(CommandGroup):
     """What may be asked of background jobs."""
 
     @change
@@ -39,10 +39,10 @@ class JobCommands(Bound):
     @change
     def evaluate(self, run_id: str, name: str, options: Mapping[str, Any] | None = None) -> JobDir:
         """Asks for a job that evaluates a run. Raises as `evaluation.requests.request`."""
-        return requests.request(self.home, run_id, name, options or {}, self.actor.name)
+        return jobs.request(self.home, run_id, name, options or {}, self.actor.name)
 
     @change
-    def check_on_tpu(self, plan: Plan, alone: bool = False) -> JobDir | None:
+    def check_on_tpu(self, plan: CheckPlan, alone: bool = False) -> JobDir | None:
         """Asks for a job that compiles those points of a plan that have no answer yet; None when
         all have one.
 
@@ -52,8 +52,8 @@ class JobCommands(Bound):
             AcceleratorError: the compiler is not installed here.
             HomeError: the answers cannot be kept.
         """
-        for look in job_queue.looks(self.home, check.CHECK) if alone else ():
-            if look.is_live and look.asked.asker == self.actor.name:
+        for look in job_queue.snapshots(self.home, check.CHECK) if alone else ():
+            if look.is_live and look.request.asker == self.actor.name:
                 with contextlib.suppress(JobError):  # it has ended meanwhile
                     job_queue.cancel(look.job, self.actor.name)
         if not check.unknown(self.home, plan):
@@ -71,7 +71,7 @@ class JobCommands(Bound):
         job_queue.cancel(job_queue.job_dir(self.home, job_id), self.actor.name)
 
 
-class DataCommands(Bound):
+class DataCommands(CommandGroup):
     """What may be asked of data sets, and what comes out of a browser for them."""
 
     @change
@@ -87,7 +87,7 @@ class DataCommands(Bound):
         Raises as `data_jobs.request_preparation`.
         """
         asked = Asked(preparation, name, source, dict(options or {}))
-        return data_jobs.request_preparation(self.home, asked, self.actor.name)
+        return core_jobs.request_preparation(self.home, asked, self.actor.name)
 
     @change
     def remove_data(self, name: str) -> None:

@@ -1,86 +1,201 @@
-"""Commands about the queue: another order, and what a run waits for. Part of `Commands`."""
+"""Commands about the queue: submit runs and studies, reorder them, and let one wait for another."""
 
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from gan_runtime.base.errors import RunStateError
-from gan_runtime.commands.bound import Bound, change
+from gan_runtime.base.errors import HomeError, RunStateError
+from gan_runtime.commands.base import CommandGroup, change
+from gan_runtime.jobs import core_jobs
 from gan_runtime.records import journal
-from gan_runtime.records.home import Home
-from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.home import Home, next_number, next_rank
+from gan_runtime.records.journal import ACTIVE, Created, StatusChange, StudyPlace
+from gan_runtime.records.run_folder import RunDir, latest_status, write_json
 from gan_runtime.records.states import Reason, cause
-from gan_runtime.supervision.admission import Dependency, check_dependency
+from gan_runtime.spec import RunSpec
+from gan_runtime.studies.design import StudyDesign
+from gan_runtime.supervision import trash
+from gan_runtime.supervision.admission import (
+    Admission,
+    Dependency,
+    admit,
+    check_dependency,
+    require_space,
+)
 
-Way = Literal["up", "down", "next"]
+Direction = Literal["up", "down", "next"]
+RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 LOCK = ".queue.lock"
-PATIENCE_SECONDS = 10.0  # a move takes milliseconds
-_Item = list[tuple[RunDir, StatusChange]]
+LOCK_SECONDS = 10.0  # a move takes milliseconds
+_Entries = list[tuple[RunDir, StatusChange]]  # runs that move together, such as those of a study
 
 
-class QueueCommands(Bound):
-    """What may be asked of the queue."""
+class QueueCommands(CommandGroup):
+    """Submitting runs, and changing their order."""
 
     @change
-    def move_in_queue(self, run_id: str, way: Way, items: Sequence[Sequence[str]]) -> None:
-        """Moves what a run belongs to one place up or down, or to the front.
+    def submit(self, spec: RunSpec, preset: str = "", after: Dependency | None = None) -> RunDir:
+        """Queues a new run, which starts in its turn, and no sooner than `after` says.
 
-        `items`: ids of what waits, as its actor sees it; the runs of an item stay together, such as
-        those of a study.
+        Everything that can be checked is checked first, so nothing is left half-made.
 
-        Meant relative to the order as it is by now: of two people who move at the same time both
-        are right. Runs that have started meanwhile are left alone. Nothing happens at the end of
-        the way.
+        Raises:
+            SpecError: this host cannot train that, as `admit`.
+            UnknownRunError, RunStateError: the run cannot start after that one, as
+                `check_dependency`.
+            HomeError: the home folder cannot be written.
+        """
+        admission = admit(spec, self.host(), self.home, after.run_id if after else "")
+        require_space(self.home.prepare(), [admission])
+        if after:
+            check_dependency(self.home, (), after)
+        return self._queue(admission, preset, None, after)
+
+    @change
+    def submit_study(self, design: StudyDesign) -> list[RunDir]:
+        """Queues all runs of a study in their order; nothing is queued unless this host can train
+        every one of them.
+
+        Raises as `submit`.
+        """
+        host = self.host()
+        admissions = [admit(planned.spec, host, self.home) for planned in design.runs]
+        require_space(self.home.prepare(), admissions)
+        study_id = f"study-{next_number(self.home.runs):04d}"
+        queued: list[RunDir] = []
+        try:
+            for planned, admission in zip(design.runs, admissions, strict=True):
+                place = StudyPlace(
+                    study_id=study_id,
+                    question=design.question,
+                    title=design.title,
+                    variant=planned.variant,
+                    variant_index=planned.index,
+                    repeat=planned.repeat,
+                )
+                queued.append(self._queue(admission, design.question.replace("_", "-"), place))
+        except HomeError:  # a full disk must not leave half a study
+            for run in reversed(queued):
+                if latest_status(run).status not in ACTIVE:  # one that trains already stays
+                    trash.discard(self.home, run.path)
+            raise
+        return queued
+
+    def _queue(
+        self,
+        admission: Admission,
+        preset: str,
+        study: StudyPlace | None,
+        after: Dependency | None = None,
+    ) -> RunDir:
+        """`preset`: the name before the number, and with a preset what the run was made from."""
+        spec, home = admission.spec, self.home
+        waits_for = core_jobs.job_for(home, spec.dataset) if admission.waits_for_data else ""
+        with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as scratch:
+            run = RunDir(Path(scratch) / "run")
+            run.path.mkdir()
+            write_json(run.spec_path, spec.model_dump())
+            created = Created(
+                spec=spec.model_dump(),
+                accelerator=admission.accelerator,
+                color=len(home.run_dirs()) % RUN_COLORS,
+                preset=preset,
+                study=study,
+                images_per_step=spec.images_per_step,
+                asker=self.actor.name,
+            )
+            queued = _first_status(spec, waits_for, after, next_rank(home))
+            journal.append(run.supervisor_journal, 1, created, queued)
+            run_id = f"{preset or 'run'}-{next_number(home.runs):04d}"
+            return RunDir(run.path.rename(home.runs / run_id))
+
+    @change
+    def move_in_queue(
+        self, run_id: str, direction: Direction, order: Sequence[Sequence[str]]
+    ) -> None:
+        """Moves a run, together with the runs of its study, one place up or down or to the front.
+
+        `order`: ids of the waiting runs as the actor sees them; those of a study are one entry.
+
+        The move is relative to the order as it is now: when two users move at the same time, both
+        moves count. Runs that have started in the meantime are skipped. At the end of the queue
+        nothing happens.
 
         Raises:
             RunStateError: the run does not wait.
         """
-        moved = self.home.run_dir(run_id)
-        with _alone(self.home):
-            waiting = _in_order(
-                [[RunDir(self.home.runs / each) for each in item] for item in items]
+        run = self.home.run_dir(run_id)
+        with _queue_lock(self.home):
+            waiting = _waiting([[RunDir(self.home.runs / each) for each in ids] for ids in order])
+            place = next(
+                (
+                    place
+                    for place, entries in enumerate(waiting)
+                    if any(each.run_id == run_id for each, _ in entries)
+                ),
+                None,
             )
-            place = next((place for place, item in enumerate(waiting) if _has(item, moved)), None)
             if place is None:
                 raise RunStateError(
-                    f"run {run_id} is {latest_status(moved).status}: only a waiting run can be"
-                    " moved."
+                    f"run {run_id} is {latest_status(run).status}: only a waiting run can be moved."
                 )
-            to = {"up": max(0, place - 1), "down": min(len(waiting) - 1, place + 1), "next": 0}[way]
-            order = [*waiting[:place], *waiting[place + 1 :]]
-            order.insert(to, waiting[place])
-            _write([entry for item in order for entry in item], self.actor.name)
+            to = {"up": max(0, place - 1), "down": min(len(waiting) - 1, place + 1), "next": 0}
+            moved = [*waiting[:place], *waiting[place + 1 :]]
+            moved.insert(to[direction], waiting[place])
+            _write_order([entry for entries in moved for entry in entries], self.actor.name)
 
     @change
     def start_after(self, run_ids: Sequence[str], after: Dependency | None) -> None:
         """Lets waiting runs start once another run has ended, or finished; None: in their turn.
 
-        Those that have started are left alone.
+        Runs that have started are skipped.
 
         Raises:
-            UnknownRunError, RunStateError: see `dependencies.check`; or none of the runs waits.
+            UnknownRunError, RunStateError: as `check_dependency`; or none of the runs waits.
         """
-        with _alone(self.home):
-            waiting = [(run, latest_status(run)) for run in map(self.home.run_dir, run_ids)]
-            states = {run.run_id: state.status for run, state in waiting}
-            if "queued" not in states.values():
-                told = ", ".join(f"run {run_id} is {status}" for run_id, status in states.items())
-                raise RunStateError(f"{told}: only a waiting run can be told what to wait for.")
+        with _queue_lock(self.home):
+            states = [(run, latest_status(run)) for run in map(self.home.run_dir, run_ids)]
+            by_id = {run.run_id: state.status for run, state in states}
+            if "queued" not in by_id.values():
+                sentence = ", ".join(f"run {run_id} is {state}" for run_id, state in by_id.items())
+                raise RunStateError(f"{sentence}: only a waiting run can wait for another run.")
             if after:
-                check_dependency(self.home, states, after)
-            for run, state in waiting:
+                check_dependency(self.home, by_id, after)
+            for run, state in states:
                 if state.status == "queued":
-                    journal.append(
-                        run.supervisor_journal, state.attempt, _after(state, after, self.actor.name)
-                    )
+                    waiting = _status_after(state, after, self.actor.name)
+                    journal.append(run.supervisor_journal, state.attempt, waiting)
 
 
-def _after(state: StatusChange, after: Dependency | None, actor: str) -> StatusChange:
+def dependency_of(run: RunDir) -> Dependency | None:
+    """What a run waits for, or waited for; None where it starts, or started, in its turn."""
+    queued = [
+        state for _, state in journal.statuses(run.supervisor_journal) if state.status == "queued"
+    ]
+    return (
+        Dependency(queued[-1].after, queued[-1].after_if) if queued and queued[-1].after else None
+    )
+
+
+def _first_status(
+    spec: RunSpec, waits_for: str, after: Dependency | None, rank: float
+) -> StatusChange:
+    """The first state of a run. The owner finds out whether the run before it has ended."""
+    why = after.cause("queued") if after else None
+    if waits_for:
+        why = cause(Reason.WAITS_FOR_DATA, data_set=spec.dataset, percent=0)
+    order = {"after": after.run_id, "after_if": after.condition} if after else {}
+    why = why or cause(Reason.WAITS_FOR_DEVICE)
+    return StatusChange.of("queued", why, queue_rank=rank, waits_for=waits_for, **order)
+
+
+def _status_after(state: StatusChange, after: Dependency | None, actor: str) -> StatusChange:
     why = (after.cause("queued") if after else None) or cause(Reason.WAITS_FOR_DEVICE)
     change = {
         "after": after.run_id if after else "",
@@ -93,42 +208,30 @@ def _after(state: StatusChange, after: Dependency | None, actor: str) -> StatusC
     return state.model_copy(update=change)
 
 
-def waited_for(run: RunDir) -> Dependency | None:
-    """What a run was last told to wait for; None where it starts, or started, in its turn."""
-    wishes = [
-        change
-        for _, change in journal.statuses(run.supervisor_journal)
-        if change.status == "queued"
-    ]
-    return (
-        Dependency(wishes[-1].after, wishes[-1].after_if) if wishes and wishes[-1].after else None
-    )
-
-
-def _in_order(items: Sequence[Sequence[RunDir]]) -> list[_Item]:
-    """What still waits, by the places that it has now."""
+def _waiting(order: Sequence[Sequence[RunDir]]) -> list[_Entries]:
+    """The runs that still wait, by their places."""
     read = [
-        [(run, latest_status(run)) for run in item if run.supervisor_journal.exists()]
-        for item in items
+        [(run, latest_status(run)) for run in runs if run.supervisor_journal.exists()]
+        for runs in order
     ]
-    waiting = [[entry for entry in item if entry[1].status == "queued"] for item in read]
-    for item in waiting:
-        item.sort(key=_place)
-    return sorted((item for item in waiting if item), key=lambda item: _place(item[0]))
+    waiting = [[entry for entry in entries if entry[1].status == "queued"] for entries in read]
+    for entries in waiting:
+        entries.sort(key=_place)
+    return sorted(
+        (entries for entries in waiting if entries), key=lambda entries: _place(entries[0])
+    )
 
 
 def _place(entry: tuple[RunDir, StatusChange]) -> tuple[float, str]:
     return (entry[1].queue_rank or 0.0, entry[0].run_id)
 
 
-def _has(item: _Item, run: RunDir) -> bool:
-    return any(each.run_id == run.run_id for each, _ in item)
+def _write_order(order: _Entries, actor: str) -> None:
+    """Distributes the ranks of these runs among them, so that runs queued in the meantime stay
+    behind.
 
-
-def _write(order: _Item, actor: str) -> None:
-    """Deals out anew the places that these runs have, so that whoever joined the queue meanwhile
-    stays behind them. From the back on: whoever is killed here leaves two runs with one place,
-    never a run without, and the next move parts them.
+    Written from the back: a crash leaves two runs with one rank, never a run without, and the next
+    move separates them.
     """
     ranks = sorted(state.queue_rank or 0.0 for _, state in order)
     if len(set(ranks)) < len(ranks):
@@ -142,10 +245,10 @@ def _write(order: _Item, actor: str) -> None:
 
 
 @contextlib.contextmanager
-def _alone(home: Home) -> Iterator[None]:
-    """One change of the queue at a time, whoever asks for it in whichever process."""
+def _queue_lock(home: Home) -> Iterator[None]:
+    """One change of the queue at a time, over all processes."""
     try:
-        with FileLock(home.runs / LOCK, timeout=PATIENCE_SECONDS):
+        with FileLock(home.runs / LOCK, timeout=LOCK_SECONDS):
             yield
     except Timeout:
-        raise RunStateError("the queue is being changed by somebody else: try again.") from None
+        raise RunStateError("another process changes the queue now: try again.") from None

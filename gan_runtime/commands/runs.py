@@ -1,106 +1,39 @@
-"""Commands about runs: submit, stop, resume, rename. Part of `Commands`."""
+"""Commands about runs: stop, resume, rename, mark, choose the best checkpoint, delete, restore."""
 
 from __future__ import annotations
 
 import contextlib
-import tempfile
+import logging
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from gan_runtime.base.errors import FieldError, HomeError, RunStateError, SpecError
-from gan_runtime.commands.bound import Bound, change
-from gan_runtime.jobs import data_jobs
-from gan_runtime.records import journal
-from gan_runtime.records.home import Home, next_number, next_rank
-from gan_runtime.records.journal import ACTIVE, ENDED, Created, Renamed, StatusChange, StudyPlace
-from gan_runtime.records.run_folder import RunDir, latest_status, write_json
-from gan_runtime.records.states import CUT_SHORT, Reason, cause
+from pydantic import ValidationError
+
+from gan_runtime.base.errors import CheckpointError, FieldError, RunStateError, SpecError, quoted
+from gan_runtime.commands.base import CommandGroup, change
+from gan_runtime.records import journal, run_folder
+from gan_runtime.records.journal import ACTIVE, ENDED, Marked, Renamed
+from gan_runtime.records.record import MAX_REMARK, MAX_TAGS
+from gan_runtime.records.run_folder import RunDir, latest_status, steps_per_epoch
+from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.spec import RunSpec
-from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import queue, trash
-from gan_runtime.supervision.admission import Admission, Dependency, admit, require_space
-from gan_runtime.supervision.admission import check_dependency as check_after
+from gan_runtime.training import checkpoints, trained
+from gan_runtime.training.checkpoints import first_not_finite
 
-RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
+log = logging.getLogger("gan_runtime")
+_ALLOWED = {
+    "tags": (
+        f"up to {MAX_TAGS} tags, each of up to 40 letters, digits, '.', '_', '-' and spaces between"
+        " them"
+    ),
+    "remark": f"up to {MAX_REMARK:,} visible characters",
+}
+_NAMED = {"tags": "tags", "remark": "note"}
 
 
-class RunCommands(Bound):
-    """What may be asked of runs."""
-
-    @change
-    def submit(self, spec: RunSpec, preset: str = "", after: Dependency | None = None) -> RunDir:
-        """Queues a new run, which starts in its turn, and no sooner than `after` says.
-
-        Everything that can be known beforehand is checked first, so nothing is left half-made.
-
-        Raises:
-            SpecError: this host cannot train that; see `admit`.
-            UnknownRunError, RunStateError: see `dependencies.check`.
-            HomeError: the home folder cannot be written.
-        """
-        admission = admit(spec, self.host(), self.home, after.run_id if after else "")
-        require_space(self.home.prepare(), [admission])
-        if after:
-            check_after(self.home, (), after)
-        return self._queue(admission, preset, None, after)
-
-    @change
-    def submit_study(self, design: StudyDesign) -> list[RunDir]:
-        """Queues all runs of a study in their order; nothing is queued unless this host can train
-        every one of them.
-
-        Raises as `submit`.
-        """
-        host = self.host()
-        admissions = [admit(planned.spec, host, self.home) for planned in design.runs]
-        require_space(self.home.prepare(), admissions)
-        study_id = f"study-{next_number(self.home.runs):04d}"
-        queued: list[RunDir] = []
-        try:
-            for planned, admission in zip(design.runs, admissions, strict=True):
-                place = StudyPlace(
-                    study_id=study_id,
-                    question=design.question,
-                    title=design.title,
-                    variant=planned.variant,
-                    variant_index=planned.index,
-                    repeat=planned.repeat,
-                )
-                queued.append(self._queue(admission, design.question.replace("_", "-"), place))
-        except HomeError:  # a full disk must not leave half a study
-            for run in reversed(queued):
-                if latest_status(run).status not in ACTIVE:  # one that trains already stays
-                    trash.discard(self.home, run.path)
-            raise
-        return queued
-
-    def _queue(
-        self,
-        admission: Admission,
-        preset: str,
-        study: StudyPlace | None,
-        after: Dependency | None = None,
-    ) -> RunDir:
-        """`preset`: the name before the number, and with a preset what the run was made from."""
-        spec, home = admission.spec, self.home
-        waits_for = data_jobs.job_for(home, spec.dataset) if admission.waits_for_data else ""
-        with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as aside:
-            new = RunDir(Path(aside) / "run")
-            new.path.mkdir()
-            write_json(new.spec_path, spec.model_dump())
-            created = Created(
-                spec=spec.model_dump(),
-                accelerator=admission.accelerator,
-                color=len(home.run_dirs()) % RUN_COLORS,
-                preset=preset,
-                study=study,
-                images_per_step=spec.images_per_step,
-                asker=self.actor.name,
-            )
-            waiting = _waiting(spec, waits_for, after, next_rank(home))
-            journal.append(new.supervisor_journal, 1, created, waiting)
-            return _place(home, new, preset or "run")
+class RunCommands(CommandGroup):
+    """Changes of runs that are queued, training or ended."""
 
     @change
     def stop(self, run_id: str) -> None:
@@ -114,14 +47,14 @@ class RunCommands(Bound):
     @change
     def stop_all(self, run_ids: Sequence[str]) -> None:
         """Asks those of the runs that wait or train to end: the last of the queue first, so
-        that none starts meanwhile.
+        that none starts in the meantime.
         """
         states = [(run, latest_status(run)) for run in map(self.home.run_dir, run_ids)]
         for run, state in sorted(
             states, key=lambda entry: (entry[1].status != "queued", -(entry[1].queue_rank or 0.0))
         ):
             if state.status not in ENDED:
-                with contextlib.suppress(RunStateError):  # it has ended by itself
+                with contextlib.suppress(RunStateError):  # it has just ended
                     self._stop(run)
 
     def _stop(self, run: RunDir) -> None:
@@ -135,15 +68,15 @@ class RunCommands(Bound):
 
     @change
     def resume(self, run_id: str, changes: Mapping[str, Any] | None = None) -> None:
-        """Queues an ended run again, from its last checkpoint. Raises as `next_attempt.queue`."""
+        """Queues an ended run again, from its last checkpoint. Raises as `queue.resume`."""
         queue.resume(self.home, self.home.run_dir(run_id), changes or {}, self.actor.name)
 
     @change
     def resume_all(self, run_ids: Sequence[str]) -> None:
-        """Queues those of the runs again that ended before their time, in the order given.
+        """Queues those of the runs again that ended before their time, in this order.
 
         Raises:
-            RunStateError: none of them can go on; the message says why the first cannot.
+            RunStateError: no run can be resumed; the message says why the first cannot.
         """
         runs = [self.home.run_dir(run_id) for run_id in run_ids]
         refusals = {
@@ -151,8 +84,8 @@ class RunCommands(Bound):
         }
         if refusals and all(refusals.values()):
             raise RunStateError(next(iter(refusals.values())))
-        for run, why_not in refusals.items():
-            if not why_not:
+        for run, refusal in refusals.items():
+            if not refusal:
                 queue.resume(self.home, run, {}, self.actor.name)
 
     @change
@@ -172,20 +105,138 @@ class RunCommands(Bound):
         journal.append(run.supervisor_journal, latest_status(run).attempt, renamed)
         run.announce()
 
+    @change
+    def mark(
+        self,
+        run_ids: Sequence[str],
+        *,
+        tags: Sequence[str] | None = None,
+        remark: str | None = None,
+        pinned: bool | None = None,
+        hidden: bool | None = None,
+    ) -> None:
+        """Changes what is not None, of each of the runs: `tags` are all of them, `remark` a note of
+        some lines.
 
-def _waiting(spec: RunSpec, waits_for: str, after: Dependency | None, rank: float) -> StatusChange:
-    """The first line of a run's life in the queue.
+        Lists begin with pinned runs, which cannot be deleted; hidden ones are left out of lists.
 
-    The owner looks whether the run before it has ended already.
-    """
-    why = after.cause("queued") if after else None
-    if waits_for:
-        why = cause(Reason.WAITS_FOR_DATA, data_set=spec.dataset, percent=0)
-    order = {"after": after.run_id, "after_if": after.condition} if after else {}
-    why = why or cause(Reason.WAITS_FOR_DEVICE)
-    return StatusChange.of("queued", why, queue_rank=rank, waits_for=waits_for, **order)
+        Raises:
+            SpecError: a tag or the note is too long, or has odd characters; nothing is changed.
+            HomeError: the home cannot be written.
+        """
+        values = {"tags": None if tags is None else [tag.strip() for tag in tags], "remark": remark}
+        try:
+            record = Marked.model_validate(
+                {**values, "pinned": pinned, "hidden": hidden, "asker": self.actor.name}
+            )
+        except ValidationError as error:
+            raise SpecError([_not_allowed(str(error.errors()[0]["loc"][0]), values)]) from None
+        for run in map(self.home.run_dir, run_ids):
+            journal.append(run.supervisor_journal, latest_status(run).attempt, record)
+            run.announce()
+
+    @change
+    def keep_best(self, run_id: str, epoch: int, reason: str) -> None:
+        """Makes the weights after an epoch the best checkpoint of a run, and logs an event.
+
+        The weights are those of the run's snapshots; the optimizers and the rest are those of the
+        newest checkpoint. A resumed run chooses its best checkpoint as it trains. `reason`: the
+        score and its value.
+
+        Raises:
+            RunStateError: it is training.
+            CheckpointError: it has no checkpoint, or no weights of that epoch, or those of its
+                images are an average.
+            HomeError: there is no space for it; the best checkpoint stays as it was.
+        """
+        run = self.home.run_dir(run_id)
+        state = latest_status(run)
+        if state.status in ACTIVE:
+            raise RunStateError(
+                f"run {run_id} is {state.status}: choose its best checkpoint once it has ended."
+            )
+        epochs = trained.stored_epochs(run)
+        if epoch not in epochs:
+            raise CheckpointError(_no_weights(run, epoch, epochs))
+        newest = checkpoints.load(run.checkpoints, "newest")
+        arrays = {**newest.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
+        if broken := first_not_finite(arrays):
+            raise CheckpointError(
+                f"the weights of epoch {epoch} cannot be used: {broken} holds numbers too large for"
+                " the half precision in which they are stored: take another epoch."
+            )
+        step = epoch * steps_per_epoch(run)
+        checkpoints.replace_best(run.checkpoints, arrays, step, newest.wall_s)
+        message = (
+            f"The best checkpoint is now that of epoch {epoch}, by {reason}. Requested by:"
+            f" {self.actor.name}."
+        )
+        event = journal.Event(level="info", topic="checkpoint", message=message)
+        journal.append(run.supervisor_journal, state.attempt, event)
+        run.announce()
+
+    @change
+    def delete(self, run_id: str) -> str:
+        """Moves a run into the trash, from which it can be restored for 30 days; returns its key
+        there.
+
+        Raises:
+            RunStateError: it is training, or pinned.
+            HomeError: the home cannot be written.
+        """
+        run = self.home.run_dir(run_id)
+        status = latest_status(run).status
+        if status in ACTIVE:
+            raise RunStateError(f"run {run_id} is {status}: stop it first, then delete it.")
+        if run_folder.marks_of(run).pinned:
+            raise RunStateError(f"run {run_id} is pinned: unpin it first, then delete it.")
+        key = trash.put(run, self.actor.name)
+        self.measure()
+        log.info("%s moves run %s to the trash", self.actor.name, run_id)
+        return key
+
+    @change
+    def restore(self, key: str) -> RunDir:
+        """Restores a run from the trash, with all its files. `key`: of `trash.deleted_runs`.
+
+        Raises:
+            UnknownRunError: it is not in the trash.
+            RunStateError: another run has its id.
+            HomeError: the home cannot be written.
+        """
+        run = trash.restore(self.home, key)
+        self.measure()
+        log.info("%s restores run %s from the trash", self.actor.name, run.run_id)
+        return run
+
+    @change
+    def remove_for_good(self, keys: Sequence[str]) -> None:
+        """Deletes runs in the trash for good, and frees their space. This cannot be undone.
+
+        Raises:
+            UnknownRunError: one of them is not in the trash; those before it are deleted.
+            HomeError: the home cannot be written.
+        """
+        for key in keys:
+            trash.remove(self.home, key)
+            log.info("%s deletes run %s from the trash", self.actor.name, key)
+        self.measure()
 
 
-def _place(home: Home, new: RunDir, stem: str) -> RunDir:
-    """Gives the finished folder the next number, such as quick-0007."""
-    return RunDir(new.path.rename(home.runs / f"{stem}-{next_number(home.runs):04d}"))
+def _not_allowed(name: str, values: Mapping[str, object]) -> FieldError:
+    title, verb = _NAMED[name], "are" if name == "tags" else "is"
+    return FieldError(
+        title, f"{title} {verb} {quoted(values[name])}, but allowed are {_ALLOWED[name]}."
+    )
+
+
+def _no_weights(run: RunDir, epoch: int, epochs: list[int]) -> str:
+    if epochs:
+        return (
+            f"epoch is {epoch}, but run {run.run_id} stores the weights of"
+            f" {checkpoints.epochs_in_words(epochs)}: use one of them."
+        )
+    return (
+        f"run {run.run_id} stores no weights of its epochs: train with weight_snapshots=yes"
+        " and samples_from=live; bundles hold none."
+    )

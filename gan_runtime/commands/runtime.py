@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 from gan_runtime.hardware.hardware_probe import HostLook
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.actors import DASHBOARD, Actor, operator

@@ -1,9 +1,7 @@
-"""Evaluations of trained networks: which there are, how one is asked for, and the work of their
-jobs.
+"""Evaluations of trained networks.
 
-catalog        the core's own and those of the domains
-requests       what applies to a run, asking for one, the newest request
-work           the job's process: networks and options → answers in the run's journal
-loss_surface   the losses along a run's descent, as the paper's Fig. 11 (loss_landscape: the losses
-at a point)
+catalog         every evaluation by name; the contract of their work and of their reports
+jobs            which evaluations apply to a run, requesting one, and the work of its job
+loss_surface    the losses along a run's descent, as the paper's Fig. 11
+loss_landscape  the losses at a point of weight space; loads Keras
 """

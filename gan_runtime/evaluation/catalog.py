@@ -1,29 +1,29 @@
-"""The evaluations that there are, by name: the core's, those of domains, and those of installed
-packages. Loads no framework.
-
-Also what a terminal or a script is told of an evaluation that has just been made: sentences and
-tables, and a JSON document.
+"""Every evaluation by name: the core's, those of domains and of installed packages. Also the
+contract between an evaluation, its job and the command line. Loads no framework.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.errors import JobError, quoted
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.catalog.table import Table
+from gan_runtime.data.contract import Progress
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
 
-# Those that are about no science; docs/adding-an-evaluation.md adds one.
+# docs/adding-an-evaluation.md adds one.
 CORE: tuple[str, ...] = (
     # "module:NAME" of each
-    "gan_runtime.evaluation.surface_options:LOSS_SURFACE",
+    "gan_runtime.evaluation.loss_surface:LOSS_SURFACE",
 )
 
 
@@ -31,8 +31,8 @@ CORE: tuple[str, ...] = (
 def evaluations() -> Mapping[str, Evaluation]:
     """Every evaluation by its name, the core's first."""
     places = (*CORE, *(place for domain in DOMAINS for place in domain.evaluations))
-    own = {evaluation.name: evaluation for evaluation in map(_declared, places)}
-    return Table(own, "gan_runtime.evaluations", Evaluation)
+    declared = {evaluation.name: evaluation for evaluation in map(_declared, places)}
+    return Table(declared, "gan_runtime.evaluations", Evaluation)
 
 
 def evaluation(name: str) -> Evaluation:
@@ -40,10 +40,10 @@ def evaluation(name: str) -> Evaluation:
 
     Raises JobError for any other; the message lists them.
     """
-    for known in evaluations().values():
-        if name in (known.name, *known.aliases):
-            return known
-    raise JobError(f"{quoted(name)} is no evaluation: there are {', '.join(evaluations())}.")
+    for declared in evaluations().values():
+        if name in (declared.name, *declared.aliases):
+            return declared
+    raise JobError(f"{quoted(name)} is no evaluation: choose one of {', '.join(evaluations())}.")
 
 
 def _declared(place: str) -> Evaluation:
@@ -53,57 +53,91 @@ def _declared(place: str) -> Evaluation:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A table of text."""
+class Subject:
+    """What an evaluation's work gets.
+
+    `options`: its record. `key`: the job's id, for the answers. `results`: a folder for files that
+    stay with the job. `progress(done, total, sentence)`: raises when a user has cancelled.
+    """
+
+    home: Home
+    run: RunDir
+    options: Any
+    key: str
+    results: Path
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """What an evaluation's work returns.
+
+    `answers`: the run's journal gets all of them or none. `result`: a small document, such as
+    warnings. `files`: files of the run's folder that the answers name.
+    """
+
+    answers: Sequence[Answer]
+    result: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of a report."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Report:
-    """`document`: for JSON. `parts`: for people, from the top."""
+class EvaluationReport:
+    """`document`: for JSON. `parts`: for the terminal, from the top."""
 
     document: Mapping[str, Any]
-    parts: Sequence[str | Grid]
+    parts: Sequence[str | TextTable]
 
 
-Reporting = Callable[[Home, RunDir, Mapping[str, Any]], Report]
+Reporter = Callable[[Home, RunDir, Mapping[str, Any]], EvaluationReport]
 
 
-def report_of(declared: Evaluation, home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
-    """`result`: what the job gave. Raises JobError when nothing of it is in the run's journals."""
+def report_of(
+    declared: Evaluation, home: Home, run: RunDir, result: Mapping[str, Any]
+) -> EvaluationReport:
+    """`result`: the document of the job. Raises JobError when the run's journal has no answer."""
     if not declared.report:
-        return of_scores(declared, home, run, result)
+        return report_of_scores(declared, run, result)
     module, _, name = declared.report.partition(":")
-    reporting: Reporting = getattr(importlib.import_module(module), name)
-    return reporting(home, run, result)
+    reporter: Reporter = getattr(importlib.import_module(module), name)
+    return reporter(home, run, result)
 
 
-def of_scores(declared: Evaluation, _home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
+def report_of_scores(
+    declared: Evaluation, run: RunDir, result: Mapping[str, Any]
+) -> EvaluationReport:
     """Every score of the newest answer with its error and its floor.
 
     Raises JobError without an answer.
     """
-    measured = answers_of(run, declared.name)
-    if not measured:
-        raise JobError(f"the job has written no answer about run {run.run_id}: look into its log.")
-    last = measured[-1]
+    answers = answers_of(run, declared.name)
+    if not answers:
+        raise JobError(f"the job wrote no answer about run {run.run_id}: check the job's log.")
+    newest = answers[-1]
     rows = [
         (
             _title(declared, score.name),
             *(f"{value:.4g}" for value in (score.value, score.error, score.floor)),
         )
-        for score in last.scores
+        for score in newest.scores
     ]
     document = {
         "run_id": run.run_id,
         "evaluation": declared.name,
         **result,
-        "scores": [score.model_dump() for score in last.scores],
+        "scores": [score.model_dump() for score in newest.scores],
     }
-    sentence = f"{declared.title} of {run.run_id} after epoch {last.epoch} ({last.checkpoint}):"
-    return Report(document, [sentence, Grid(("Score", "Value", "Error", "Floor"), rows)])
+    sentence = f"{declared.title} of {run.run_id} after epoch {newest.epoch} ({newest.checkpoint}):"
+    table = TextTable(("Score", "Value", "Error", "Floor"), rows)
+    return EvaluationReport(document, [sentence, table])
 
 
 def _title(declared: Evaluation, score: str) -> str:

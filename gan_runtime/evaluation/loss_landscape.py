@@ -1,7 +1,7 @@
-"""The losses of a GAN as functions of its weights, on fixed real rows and fixed draws, in float32.
+"""The losses of a GAN as functions of its weights, on fixed training rows and fixed noise, float32.
 
-Each is the loss that the network follows in a step. Batch norm takes the statistics of these rows,
-so that a point off the path needs no stored ones; nothing is dropped out. Loads Keras.
+Each is the loss that the network follows in a step. Batch norm uses the statistics of these rows,
+so that a point off the path needs no stored ones; dropout is off. Loads Keras.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from gan_runtime.workloads.contract import Phase, Tensor, Workload
 from gan_runtime.workloads.step_context import StepContext, step_scope
 
 IMAGES = 256
-# passes of a network: those over fixed rows come again at every point of another one's surface
-_REMEMBERED = 4
+# Forward passes of a network: those over fixed rows recur at every point of another network's
+# surface.
+_MOST_CACHED = 4
 
 
 class FixedNoise:
-    """See `workloads.contract.Noise`: the same draws at every point, and no unit dropped."""
+    """A `workloads.contract.Noise` with the same draws at every point and without dropout."""
 
     def __init__(self) -> None:
         self._drawn: list[Tensor] = []
         self._next = 0
 
     def begin(self) -> None:
-        """The next call gives the first draw again."""
+        """The next call returns the first draw again."""
         self._next = 0
 
     def normal(self, rows: int, *shape: int) -> Tensor:
@@ -59,26 +60,26 @@ class FixedNoise:
         return self._drawn[self._next - 1]
 
 
-class Remembering:
-    """A network that passes over the same tensors once, until it is moved."""
+class CachedNetwork:
+    """A network that caches its forward passes until its weights change."""
 
     def __init__(self, network: Any) -> None:
         self._network = network
         self._passes: OrderedDict[tuple[int, ...], tuple[Any, Tensor]] = OrderedDict()
 
     def __call__(self, inputs: Any, training: bool = False) -> Tensor:
-        """As the network itself."""
+        """The output of the network."""
         key = (int(training), *(id(tensor) for tensor in keras.tree.flatten(inputs)))
         if key not in self._passes:
-            # The inputs are kept too, so that no other tensor takes over their identity.
+            # Stored with their inputs, so that no new tensor gets the id of one of them.
             self._passes[key] = inputs, self._network(inputs, training=training)
-            if len(self._passes) > _REMEMBERED:
+            if len(self._passes) > _MOST_CACHED:
                 self._passes.popitem(last=False)
         self._passes.move_to_end(key)
         return self._passes[key][1]
 
     def moved(self) -> None:
-        """Its weights are others now."""
+        """Its weights have changed."""
         self._passes.clear()
 
 
@@ -86,10 +87,10 @@ class Landscape:
     """The networks of a workload, movable to any weights."""
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet) -> None:
-        """`data`: with the fields that the workload reads; its first 256 rows are looked at."""
+        """`data`: with the fields that the workload reads; its first 256 rows are used."""
         self._task = task_of(spec, workload, data.fields, data.rows)
         self.networks = self._task.networks()
-        self._remembering = {name: Remembering(network) for name, network in self.networks.items()}
+        self._cached = {name: CachedNetwork(network) for name, network in self.networks.items()}
         self.rows = min(IMAGES, data.rows)
         values = host_values(data.read(np.arange(self.rows)), data.fields)
         self._batch = {name: ops.convert_to_tensor(value) for name, value in values.items()}
@@ -121,10 +122,10 @@ class Landscape:
             for variable in network.variables:
                 if (array := arrays.get(f"{name}/{variable.path}")) is not None:
                     variable.assign(array)
-                    self._remembering[name].moved()
+                    self._cached[name].moved()
 
     def loss(self, network: str) -> float:
-        """The loss that a network follows; the mean of them, where it follows several in a step."""
+        """The loss that a network follows, or the mean of those that it follows in a step."""
         phases = {
             update.followed(loss_scaling=True): phase
             for phase in reversed(self._task.program.phases_of(network))
@@ -139,5 +140,5 @@ class Landscape:
             self._noise, None, input_gradient, weighted_gradient, lambda tensor: tensor
         )
         with step_scope(context):
-            forward = phase.forward(self._remembering, self._batch, self._noise)
+            forward = phase.forward(self._cached, self._batch, self._noise)
         return float(ops.convert_to_numpy(forward.losses[loss]))

@@ -1,12 +1,11 @@
-"""The work of the evaluation that computes loss surfaces: a run's weight snapshots → a surface for
-each network.
+"""The evaluation of loss surfaces: a run's weight snapshots → a surface for each network.
 
 A surface lies in the plane in which a network's weights moved most, with the path of the training
-in it. Weights are measured in norms of their filters, as they are at the end: scaling a filter up
-and the next layer down changes neither the function nor, then, the picture (filter normalisation,
-Li et al. 2018, section 4). In this measure a principal component analysis of the way from each
-snapshot to the last one gives the two directions (their section 7.2). Biases and batch norm's
-parameters are left at their last values (their section 4).
+in it. Weights are measured in norms of their filters at the end: scaling a filter up and the next
+layer down changes neither the function nor, then, the surface (filter normalization, Li et al.
+2018, section 4). In this measure a principal component analysis of the differences between each
+snapshot and the last one gives the two directions (section 7.2). Biases and batch norm's parameters
+stay at their last values (section 4).
 """
 
 from __future__ import annotations
@@ -14,27 +13,109 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.blocked_imports import keep_scikit_learn_out
-from gan_runtime.base.errors import SurfaceError
+from gan_runtime.base.errors import RunStateError, SurfaceError
+from gan_runtime.base.fields import Fields
+from gan_runtime.base.options import OptionRecord, option
+from gan_runtime.catalog.entries import Options, WorkloadEntry
+from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
-from gan_runtime.engines.task import data_for_workload, workload_of
-from gan_runtime.engines.tf import process as tf_process
-from gan_runtime.evaluation.surface_options import NAME
-from gan_runtime.evaluation.work import Evaluated, Subject
+from gan_runtime.evaluation.catalog import EvaluationReport, EvaluationResult, Subject
+from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.answer import Answer, Curve, Series
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Weights
 
 if TYPE_CHECKING:
     from gan_runtime.evaluation.loss_landscape import Landscape
 
-
+NAME = "loss_surface"
+MARGIN = 0.3  # of the path's extent, on each side of it
 Kernels = Mapping[str, NDArray[np.float32]]  # by name
+
+
+class SurfaceOptions(OptionRecord):
+    """The resolution of the surface."""
+
+    size: int = option(
+        21,
+        label="Grid",
+        unit="points",
+        ge=5,
+        le=41,
+        help="Points along each side of the grid on which the losses are computed.",
+        source="Li et al. 2018, arXiv:1712.09913, section 7",
+        error="use 21, or fewer for a faster and coarser surface.",
+    )
+
+
+def applies(_entry: WorkloadEntry, _options: Options, _fields: Fields) -> str:
+    """To every workload."""
+    return ""
+
+
+def lacking(_home: Home, run: RunDir) -> str:
+    """Why a run can have no loss surface now: it trains, or stores too few weights."""
+    status = latest_status(run).status
+    if status not in ENDED:
+        return f"run {run.run_id} is {status}: compute its loss surface once it has ended."
+    count = len(checkpoints.snapshot_epochs(run.snapshots))
+    if count < checkpoints.FEWEST_SNAPSHOTS:
+        return (
+            f"run {run.run_id} stores {count} weight snapshots, but a loss surface needs"
+            f" {checkpoints.FEWEST_SNAPSHOTS}: train it with weight_snapshots=yes for two epochs or"
+            " more."
+        )
+    return ""
+
+
+def check(home: Home, run: RunDir, _options: SurfaceOptions) -> None:
+    """Raises RunStateError where something is lacking."""
+    if reason := lacking(home, run):
+        raise RunStateError(reason)
+
+
+def report(_home: Home, run: RunDir, _result: Mapping[str, Any]) -> EvaluationReport:
+    """Where the surfaces are shown."""
+    sentence = (
+        f"the loss surfaces of {run.run_id} are computed: see Fig. 11 in the paper report of the"
+        " dashboard."
+    )
+    return EvaluationReport({"run_id": run.run_id, "journal": run.evaluations_journal}, [sentence])
+
+
+LOSS_SURFACE = Evaluation(
+    name=NAME,
+    title="Loss surface",
+    summary=(
+        "The losses of each network on the plane of its descent, from the weights stored after"
+        " each epoch."
+    ),
+    verb="Compute loss surfaces",
+    options=SurfaceOptions,
+    applies=applies,
+    lacking=lacking,
+    check=check,
+    needs_checkpoint=False,
+    scores=(),
+    work="gan_runtime.evaluation.loss_surface:compute",
+    aliases=("surface",),
+    report="gan_runtime.evaluation.loss_surface:report",
+    earlier_jobs=("compute_surface",),
+    busy="the loss surfaces of run {run_id} are being computed",
+    environment=ON_THE_CPU,
+)
+
+
+# ---- the plane of a descent ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -75,8 +156,8 @@ def plane_through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) 
     filters = sum(int(np.count_nonzero(norm)) for norm in norms.values())
     ways = np.stack(
         [
-            _flat({name: _over(one[name] - last[name], norms[name]) for name in norms})
-            for one in snapshots[:-1]
+            _flat({name: _over(arrays[name] - last[name], norms[name]) for name in norms})
+            for arrays in snapshots[:-1]
         ]
     )
     # The directions come from the small matrix of inner products: there are far fewer snapshots
@@ -99,7 +180,7 @@ def plane_through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) 
 
 
 def _filter_norms(kernel: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    others = tuple(each for each in range(kernel.ndim) if each != axis % kernel.ndim)
+    others = tuple(side for side in range(kernel.ndim) if side != axis % kernel.ndim)
     return np.sqrt(np.sum(np.square(kernel, dtype=np.float32), axis=others, keepdims=True))
 
 
@@ -122,24 +203,25 @@ def _unflat(flat: NDArray[np.floating], norms: Kernels, like: Kernels) -> Kernel
     }
 
 
-MARGIN = 0.3  # of the path's extent, on each side of it
-
-Advance = Callable[[], None]
+# ---- the surface ---------------------------------------------------------------------------------
 
 
-def compute(subject: Subject) -> Evaluated:
-    """A surface of each network that was trained; the result names them.
+def compute(subject: Subject) -> EvaluationResult:
+    """A surface of each trained network; the result names them.
 
     Raises:
-        DatasetError: the run's data set is gone.
+        DatasetError: the run's data set is missing.
         SurfaceError: its weights have not moved in two directions.
     """
+    from gan_runtime.engines.task import data_for_workload, workload_of
+    from gan_runtime.engines.tf import process as tf_process
+
     tf_process.keep_jax_out()
     keep_scikit_learn_out()
     run, size = subject.run, subject.options.size
     states, spec = checkpoints.load_snapshots(run.snapshots), run.spec()
     data = data_for_workload(spec, loading.load(spec.dataset, subject.home))
-    from gan_runtime.evaluation.loss_landscape import Landscape  # loads Keras
+    from gan_runtime.evaluation.loss_landscape import Landscape  # loads Keras, without JAX
 
     landscape = Landscape(spec, workload_of(spec), data)
     total, done = len(landscape.trained) * (size * size + len(states)), itertools.count(1)
@@ -153,27 +235,29 @@ def compute(subject: Subject) -> Evaluated:
         ]
     except ValueError as error:
         raise SurfaceError(f"{error}.") from error
-    return Evaluated(surfaces, {"networks": list(landscape.trained)})
+    return EvaluationResult(surfaces, {"networks": list(landscape.trained)})
 
 
 def surface(
-    landscape: Landscape, network: str, states: dict[int, Weights], size: int, advance: Advance
+    landscape: Landscape,
+    network: str,
+    states: dict[int, Weights],
+    size: int,
+    advance: Callable[[], None],
 ) -> Answer:
-    """The loss of one network on the plane of its own path, all other networks as they were
-    at the end.
-    """
+    """The loss of one network on the plane of its path, the other networks as at the end."""
     epochs, arrays = list(states), list(states.values())
-    seen = plane_through(arrays, landscape.filter_axes(network))
+    plane = plane_through(arrays, landscape.filter_axes(network))
     landscape.place(arrays[-1])
 
     def loss_at(x: float, y: float) -> float:
-        landscape.place(seen.at(x, y))
+        landscape.place(plane.at(x, y))
         advance()
         return landscape.loss(network)
 
-    xs, ys = _grid(seen.path, size)
+    xs, ys = _grid(plane.path, size)
     losses = [loss_at(x, y) for y, x in itertools.product(ys, xs)]
-    along = [loss_at(x, y) for x, y in seen.path]
+    along = [loss_at(x, y) for x, y in plane.path]
     landscape.place(arrays[-1])
     grid = Curve(
         name="loss",
@@ -184,14 +268,14 @@ def surface(
     )
     path = Curve(
         name="path",
-        x=list(seen.path[:, 0]),
-        y=list(seen.path[:, 1]),
+        x=list(plane.path[:, 0]),
+        y=list(plane.path[:, 1]),
         series=[
             Series(name="loss", values=along),
             Series(name="epoch", values=[float(epoch) for epoch in epochs]),
         ],
     )
-    share_x, share_y = seen.shares
+    share_x, share_y = plane.shares
     return Answer(
         evaluation=NAME,
         key=network,
@@ -210,8 +294,8 @@ def surface(
 
 
 def _grid(path: NDArray[np.float64], size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Even places along both axes, around the whole path; no side is shorter than a third of
-    the other.
+    """Evenly spaced points along both axes, around the whole path; no side is shorter than a
+    third of the other.
     """
     low, high = path.min(axis=0), path.max(axis=0)
     half = (high - low) * (0.5 + MARGIN)

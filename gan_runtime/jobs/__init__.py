@@ -1,10 +1,9 @@
-"""Background tasks next to training: a process and a folder each, with progress, a log, cancel and
+"""Background jobs next to training: a process and a folder each, with progress, a log, cancel and
 one end.
 
-job          what a job is, declared once for each; the table of all
-folder       what lies in a job's folder, and its state as read from it
-job_queue    asking for a job, starting, cancelling and listing them; the owner's supervision of
-them
-worker       the process; task: what the code of a job is given
-data_jobs    preparing a data set, looking through pictures; picture_job: generating images
+job          the declaration of a job, and the context that its work runs in
+folder       the files of one job, and its state as read from them
+job_queue    requesting, starting, cancelling and listing jobs; their supervision by the owner
+worker       the process of a job
+core_jobs    prepare a data set, survey its images, generate images of a run
 """

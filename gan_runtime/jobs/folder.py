@@ -1,13 +1,13 @@
-"""The folder of one job: what lies where, and the state that follows from it.
+"""The folder of one job, and the state that follows from its files.
 
-job.json         what was asked, by whom; written once
+job.json         the request, and its actor; written once
 process.json     pid and start time of its process
-progress.jsonl   how far it is, a line each time
-log.txt          what it printed
-STOP             a request to end, and whose it is; anyone may write it
-end.json         how it ended; written once, by the job or by the owner who found it dead
-work/            what it makes; gone when it has ended
-results/         what it found, in files; gone unless it has finished
+progress.jsonl   a line for each report of progress
+log.txt          the output of its process
+STOP             a request to end, and its actor; any process may write it
+end.json         how it ended; written once, by the job, or by the owner if the job was lost
+work/            half-made files; deleted at the end
+results/         files of the result; deleted unless the job has finished
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _TAIL_BYTES = 4_096
 _Record = TypeVar("_Record", bound=BaseModel)
 
 
-class _Note(BaseModel):
+class _StoredRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Asked(_Note):
-    """`asker`: who asked, such as "dashboard" or "command line". `options`: those of the kind."""
+class JobRequest(_StoredRecord):
+    """`kind`: the name of the job. `asker`: "dashboard", "command line", "Python"."""
 
     kind: Name
     options: Document
@@ -57,10 +57,9 @@ class Asked(_Note):
         return options
 
 
-class Progress(_Note):
-    """`done` of `total` in the units of the job; `total` is 0 before it knows.
-
-    `sentence`: what it does now.
+class JobProgress(_StoredRecord):
+    """`done` of `total` in the units of the job; `total` is 0 while unknown. `sentence`: the
+    current step.
     """
 
     done: Count = 0
@@ -74,8 +73,10 @@ class Progress(_Note):
         return min(1.0, self.done / self.total) if self.total else 0.0
 
 
-class End(_Note):
-    """`reason`: in words. `result`: what the kind gives, empty unless finished."""
+class End(_StoredRecord):
+    """`reason`: a sentence. `result`: the document that the work returned, empty unless
+    finished.
+    """
 
     state: EndState
     reason: Text
@@ -83,25 +84,25 @@ class End(_Note):
     at: UtcTime = Field(default_factory=now)
 
 
-class _Identity(_Note):
+class _ProcessIdentity(_StoredRecord):
     pid: Pid
     started: Started
     born: Name = ""
 
 
 @dataclass(frozen=True)
-class JobLook:
+class JobSnapshot:
     """A job at one moment."""
 
     job: JobDir
-    asked: Asked
+    request: JobRequest
     state: State
-    progress: Progress
+    progress: JobProgress
     end: End | None
 
     @property
     def is_live(self) -> bool:
-        """Whether it waits or works."""
+        """Whether it waits or runs."""
         return self.state in LIVE
 
 
@@ -116,106 +117,110 @@ class JobDir(TaskFolder):
 
     @property
     def start_lock(self) -> Path:
-        """Held for a moment by whoever starts the process, so that nobody starts a second one."""
+        """Held while the process is started, so that only one is."""
         return self.path / ".start.lock"
 
     @property
     def lock(self) -> Path:
-        """Held by the job's process as long as it works."""
+        """Held by the job's process as long as it runs."""
         return self.path / ".worker.lock"
 
     @property
     def work(self) -> Path:
-        """What is half-made."""
+        """Folder of half-made files."""
         return self.path / "work"
 
     @property
     def results(self) -> Path:
-        """What it found, in files."""
+        """Folder of the result's files."""
         return self.path / "results"
 
     def clear(self, finished: bool) -> None:
-        """Removes what must not be left of a job that has ended."""
+        """Deletes the half-made files of a job that has ended, and the results unless it has
+        finished.
+        """
         for folder in (self.work,) if finished else (self.work, self.results):
             shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def progress_file(self) -> Path:
-        """One line of JSON each time."""
+        """Lines of JSON."""
         return self.path / "progress.jsonl"
 
-    def asked(self) -> Asked | None:
-        """What was asked; None for a folder that is no job."""
-        return _read(self.path / "job.json", Asked)
+    def request(self) -> JobRequest | None:
+        """None for a folder that is no job."""
+        return _read(self.path / "job.json", JobRequest)
 
-    def write_asked(self, asked: Asked) -> None:
-        """Once, before anybody can see the folder."""
-        write_whole(self.path / "job.json", asked.model_dump_json(indent=2) + "\n")
+    def write_request(self, request: JobRequest) -> None:
+        """Once, before any other process can see the folder."""
+        write_whole(self.path / "job.json", request.model_dump_json(indent=2) + "\n")
 
-    def introduce(self, pid: int) -> None:
-        """Makes known which process does the work: by whoever started it, and by itself."""
+    def write_process(self, pid: int) -> None:
+        """Records the process: by the one that starts it, and by itself."""
         write_whole(self.process_file, json.dumps(processes.identity(pid)) + "\n")
 
     def started_at(self) -> datetime | None:
         """When its process began, by the clock of the host; None before that."""
-        known = self._introduced()
-        return None if known is None else datetime.fromtimestamp(known.started, UTC)
+        identity = self._identity()
+        return None if identity is None else datetime.fromtimestamp(identity.started, UTC)
 
     @property
     def is_started(self) -> bool:
         """Whether it has ever had a process."""
-        return self._introduced() is not None
+        return self._identity() is not None
 
     def process(self) -> psutil.Process | None:
-        """The living process; None before it was started, and when it is gone."""
-        known = self._introduced()
-        return None if known is None else processes.alive(known.pid, known.started, known.born)
+        """The living process; None before it was started, and after it has exited."""
+        identity = self._identity()
+        if identity is None:
+            return None
+        return processes.alive(identity.pid, identity.started, identity.born)
 
     def end(self) -> End | None:
         """How it ended; None before that."""
         return _read(self.path / "end.json", End)
 
     def write_end(self, end: End) -> None:
-        """The last word."""
+        """Written last: then the job has ended."""
         write_whole(self.path / "end.json", end.model_dump_json(indent=2) + "\n")
 
-    def add_progress(self, progress: Progress) -> None:
-        """Appends a line, whole or not at all to a reader."""
+    def add_progress(self, done: int, total: int, sentence: str) -> None:
+        """Appends a line, in one write."""
+        progress = JobProgress(done=done, total=total, sentence=sentence)
         with self.progress_file.open("ab", buffering=0) as file:
             file.write(progress.model_dump_json().encode() + b"\n")
 
-    def progress(self) -> Progress:
+    def progress(self) -> JobProgress:
         """The newest whole line."""
         try:
             lines = run_files.tail(self.progress_file, _TAIL_BYTES).splitlines(keepends=True)
-            return Progress.model_validate_json(
+            return JobProgress.model_validate_json(
                 next(line for line in reversed(lines) if line.endswith(b"\n"))
             )
         except (OSError, StopIteration, ValidationError):
-            return Progress()
+            return JobProgress()
 
-    def look(self) -> JobLook | None:
+    def snapshot(self) -> JobSnapshot | None:
         """The job as it is now; None for a folder that is no job."""
-        asked = self.asked()
-        if asked is None:
+        request = self.request()
+        if request is None:
             return None
-        # Whether it lives is asked before its end is read: an end written meanwhile is then never
-        # missed.
+        # The process is checked before the end is read: an end written in between is never missed.
         started, lives = self.is_started, self.process() is not None
-        end = self.end() or self._unwritten_end(asked.kind, started, lives)
+        end = self.end() or self._unwritten_end(request.kind, started, lives)
         state: State = end.state if end is not None else "running" if started else "waiting"
-        return JobLook(self, asked, state, self.progress(), end)
+        return JobSnapshot(self, request, state, self.progress(), end)
 
     def _unwritten_end(self, kind: str, started: bool, lives: bool) -> End | None:
-        """What the owner will write down when it comes by."""
+        """The end that the owner writes at its next tick."""
         if lives or not (started or self.stop_file.exists()):
             return None
         if self.stop_file.exists():
             return End(state="cancelled", reason=job.cancelled(kind))
         return End(state="lost", reason=job.lost(kind))
 
-    def _introduced(self) -> _Identity | None:
-        return _read(self.process_file, _Identity)
+    def _identity(self) -> _ProcessIdentity | None:
+        return _read(self.process_file, _ProcessIdentity)
 
 
 def _read(path: Path, kind: type[_Record]) -> _Record | None:

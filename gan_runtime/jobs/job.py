@@ -1,18 +1,20 @@
-"""What a background job is, declared once for each: its options, when it is refused, its work, and
-where its result goes.
+"""What a background job is: its declaration, and the context that its work runs in.
 
-The core's jobs are declared in the modules of `DECLARING`, those of a domain in the modules that it
-names; each offers `JOBS`.
+A declaration has options, the refusals, the work, and where its result goes. The core's jobs are
+declared in the modules of `DECLARING`, those of a domain in the modules that the domain names; each
+offers `JOBS`.
 """
 
 from __future__ import annotations
 
 import importlib
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
@@ -20,13 +22,16 @@ from gan_runtime.base.errors import JobError, quoted
 from gan_runtime.catalog.domains import DOMAINS
 from gan_runtime.records.home import Home
 
-NOTHING_KEPT = "nothing of it was kept"
-ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # always, alongside whatever trains
+if TYPE_CHECKING:
+    from gan_runtime.jobs.folder import JobDir
+
+NOTHING_STORED = "nothing was stored"
+ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # so that a job takes no memory of a training's GPU
+SECONDS_BETWEEN = 0.3  # two lines of progress
 DECLARING = (
-    "gan_runtime.jobs.data_jobs",
-    "gan_runtime.jobs.picture_job",
+    "gan_runtime.jobs.core_jobs",
     "gan_runtime.tpu.check",
-    "gan_runtime.evaluation.requests",
+    "gan_runtime.evaluation.jobs",
 )
 
 
@@ -35,18 +40,16 @@ class Job:
     """One kind of background job.
 
     `name`: as its folders call it; `earlier`: names that earlier versions gave their folders.
-    `options`: the record of what is asked, a dataclass or a model. `work`: "module:function" of its
-    process, which gets a `Task` and returns a small document. `check(home, options)` raises what is
-    wrong with a request before anything is written. `same`: the options by which two requests are
-    the same; while one of them is live the other is refused with `busy`, a sentence with these
-    options.
-    `result`: where what it makes goes: a journal of its run, files in its folder, a data set, or
-    answers of the home.
-    `turn`: among the jobs of one turn one works at a time; an accelerator's name is the turn of its
-    trainings as well. Empty: it starts at once. `environment`: variables of its process, for
-    libraries that read them once. `kept`: what is left of a job that did not finish.
-    `killed_at_once`: a cancel need not wait for a library that listens to no signal; only where
-    nothing can be left half-made.
+    `options`: the record of a request, a dataclass or a model. `work`: "module:function", which
+    gets a `Task` and returns a small document. `check(home, options)`: raises what is wrong with a
+    request before anything is written. `same`: the options by which two requests are the same;
+    while one of them is live, the other is refused with `busy`, a sentence with these options.
+    `result`: where the result goes: a journal of its run, files in its folder, a data set, or
+    answers of the home. `turn`: jobs with the same turn run one at a time; an accelerator's name is
+    the turn of its trainings as well; empty: the job starts at once. `environment`: variables of
+    its process, for libraries that read them once. `stored`: what is left of a job that did not
+    finish. `killed_at_once`: a cancel kills its process, because a library handles no signal; only
+    where nothing can be left half-made.
     """
 
     name: str
@@ -59,37 +62,34 @@ class Job:
     result: Literal["journal", "files", "data set", "answers"] = "files"
     turn: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
-    kept: str = NOTHING_KEPT
+    stored: str = NOTHING_STORED
     killed_at_once: bool = False
     earlier: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Under which its folders are known."""
+        """The names that its folders can have."""
         return (self.name, *self.earlier)
 
 
 @cache
 def jobs() -> dict[str, Job]:
-    """Every job by its name, and by the names that earlier versions had for it.
-
-    Loads no framework.
-    """
+    """Every job by its name, and by its names in earlier versions. Loads no framework."""
     modules = (*DECLARING, *(module for domain in DOMAINS for module in domain.jobs))
     declared = (job for module in modules for job in importlib.import_module(module).JOBS)
     return {name: job for job in declared for name in job.names}
 
 
 def job_named(name: str) -> Job:
-    """Raises JobError for a name that no job has; the message lists those that there are."""
+    """Raises JobError for an unknown name; the message lists the names."""
     if name not in jobs():
         names = ", ".join(dict.fromkeys(job.name for job in jobs().values()))
-        raise JobError(f"{quoted(name)} is no background job: there are {names}.")
+        raise JobError(f"{quoted(name)} is no background job: choose one of {names}.")
     return jobs()[name]
 
 
 def as_document(options: Any) -> dict[str, Any]:
-    """A record of options as job.json keeps it; paths are text."""
+    """A record of options as job.json stores it; paths are text."""
     if isinstance(options, BaseModel):
         return options.model_dump(mode="json")
     values = (
@@ -103,14 +103,65 @@ def as_document(options: Any) -> dict[str, Any]:
 
 
 def cancelled(name: str) -> str:
-    """The reason of a job that somebody has cancelled."""
-    return f"cancelled on request; {_kept(name)}."
+    """The reason of a job that a user has cancelled."""
+    return f"cancelled on request; {_stored(name)}."
 
 
 def lost(name: str) -> str:
-    """The reason of a job whose process is gone."""
-    return f"its process was ended before it was done; {_kept(name)}. Start it again."
+    """The reason of a job whose process exited without writing an end."""
+    return f"its process exited unexpectedly; {_stored(name)}. Start it again."
 
 
-def _kept(name: str) -> str:
-    return jobs()[name].kept if name in jobs() else NOTHING_KEPT
+def _stored(name: str) -> str:
+    return jobs()[name].stored if name in jobs() else NOTHING_STORED
+
+
+class Cancelled(BaseException):
+    """A user asked the job to end. No Exception, so that no library swallows it."""
+
+
+class Task:
+    """The context of a job's work.
+
+    `work`: a folder on the disk of the home, so that a finished data set can be renamed out of it.
+    `results`: a folder that stays with the job.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        job: JobDir,
+        options: dict[str, Any],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.home, self.options = home, options
+        self.work, self.results = job.work, job.results
+        self._job, self._clock = job, clock
+        self._reported_s = -SECONDS_BETWEEN
+        self._protected = threading.Event()
+
+    def progress(self, done: int, total: int, sentence: str) -> None:
+        """Reports progress; cheap enough to be called for each row.
+
+        Raises:
+            Cancelled: a user asked the job to end.
+        """
+        now_s = self._clock()
+        if now_s - self._reported_s < SECONDS_BETWEEN and done != total:
+            return
+        self._reported_s = now_s
+        if self._job.stop_file.exists() and not self._protected.is_set():
+            raise Cancelled
+        self._job.add_progress(done, total, sentence)
+
+    def past_cancelling(self) -> None:
+        """From here on the job cannot be cancelled: its result is being moved to its place."""
+        self._protected.set()
+
+    def on_sigterm(self, *_: object) -> None:
+        """The handler of SIGTERM. Raises Cancelled, unless it is too late."""
+        if not self._protected.is_set():
+            raise Cancelled
+
+
+Work = Callable[[Task], dict[str, Any]]

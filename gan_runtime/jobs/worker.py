@@ -2,7 +2,7 @@
 
     python -m gan_runtime.jobs.worker JOB_DIR
 
-Everything printed goes to the job's log.txt. A cancel comes as SIGTERM, and as the file STOP.
+Its output goes to the job's log.txt. A cancel arrives as SIGTERM and as the file STOP.
 """
 
 from __future__ import annotations
@@ -21,52 +21,51 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.hardware import framework_settings
 from gan_runtime.jobs.folder import End, JobDir
-from gan_runtime.jobs.job import cancelled, jobs
-from gan_runtime.jobs.task import Cancelled, Task, Work
+from gan_runtime.jobs.job import Cancelled, Task, Work, cancelled, jobs
 from gan_runtime.records import processes
 from gan_runtime.records.home import Home
 
 
 def main(job: JobDir) -> int:
-    """Does one job and writes its end; returns the exit code (0 finished or cancelled, 1 not)."""
+    """Runs one job and writes its end; returns the exit code: 0 finished or cancelled, else 1."""
     try:
         with FileLock(job.lock).acquire(blocking=False):
             if job.end() is not None:
                 return 1
-            end = _do(job)
-            # Before its end is known: who sees that finds nothing half-made.
+            end = _run(job)
+            # Before the end is written: no reader of an ended job finds half-made files.
             job.clear(end.state == "finished")
             job.write_end(end)
             return 0 if end.state in ("finished", "cancelled") else 1
     except Timeout:
-        print(f"another process works on {job.job_id} already; this one ends.")
+        print(f"another process runs {job.job_id} already; this one ends.")
         return 1
 
 
-def _do(job: JobDir) -> End:
-    job.introduce(os.getpid())
-    asked = job.asked()
-    if asked is None or asked.kind not in jobs():
+def _run(job: JobDir) -> End:
+    job.write_process(os.getpid())
+    request = job.request()
+    if request is None or request.kind not in jobs():
         return End(
             state="failed",
-            reason="job.json names no job that this version knows: ask for it again.",
+            reason="this version of the program cannot read job.json: start the job again.",
         )
-    task = Task(Home(job.path.parent.parent), job, asked.options)
-    signal.signal(signal.SIGTERM, task.signalled)
+    task = Task(Home(job.path.parent.parent), job, request.options)
+    signal.signal(signal.SIGTERM, task.on_sigterm)
     try:
         if job.stop_file.exists():
-            return End(state="cancelled", reason=cancelled(asked.kind))
+            return End(state="cancelled", reason=cancelled(request.kind))
         for folder in (job.work, job.results):
             folder.mkdir(exist_ok=True)
         with disk.told_when_full(job.work):
-            result = _work(jobs()[asked.kind].work)(task)
+            result = _work(jobs()[request.kind].work)(task)
         return End(state="finished", reason="done", result=result)
     except Cancelled:
-        return End(state="cancelled", reason=cancelled(asked.kind))
+        return End(state="cancelled", reason=cancelled(request.kind))
     except GanRuntimeError as error:
         print(error)
         return End(state="failed", reason=str(error))
-    except Exception as error:  # a person must read why on the page
+    except Exception as error:  # the page shows the reason
         traceback.print_exc()
         first = (str(error).splitlines() or [""])[0][:300]
         return End(

@@ -48,7 +48,7 @@ class StudyPlace(BaseModel):
     """A run's place in its study: the variant (its label, and its index from 0) and the repeat
     (from 1).
 
-    `question`: a key of studies/questions.py. Every run of a study repeats it, so that the study
+    `question`: a key of studies/design.py. Every run of a study repeats it, so that the study
     exists as long as one of its runs.
     """
 

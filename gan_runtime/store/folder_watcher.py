@@ -21,7 +21,7 @@ from contextlib import suppress
 
 from gan_runtime.base.deadlines import Patience
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobDir, JobLook
+from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import Row
 from gan_runtime.store import ingest_batch
@@ -151,7 +151,7 @@ class JobIntake:
             jobs = job_queue.job_dirs(self._home)
             gone = self._rows.keys() - {job.job_id for job in jobs}
             self._open = [job for job in jobs if self._is_open(job)]
-        looks = [look for job in self._open if (look := job.look()) is not None]
+        looks = [look for job in self._open if (look := job.snapshot()) is not None]
         news = [
             found for look in looks if (found := job_row(look)) != self._rows.get(look.job.job_id)
         ]
@@ -203,12 +203,12 @@ class JobIntake:
                 log.warning("job %s is set aside: %s", row[0], ingest_batch.reason_of(error))
 
 
-def job_row(look: JobLook) -> Row:
+def job_row(look: JobSnapshot) -> Row:
     """Of jobs.
 
     The run is the one that a job is about; the message that of its end, empty before.
     """
-    asked, end = look.asked, look.end
+    asked, end = look.request, look.end
     about = asked.options.get("run_id")
     ended = (end.at, end.reason) if end is not None else (None, "")
     return (

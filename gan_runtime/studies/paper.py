@@ -16,8 +16,7 @@ from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 from gan_runtime.studies import references
-from gan_runtime.studies.design import StudyDesign
-from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.studies.design import QUESTIONS, StudyDesign
 
 COMPARED_BATCH = 256  # of the XLA and precision studies; the paper does not say its own
 # Not compared with the paper: what it says nothing about, or leaves to chance.
@@ -34,7 +33,7 @@ UNSAID = {
 
 
 @dataclass(frozen=True)
-class Size:
+class ReproductionSize:
     """How much of the paper a reproduction affords.
 
     `compared_epochs`: of the studies about speed, which is steady after the first epoch.
@@ -49,8 +48,10 @@ class Size:
 
 
 SIZES = {
-    "full": Size("As in the paper", references.PAPER_EPOCHS, 3, 3, references.PAPER_REPLICAS),
-    "reduced": Size("Reduced", 4, 3, 3, 1),
+    "full": ReproductionSize(
+        "As in the paper", references.PAPER_EPOCHS, 3, 3, references.PAPER_REPLICAS
+    ),
+    "reduced": ReproductionSize("Reduced", 4, 3, 3, 1),
 }
 
 
@@ -65,7 +66,7 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReproductionPlan:
     """The studies of one reproduction, all in which they differ from the paper, and what else
     is to be known before the start.
     """
@@ -85,53 +86,53 @@ def usual_size(host: Host) -> str:
     return "reduced" if _best(host) == "cpu" else "full"
 
 
-def plan(host: Host, dataset: str, images: int, size: str) -> Plan:
+def plan(host: Host, dataset: str, images: int, size: str) -> ReproductionPlan:
     """The studies for Figs.
 
     5 to 13 on this host, with `dataset`, of which `images` are at hand. `size`: a key of SIZES.
     """
-    accelerator, chosen = _best(host), SIZES[size]
-    count = host.devices[accelerator].count if accelerator != "cpu" else chosen.replicas
+    accelerator, scale = _best(host), SIZES[size]
+    count = host.devices[accelerator].count if accelerator != "cpu" else scale.replicas
     base = {
         **preset("paper").values,
         "dataset": dataset,
         "accelerator": accelerator,
-        "replicas": max(1, min(chosen.replicas, count)),
+        "replicas": max(1, min(scale.replicas, count)),
         "weight_snapshots": "no",
     }
-    long = {**base, "epochs": chosen.epochs}
-    short = {**base, "epochs": chosen.compared_epochs, "batch_size_global": COMPARED_BATCH}
+    long = {**base, "epochs": scale.epochs}
+    short = {**base, "epochs": scale.compared_epochs, "batch_size_global": COMPARED_BATCH}
     studies = [
         StudyDesign.parse(
             "batch_size",
             {**long, "weight_snapshots": "yes"},
             list(references.PAPER_BATCHES),
-            chosen.repeats,
+            scale.repeats,
             "Paper - batch size",
         ),
-        _restarts(long, chosen),
-        StudyDesign.parse("precision", short, None, chosen.repeats, "Paper - precision"),
+        _restarts(long, scale),
+        StudyDesign.parse("precision", short, None, scale.repeats, "Paper - precision"),
     ]
     notes = []
     if accelerator == "tpu" or host.devices[accelerator].engines[0] == "jax":
         notes.append(
-            "Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step"
-            " whatever the option says, so both variants would be the same program."
+            "Fig. 12 (XLA on and off) is not planned: a TPU and the JAX engine compile every step,"
+            " so both variants are the same program."
         )
     else:
         studies.append(
-            StudyDesign.parse("xla", short, ["off", "jit"], chosen.repeats, "Paper - XLA")
+            StudyDesign.parse("xla", short, ["off", "jit"], scale.repeats, "Paper - XLA")
         )
-    devices, missing = _devices(host, short, chosen)
-    found = (*studies, *([devices] if devices else []))
-    return Plan(found, tuple(deviations(found, host, images)), (*notes, *missing))
+    devices, missing = _devices(host, short, scale)
+    planned = (*studies, *([devices] if devices else []))
+    return ReproductionPlan(planned, tuple(deviations(planned, host, images)), (*notes, *missing))
 
 
 def _best(host: Host) -> str:
     return next(name for name in ACCELERATORS if host.devices[name].available)
 
 
-def _restarts(base: dict[str, Any], size: Size) -> StudyDesign:
+def _restarts(base: dict[str, Any], size: ReproductionSize) -> StudyDesign:
     """Three cycles in a run, or as many as it has epochs."""
     changed = {
         "batch_size_global": references.PAPER_RESTARTS_BATCH,
@@ -140,7 +141,9 @@ def _restarts(base: dict[str, Any], size: Size) -> StudyDesign:
     return StudyDesign.parse("schedule", {**base, **changed}, None, 1, "Paper - rate schedule")
 
 
-def _devices(host: Host, base: dict[str, Any], size: Size) -> tuple[StudyDesign | None, list[str]]:
+def _devices(
+    host: Host, base: dict[str, Any], size: ReproductionSize
+) -> tuple[StudyDesign | None, list[str]]:
     """Each kind of device that this host has, once alone and once with as many as the paper
     has, and what is missing then.
     """
@@ -157,17 +160,16 @@ def _devices(host: Host, base: dict[str, Any], size: Size) -> tuple[StudyDesign 
     absent = " and ".join(name.upper() for name in ("gpu", "tpu") if name not in kinds)
     missing = (
         [
-            f"Fig. 13 (CPU, GPU, TPU): this host has no {absent.replace(' and ', ' and no ')}, so"
-            " it compares less."
+            f"Fig. 13 (CPU, GPU, TPU) compares less: this host has no"
+            f" {absent.replace(' and ', ' and no ')}."
         ]
         if absent
         else []
     )
     if len(kinds) > 1:
         missing.append(
-            "Fig. 13: each accelerator has a queue of its own, so runs of the CPU and of the"
-            " accelerator train at the same time and slow each other where they share the"
-            " processor."
+            "Fig. 13: each accelerator has its own queue. Runs on the CPU and on the accelerator"
+            " train at the same time, and slow each other down where they share the processor."
         )
     if len(values) < 2:
         return None, missing

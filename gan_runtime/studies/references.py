@@ -1,13 +1,22 @@
-"""Numbers that others have published, to stand beside our own, and what the paper says about its
-figures, word for word.
+"""Published numbers to compare with: the paper's settings and sentences, and an epoch of a GAN at
+full size as its authors measured it and as the TPU's compiler estimates it.
 
-Literal tables with their source; nothing here is ours. Quotations: Ravikumar and Sriraman 2023,
-doi:10.32604/csse.2023.034710.
+Literal tables with their source. Quotations are word for word: Ravikumar and Sriraman 2023,
+doi:10.32604/csse.2023.034710. The estimates are read from the newest results of `make bench
+ONLY=cycles` (benchmarks/rows/cycles.py).
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.entries import Speed
+from gan_runtime.records.home import SHARE
 
 PAPER = "Ravikumar and Sriraman 2023"
 
@@ -17,7 +26,7 @@ PAPER_MACHINE, PAPER_REPLICAS = "TPU v3", 8
 PAPER_EPOCHS = 30
 PAPER_BATCHES = (64, 128, 256, 512)
 PAPER_BEST_BATCHES = (256, 512)  # whose losses it calls optimized best, Fig. 10
-PAPER_RESTARTS_BATCH = 512  # of which it shows a learning rate with cycles, Fig. 9
+PAPER_RESTARTS_BATCH = 512  # for which it shows a learning rate with cycles, Fig. 9
 PAPER_DEVICES_BATCH = 32  # of the comparison of accelerators, Fig. 13
 # The paper, abstract and sections 5.3 and 5.4. It gives these numbers in its text; its figures have
 # no tables.
@@ -32,7 +41,7 @@ PAPER_FASTER_THAN = {
 
 @dataclass(frozen=True)
 class Quotation:
-    """`sentence` as printed; `section`: where it stands."""
+    """`sentence`: as printed."""
 
     section: str
     sentence: str
@@ -93,3 +102,99 @@ FASTER = Quotation(
     "The proposed model is 56.20% faster than a CPU, 19.7% faster than GPU, and 24.6% faster than"
     " serial TPU execution for batch size 32.",
 )
+
+
+# ---- an epoch at full size -----------------------------------------------------------------------
+
+RESULTS = SHARE / "benchmarks" / "results" / "latest.jsonl"
+ROW, KIND = "cycles", "epoch"
+COMMAND = "make bench ONLY=cycles"
+EPOCH = next(domain.compiled_epoch for domain in DOMAINS if domain.compiled_epoch)
+PLAIN, OWN = "keras", "ours"  # the programs: plain Keras layers, and this project's step
+PROGRAMS = {PLAIN: EPOCH.plain, OWN: EPOCH.own}
+MACHINES = {machine.topology: machine for machine in EPOCH.machines}
+
+
+@dataclass(frozen=True)
+class EpochEstimate:
+    """Seconds per epoch from the compiler's cycles.
+
+    `measured`: what the authors measured with plain layers; None for this project's step.
+    """
+
+    program: str
+    machine: str
+    estimated_s: float
+    measured: Speed | None
+
+    @property
+    def error(self) -> float | None:
+        """Of the estimate, as a share of the measurement."""
+        return None if self.measured is None else self.estimated_s / self.measured.seconds - 1.0
+
+
+@dataclass(frozen=True)
+class MachineEpochs:
+    """Seconds per epoch on one machine: measured by the authors, and estimated for plain layers
+    and for this project's step; None for what was not compiled.
+    """
+
+    machine: str
+    measured_s: float
+    plain_s: float | None
+    own_s: float | None
+
+    @property
+    def error(self) -> float | None:
+        """Of the estimate, as a share of the measurement."""
+        return None if self.plain_s is None else self.plain_s / self.measured_s - 1.0
+
+    @property
+    def times_as_fast(self) -> float | None:
+        """This project's step against plain layers, both estimated."""
+        return None if self.plain_s is None or self.own_s is None else self.plain_s / self.own_s
+
+
+def by_machine(estimates: Iterable[EpochEstimate]) -> tuple[MachineEpochs, ...]:
+    """A record a machine, in the order of MACHINES."""
+    seconds = {(each.program, each.machine): each.estimated_s for each in estimates}
+    machines = [
+        MachineEpochs(
+            machine.title,
+            EPOCH.measured(machine.system).seconds,
+            seconds.get((PROGRAMS[PLAIN], machine.title)),
+            seconds.get((PROGRAMS[OWN], machine.title)),
+        )
+        for machine in EPOCH.machines
+    ]
+    return tuple(each for each in machines if (each.plain_s, each.own_s) != (None, None))
+
+
+def stored_estimates(results: Path = RESULTS) -> tuple[EpochEstimate, ...]:
+    """Those of the newest benchmark results, in their order; empty without results."""
+    try:
+        lines = results.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ()
+    return epoch_estimates(
+        record
+        for record in map(json.loads, lines)
+        if (record.get("row"), record.get("kind")) == (ROW, KIND)
+    )
+
+
+def epoch_estimates(records: Iterable[Mapping[str, Any]]) -> tuple[EpochEstimate, ...]:
+    """Of records of this kind: `side`, `topology`, `epoch_s`."""
+    return tuple(
+        EpochEstimate(
+            PROGRAMS[record["side"]],
+            MACHINES[record["topology"]].title,
+            record["epoch_s"],
+            (
+                EPOCH.measured(MACHINES[record["topology"]].system)
+                if record["side"] == PLAIN
+                else None
+            ),
+        )
+        for record in records
+    )

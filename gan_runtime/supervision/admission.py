@@ -25,8 +25,8 @@ from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.hardware import host_presets
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs import data_jobs, job_queue
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs import core_jobs, job_queue
+from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import Condition, StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status
@@ -75,7 +75,7 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
     wrong: list[FieldError] = []
     accelerator = _tried(lambda: host.resolve(spec), "accelerator", wrong)
     resolved = _resolved(spec, host, accelerator, wrong) if accelerator else None
-    is_being_prepared = home is not None and data_jobs.preparing_job(home, spec.dataset) is not None
+    is_being_prepared = home is not None and core_jobs.preparing_job(home, spec.dataset) is not None
     data = fields = None
     if not is_being_prepared and (
         fields := _tried(lambda: loading.check(spec, home), "dataset", wrong)
@@ -246,19 +246,19 @@ class DataDependencies:
         if not self._jobs[key]:
             return READY
         try:
-            look = job_queue.job_dir(self._home, self._jobs[key]).look()
+            look = job_queue.job_dir(self._home, self._jobs[key]).snapshot()
         except JobError:
             look = None
         if look is None or look.state == "finished":
             # Without the folder of the job, the trainer reports missing data.
             return READY
-        name = data_jobs.name_of(look.asked)
+        name = core_jobs.name_of(look.request)
         if look.end is not None:
             end = {"state": look.end.state, "message": look.end.reason}
             return Readiness(False, failure=cause(Reason.DATA_NOT_PREPARED, data_set=name, **end))
         return Readiness(False, news=self._news(run, name, look))
 
-    def _news(self, run: RunDir, name: str, look: JobLook) -> StatusChange | None:
+    def _news(self, run: RunDir, name: str, look: JobSnapshot) -> StatusChange | None:
         """A line at each tenth of the progress."""
         tenth = int(look.progress.share * NOTED_STEPS)
         if self._noted.setdefault(run.run_id, (0, name)) == (tenth, name):

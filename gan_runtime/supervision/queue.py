@@ -17,7 +17,7 @@ from gan_runtime.base.errors import (
     SpecError,
 )
 from gan_runtime.data import loading
-from gan_runtime.jobs import data_jobs
+from gan_runtime.jobs import core_jobs
 from gan_runtime.records import journal, run_files, run_folder
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home, command_line, is_run_name, next_rank
@@ -217,7 +217,7 @@ def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> N
     rates = changed_rates(run, changes)
     disk.require(home.path, disk.LEAST_BYTES + _newest_bytes(run), "resuming the run")
     dataset = _dataset_of(run)
-    waits_for = data_jobs.job_for(home, dataset) if dataset else ""
+    waits_for = core_jobs.job_for(home, dataset) if dataset else ""
     run.stop_file.unlink(missing_ok=True)
     differences = rates.in_words if rates else ""
     why = cause(Reason.RESUMED, changes=differences)

@@ -16,23 +16,22 @@ from typing import Any
 from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.base.tpu_advice import advice
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobDir, JobLook
-from gan_runtime.jobs.job import Job
-from gan_runtime.jobs.task import Task
+from gan_runtime.jobs.folder import JobDir, JobSnapshot
+from gan_runtime.jobs.job import Job, Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import write_json
 from gan_runtime.spec import RunSpec
-from gan_runtime.tpu import plan, report
+from gan_runtime.tpu import estimates, plan
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.plan import Plan
-from gan_runtime.tpu.report import Point, StepEstimate
+from gan_runtime.tpu.estimates import Point, StepEstimate
+from gan_runtime.tpu.plan import CheckPlan
 
 CHECK = "check_tpu"  # the job
 FOLDER = "tpu-checks"
 
 
 @dataclass(frozen=True)
-class Progress:
+class CheckProgress:
     """How far a check is.
 
     `point`: the run itself; `points`: how many are asked about; `answers` in the order of the plan,
@@ -56,13 +55,13 @@ def folder(home: Home) -> Path:
     return home.path / FOLDER
 
 
-def unknown(home: Home, plan: Plan) -> dict[str, Point]:
+def unknown(home: Home, plan: CheckPlan) -> dict[str, Point]:
     """The points that have no answer yet, by its name."""
     named = zip(plan.keys, plan.points, strict=True)
     return {name: point for name, point in named if kept(folder(home), name) is None}
 
 
-def as_options(home: Home, plan: Plan) -> dict[str, Any]:
+def as_options(home: Home, plan: CheckPlan) -> dict[str, Any]:
     """A check of what is not known yet as the options of a job.
 
     `plan`: the names of all answers, by which a plan is known again.
@@ -76,26 +75,26 @@ def as_options(home: Home, plan: Plan) -> dict[str, Any]:
     }
 
 
-def newest(home: Home, plan: Plan) -> JobLook | None:
+def newest(home: Home, plan: CheckPlan) -> JobSnapshot | None:
     """The newest job that works or has worked through this plan; None before the first."""
     return job_queue.newest(home, CHECK, plan=plan.keys)
 
 
-def newest_progress(home: Home, plan: Plan) -> Progress:
+def newest_progress(home: Home, plan: CheckPlan) -> CheckProgress:
     """How far a check is, and the answers that there are by now, from this one or from others."""
     return progress(home, plan, newest(home, plan))
 
 
-def progress(home: Home, plan: Plan, look: JobLook | None) -> Progress:
+def progress(home: Home, plan: CheckPlan, look: JobSnapshot | None) -> CheckProgress:
     """How far a check is. `look`: its newest job, None before the first."""
     found = (kept(folder(home), name) for name in plan.keys)
     answers = tuple(answer for answer in found if answer is not None)
     running = look is not None and look.is_live
     trouble = "" if len(answers) == len(plan.points) else _trouble(look)
-    return Progress(plan.point, answers, len(plan.points), running, trouble)
+    return CheckProgress(plan.point, answers, len(plan.points), running, trouble)
 
 
-def _trouble(look: JobLook | None) -> str:
+def _trouble(look: JobSnapshot | None) -> str:
     """Why a job found no more answers; empty where none has ended early."""
     if look is None or look.end is None or look.state == "finished":
         return ""
@@ -112,31 +111,33 @@ def _last_words(job: JobDir) -> str:
 def kept(answers: Path, name: str) -> StepEstimate | None:
     """An answer from before; None where there is none that this version can read."""
     try:
-        return report.from_json(json.loads((answers / f"{name}.json").read_text(encoding="utf-8")))
+        return estimates.from_json(
+            json.loads((answers / f"{name}.json").read_text(encoding="utf-8"))
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
 def keep(answers: Path, name: str, answer: StepEstimate) -> None:
     """Keeps an answer for the next who asks."""
-    write_json(answers / f"{name}.json", report.to_json(answer))
+    write_json(answers / f"{name}.json", estimates.to_json(answer))
 
 
-def document(plan: Plan, progress: Progress) -> dict[str, Any]:
+def document(plan: CheckPlan, progress: CheckProgress) -> dict[str, Any]:
     """Everything that is known, as one JSON document."""
     return {
         "topology": plan.point.topology,
         "program": plan.program,
         "spec": plan.spec.changed_from_default(),
         "versions": planning.versions(),
-        "label": report.ESTIMATE,
-        "label_of_exchange_s": report.EXCHANGE_ESTIMATE,
+        "label": estimates.ESTIMATE,
+        "label_of_exchange_s": estimates.EXCHANGE_ESTIMATE,
         "chip": vars(plan.topology.chip),
         "images": plan.images,
         "trouble": progress.trouble,
         "answers": [
             {
-                **report.to_json(one),
+                **estimates.to_json(one),
                 "step_s": one.step_s,
                 "exchange_s": one.exchange_s,
                 "share_of_peak": one.share_of_peak,
@@ -146,7 +147,7 @@ def document(plan: Plan, progress: Progress) -> dict[str, Any]:
                     if one.compiled
                     else None
                 ),
-                "assumed_overhead_per_call_s": report.HOST_OVERHEAD_S,
+                "assumed_overhead_per_call_s": estimates.HOST_OVERHEAD_S,
             }
             for one in progress.answers
         ],
@@ -183,7 +184,7 @@ JOBS = (
         check=needs_compiler,
         result="answers",
         environment=COMPILE_ONLY,
-        kept="what was compiled by then is kept",
+        stored="its answers so far are stored",
         killed_at_once=True,
     ),
 )

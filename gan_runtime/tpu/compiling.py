@@ -1,7 +1,7 @@
-"""Compiles the exact training step of a run, or its way from one picture to the next, for a TPU
-that is not there. Loads JAX: for child processes only.
+"""Compiles the exact training step of a run, or its prediction of a frame, for a TPU that this host
+does not have. Loads JAX: for child processes only.
 
-`libtpu` holds the TPU's own compiler, which needs no TPU; the environment of `check.py` must stand
+`libtpu` contains the TPU's compiler, which needs no TPU; the environment of `check.py` must be set
 before JAX is loaded.
 """
 
@@ -25,8 +25,8 @@ from gan_runtime.engines.tile_grid import TileGrid, tiles_per_core
 from gan_runtime.engines.tiles import translator_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import hlo_cost
+from gan_runtime.tpu.estimates import ExpensiveOperation, Point, ProgramMemory, StepEstimate
 from gan_runtime.tpu.plan import Program, Reading
-from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
 from gan_runtime.workloads.contract import Translates
 
 LONGEST_REASON = 600
@@ -77,11 +77,11 @@ def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[
     many tiles each of them has.
 
     Raises:
-        ValueError: the workload makes no pictures of pictures, or its tile is larger than a frame.
+        ValueError: it is no image-to-image model, or its tile is larger than a frame.
     """
     workload: object = workload_of(spec)
     if not isinstance(workload, Translates):
-        raise ValueError(f"{spec.workload} makes no pictures of pictures")
+        raise ValueError(f"{spec.workload} is not an image-to-image model")
     translator = translator_of(spec, workload, reading.fields, {})
     height, width, channels = reading.fields[SOURCE].shape
     division = TileGrid((height, width), (translator.tile, translator.tile))
@@ -131,8 +131,8 @@ def read(
     )
 
 
-def _memory(analysis: Any) -> Memory:
-    return Memory(
+def _memory(analysis: Any) -> ProgramMemory:
+    return ProgramMemory(
         arguments=analysis.argument_size_in_bytes,
         temporary=analysis.temp_size_in_bytes,
         program=analysis.generated_code_size_in_bytes,
@@ -145,9 +145,9 @@ def _sent_bytes(exchange: hlo_cost.Exchange) -> float:
     return exchange.payload_bytes * exchange.times * (1.0 if exchange.kind == "all-reduce" else 0.5)
 
 
-def _dear(operation: hlo_cost.Operation, networks: list[str]) -> DearOperation:
+def _dear(operation: hlo_cost.Operation, networks: list[str]) -> ExpensiveOperation:
     layer = hlo_cost.source_layer(operation.source, networks)
-    return DearOperation(operation.name, operation.opcode, layer, operation.cycles or 0.0)
+    return ExpensiveOperation(operation.name, operation.opcode, layer, operation.cycles or 0.0)
 
 
 def _reason(error: Exception) -> str:

@@ -18,8 +18,7 @@ from gan_runtime.base.fields import SOURCE, Field, Fields
 from gan_runtime.data import loading
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
-from gan_runtime.tpu.chips import TOPOLOGIES, Topology
-from gan_runtime.tpu.report import Point
+from gan_runtime.tpu.estimates import TOPOLOGIES, Point, Topology
 
 BATCHES = (64, 128, 256, 512)  # the paper's
 PRECISIONS = ("mixed_bfloat16", "float32")
@@ -33,7 +32,7 @@ THERE = {
 }  # what a check takes for granted
 Program = Literal[
     "step", "frame"
-]  # of the training; or one picture made of another, in tiles over all cores
+]  # of the training; or the prediction of a frame, in tiles over all cores
 PACKAGE = Path(__file__).resolve().parent.parent
 CODE = (
     "catalog",
@@ -102,7 +101,7 @@ def _field(stored: dict[str, Any]) -> Field:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CheckPlan:
     """A check: options of a run, what its steps read, the points to compile, the run itself
     first, and what of it is compiled.
     """
@@ -165,7 +164,7 @@ def make(
     sweep: bool = True,
     home: Home | None = None,
     program: Program = "step",
-) -> Plan:
+) -> CheckPlan:
     """The check of a run with these options on all devices of a topology.
 
     `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same
@@ -177,7 +176,7 @@ def make(
         SpecError: an option is wrong, or the batch cannot be shared by the devices.
         DatasetError: the data set does not fit the workload, or fills no step, as when a run is
             submitted; or a frame is asked for, and the
-            workload makes no pictures of pictures.
+            workload is not an image-to-image model.
     """
     if topology not in TOPOLOGIES:
         raise AcceleratorError(
@@ -197,7 +196,7 @@ def make(
     others = [other for other in _sweep(point) if other != point] if sweep else []
     if program == "frame":
         others = [other for other in others if other.batch_size_global == point.batch_size_global]
-    return Plan(spec, read, (point, *others), program)
+    return CheckPlan(spec, read, (point, *others), program)
 
 
 def _sweep(point: Point) -> list[Point]:
@@ -226,7 +225,8 @@ def missing_library() -> str:
         return ""
     return (
         f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed here: the"
-        " TPU's compiler exists for Linux on x86-64 only. On such a machine run `make setup`."
+        " TPU's compiler exists for Linux on x86-64 only. Run `make setup` on a machine of this"
+        " kind."
     )
 
 
@@ -243,7 +243,7 @@ def _version(name: str) -> str:
         return ""
 
 
-def key(plan: Plan, point: Point) -> str:
+def key(plan: CheckPlan, point: Point) -> str:
     """The same for the same program: options that matter, what is read, point, versions of
     the libraries and of our own code.
     """

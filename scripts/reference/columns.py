@@ -37,7 +37,7 @@ VIEWS: dict[str, View] = {
     "studies": View(
         "One row per study.",
         {
-            "question": "a key of `studies/questions.py`",
+            "question": "a key of `studies/design.py`",
             "runs finished waiting training": "how many of its runs",
         },
     ),

@@ -17,8 +17,8 @@ from benchmarks.effort import answer_of
 from benchmarks.results import Report
 from benchmarks.rows import cycles, pair_cycles
 from benchmarks.turns import NotMeasuredError
-from gan_runtime.tpu import report as reports
-from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
+from gan_runtime.tpu import estimates
+from gan_runtime.tpu.estimates import ExpensiveOperation, Point, ProgramMemory, StepEstimate
 
 Asked = Callable[[list[str]], dict[str, Any]]
 MILLION = 1_000_000
@@ -31,12 +31,12 @@ def estimate(millions: float, layer: str = "conv") -> StepEstimate:
         compile_seconds=10.0,
         cycles=millions * MILLION,
         flops=millions,
-        memory=Memory(int(millions), 0, 0, 0),
+        memory=ProgramMemory(int(millions), 0, 0, 0),
         operations=2,
         exchanges=1.0,
         exchange_bytes=8,
         without_estimate=("rng-bit-generator",),
-        dearest=(DearOperation("fusion.1", "fusion", layer, millions * MILLION),),
+        dearest=(ExpensiveOperation("fusion.1", "fusion", layer, millions * MILLION),),
     )
 
 
@@ -49,7 +49,7 @@ def compiler(asked: list[str], broken: str = "") -> Asked:
         asked.append(" ".join(arguments[:3]))
         if arguments[1] == broken:
             raise NotMeasuredError("the compiler ran out of memory")
-        return reports.to_json(estimate(94.0))
+        return estimates.to_json(estimate(94.0))
 
     return answer
 

@@ -154,7 +154,7 @@ def test_a_detached_run_waits_and_train_says_so(
 ) -> None:
     result = command("train", "--preset", "quick", "--detach")
     assert result.exit_code == 0
-    assert "the run waits until a dashboard or another `train` is started" in result.stdout
+    assert "start a dashboard or another `train` to train it" in result.stdout
     (run,) = answer(command("runs", "--json"))
     assert (run["run_id"], run["status"]) == ("quick-0001", "queued")
     assert not (place / "results.duckdb").exists()

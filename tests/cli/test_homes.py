@@ -144,7 +144,7 @@ def test_a_command_that_gets_too_little_memory_says_so(
         raise MemoryError
 
     for module in (
-        "gan_runtime.commands.commands.Commands.rebuild",
+        "gan_runtime.commands.Commands.rebuild",
         "gan_runtime.cli.runs.ingest.store_of",
     ):
         monkeypatch.setattr(module, take_all)
@@ -217,13 +217,11 @@ def test_a_run_that_cannot_be_read_is_named_and_left_out(
     for words in (["runs"], ["runs", "--json"]):
         told = command(*words).stderr.splitlines()
         assert (
-            told[0]
-            == "\\x1b[31mred is no run that can be read, and is left out: its folder has a name"
+            told[0] == "\\x1b[31mred cannot be read and is skipped: its folder has a name"
             " that no run can have."
         )
         assert told[1].startswith(
-            "quick-0001 is no run that can be read, and is left out: the first line of"
-            " journal-supervisor"
+            "quick-0001 cannot be read and is skipped: the first line of journal-supervisor"
         )
         assert len(told) == 2
     assert answer(command("sql", "SELECT run_id FROM set_aside ORDER BY ALL", "--json"))[1] == {

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import pytest
 from typer.testing import Result
 
-from gan_runtime.cli import tables
+from gan_runtime.cli import output, runs
 from gan_runtime.cli.app import app
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
@@ -98,8 +98,7 @@ def test_an_output_that_is_full_is_one_sentence(
         monkeypatch.setattr(sys, "stdout", full)
         assert app([*words, "--home", str(home.path)], standalone_mode=False) == 2
     sentence = (
-        "the answer cannot be written (No space left on device): look after where the output"
-        " goes.\n"
+        "the answer cannot be written (No space left on device): check where the output goes.\n"
     )
     assert capsys.readouterr().err == sentence
 
@@ -128,11 +127,11 @@ def test_a_table_of_a_run_ends_somewhere_however_much_its_journals_tell() -> Non
         "progress": {"newest": {}},
         "run": {},
     }
-    [events] = tables.run_tables(
+    [events] = runs.run_tables(
         {**parts, "events": [{**event, "attempt": number} for number in range(100_000)]}
     )
-    assert events.row_count == tables.MOST_EVENTS
-    assert str(events.title) == "events (99,000 earlier ones are left out: --json has all)"
+    assert events.row_count == runs.MOST_EVENTS
+    assert str(events.title) == "events (99,000 earlier ones are not shown: use --json)"
     *_, (_, newest) = enumerate(events.columns[1].cells)
     assert newest == "99999"
-    assert max(map(len, events.columns[4].cells)) == tables.MOST_LETTERS
+    assert max(map(len, events.columns[4].cells)) == output.MOST_LETTERS

@@ -152,7 +152,7 @@ def test_options_that_do_not_go_together_are_refused(
         ),
         (
             ["serve", "--address", "x" * 64],
-            r"address x{64} with port 8501 cannot be listened on \(.+\): use --address .+\.",
+            r"the dashboard cannot listen on address x{64} with port 8501 \(.+\): use .+\.",
         ),
     ],
 )

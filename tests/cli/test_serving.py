@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from gan_runtime.cli import serving
+from gan_runtime.cli import app
 from tests.support import certificates, local_server
 from tests.support.command_line import refused
 
@@ -46,9 +46,11 @@ def test_serve_ends_where_the_secrets_file_cannot_be_understood(
 def test_serve_names_what_to_open_and_warns_of_others(
     address: str, opened: str, warned: bool
 ) -> None:
-    assert serving.Place(address, 8501).url == opened
+    assert app.ServerAddress(address, 8501).url == opened
     assert (
-        serving.danger(serving.Place(address, 8501)).startswith("Everyone who reaches this machine")
+        app.exposure(app.ServerAddress(address, 8501)).startswith(
+            "Everyone who reaches this machine"
+        )
         == warned
     )
 
@@ -56,13 +58,13 @@ def test_serve_names_what_to_open_and_warns_of_others(
 def test_serve_says_who_else_will_see_the_pages(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "become_dashboard", lambda *_, **__: None)
+    monkeypatch.setattr(app, "become_dashboard", lambda *_, **__: None)
     result = command(
         "serve", "--address", "0.0.0.0", "--port", str(port := local_server.free_port())
     )
     assert result.stdout == f"The dashboard is at http://127.0.0.1:{port}\n"
     assert (
-        f"at http://{platform.node()}:{port} or another name of this machine can look at all runs."
+        f"at http://{platform.node()}:{port} or another name of this machine can see all runs."
         " Pages change nothing until sign-in is set up" in result.stderr
     )
 
@@ -105,7 +107,7 @@ def test_serve_refuses_an_address_of_another_machine(
     place: Path, command: Callable[..., Result]
 ) -> None:
     assert refused(command("serve", "--address", "192.0.2.1")).startswith(
-        "address 192.0.2.1 with port 8501 cannot"
+        "the dashboard cannot listen on address 192.0.2.1 with port 8501 ("
     )
     assert not place.exists()
 

@@ -59,7 +59,7 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
         one for one in journal.read_all(run.supervisor_journal) if isinstance(one, journal.Event)
     ]
     assert [one.message for one in told] == [
-        "The best checkpoint is that of epoch 2 now, by FPD (35), as the a test asked."
+        "The best checkpoint is now that of epoch 2, by FPD (35). Requested by: a test."
     ]
     # A training that goes on chooses anew, however bad its next epoch is.
     checkpoints.save(run.checkpoints, state(4), 40, wall_s=9.0, retained=1, shortfall=50.0)
@@ -70,7 +70,7 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
     run = ended(new_run("quick-0001"))
     with pytest.raises(
         CheckpointError,
-        match="epoch is 9, but run quick-0001 has kept the weights of epochs 0 to 3",
+        match="epoch is 9, but run quick-0001 stores the weights of epochs 0 to 3",
     ):
         ask_of(run).keep_best(run.run_id, 9, "FPD")
     (run.snapshots / "epoch-00002.safetensors").write_bytes(b"torn")
@@ -85,7 +85,7 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
     ):
         ask_of(run).keep_best(run.run_id, 1, "FPD")
     assert checkpoints.load(run.checkpoints, "best").step == 30
-    for other, sentence in (("ema", "has kept no weights"), ("live", "has kept no weights")):
+    for other, sentence in (("ema", "stores no weights"), ("live", "stores no weights")):
         bare = new_run(f"{other}-0001", samples_from=other, ema_decay=0.9)
         if other == "ema":
             ended(bare)
@@ -96,7 +96,7 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
         training.trainer_journal(), 2, journal.StatusChange(status="running", reason="training")
     )
     with pytest.raises(
-        RunStateError, match="quick-0002 is running: its best checkpoint can be chosen at its end"
+        RunStateError, match="quick-0002 is running: choose its best checkpoint once it has ended"
     ):
         ask_of(training).keep_best(training.run_id, 1, "FPD")
 
@@ -110,7 +110,7 @@ def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: Ne
     measured(run, 1, 2)  # the fault is half as large after epoch 2
     shown = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_fpd", *where])
     assert shown.exit_code == 0, shown.output
-    assert "The best checkpoint of showers-0001 is that of epoch 2 now." in shown.output
+    assert "The best checkpoint of showers-0001 is now that of epoch 2." in shown.output
     assert checkpoints.load(run.checkpoints, "best").step == 20
     refused = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_ms_single", *where])
     assert refused.exit_code == 2

@@ -112,8 +112,9 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
     with pytest.raises(RunStateError) as refused:
         ask_of(imported).resume(imported.run_id)
     assert (
-        str(refused.value) == "run quick-0001 has no checkpoint to resume from: train its"
-        f" options again with `{command_line()} train --spec {imported.spec_path} --home"
+        str(refused.value)
+        == "run quick-0001 has no checkpoint, so there is nothing to resume from: train its"
+        f" settings again with `{command_line()} train --spec {imported.spec_path} --home"
         f" {home.path}`."
     )
     assert imported.supervisor_journal.read_bytes() == before
@@ -170,7 +171,7 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     with pytest.raises(
         HomeError,
         match=(
-            rf"the disk of {home.path} has 3 MB left, but resuming the run needs 20 MB: make"
+            rf"the disk of {home.path} has 3 MB left, but going on with the run needs 20 MB: make"
             r" space"
         ),
     ):
@@ -275,19 +276,19 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
 ) -> None:
     run = new_run("quick-0001")
     trash.put(run, "somebody else")
-    with pytest.raises(UnknownRunError, match="run quick-0001 is in the trash: restore it"):
+    with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back"):
         change(run)
 
 
 @pytest.mark.parametrize(
     ("name", "place"),
     [
-        ("resume", "gan_runtime.supervision.queue.next_rank"),
-        ("resume", "gan_runtime.supervision.queue.changed_rates"),
-        ("delete", "gan_runtime.supervision.trash.free_place"),
-        ("delete", "gan_runtime.supervision.trash.disk.used_bytes"),
-        ("delete", "gan_runtime.commands.kept.run_folder.marks_of"),
-        ("mark", "gan_runtime.commands.kept.latest_status"),
+        ("resume", "gan_runtime.supervision.next_attempt.next_rank"),
+        ("resume", "gan_runtime.supervision.next_attempt.other_rates"),
+        ("delete", "gan_runtime.supervision.bin.free_place"),
+        ("delete", "gan_runtime.supervision.bin.disk.used_bytes"),
+        ("delete", "gan_runtime.commands.runs.run_folder.marks_of"),
+        ("mark", "gan_runtime.commands.runs.latest_status"),
     ],
 )
 def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(
@@ -307,7 +308,7 @@ def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(
 
     monkeypatch.setattr(real, function, with_a_deletion)
     with pytest.raises(
-        UnknownRunError, match="run quick-0001 is gone: somebody else has deleted it"
+        UnknownRunError, match="run quick-0001 does not exist anymore: another user has deleted it"
     ):
         CHANGES_OF_A_RUN[name](run)
     assert not run.path.exists()

@@ -18,9 +18,9 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.data import preparations
 from gan_runtime.data.preparations import Asked
-from gan_runtime.jobs import job_queue, picture_job
+from gan_runtime.jobs import core_jobs, job_queue
+from gan_runtime.jobs.core_jobs import ImageRequest
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.picture_job import Wanted
 from gan_runtime.records import journal, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -47,10 +47,10 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
 ) -> None:
     monkeypatch.setattr(job_queue, "start", lambda _: None)  # the request alone
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7, 14)
-    assert picture_job.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
-    assert picture_job.classes_of(home, "run-0001") == tuple("0123456789")
-    job = ask(home).request_job("generate", Wanted("run-0001", 256, 2**32 - 1, "7", "best"))
-    asked = job.asked()
+    assert core_jobs.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
+    assert core_jobs.classes_of(home, "run-0001") == tuple("0123456789")
+    job = ask(home).request_job("generate", ImageRequest("run-0001", 256, 2**32 - 1, "7", "best"))
+    asked = job.request()
     assert asked is not None
     assert (job.job_id, asked.asker) == ("generate-0001", "a test")
     assert asked.options == {
@@ -66,20 +66,24 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
     ("wanted", "kind", "sentence"),
     [
         (
-            Wanted("run-0001", 0),
+            ImageRequest("run-0001", 0),
             SpecError,
             "count is 0, but allowed is 1 to 256: use a number in this range.",
         ),
-        (Wanted("run-0001", 257), SpecError, "count is 257, but allowed is 1 to 256: use"),
-        (Wanted("run-0001", seed=-1), SpecError, "seed is -1, but allowed is 0 to 4294967295: use"),
-        (Wanted("run-0404"), UnknownRunError, "run 'run-0404' is not in "),
+        (ImageRequest("run-0001", 257), SpecError, "count is 257, but allowed is 1 to 256: use"),
         (
-            Wanted("run-0001", label="10"),
+            ImageRequest("run-0001", seed=-1),
+            SpecError,
+            "seed is -1, but allowed is 0 to 4294967295: use",
+        ),
+        (ImageRequest("run-0404"), UnknownRunError, "run 'run-0404' is not stored in "),
+        (
+            ImageRequest("run-0001", label="10"),
             DatasetError,
             "class '10' is unknown to this run: use 0, 1, 2, 3, 4, 5, 6, 7, 8, 9.",
         ),
         (
-            Wanted("run-0002", label="7"),
+            ImageRequest("run-0002", label="7"),
             DatasetError,
             (
                 "class '7' is unknown to this run: it was trained without labels, so leave out the"
@@ -87,21 +91,25 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
             ),
         ),
         (
-            Wanted("run-0003"),
+            ImageRequest("run-0003"),
             CheckpointError,
             "run run-0003 has no checkpoint to generate from. Runs save one after each epoch; ",
         ),
         (
-            Wanted("run-0002", checkpoint="best"),
+            ImageRequest("run-0002", checkpoint="best"),
             CheckpointError,
             "checkpoint is 'best', but run run-0002 has newest: use one of them.",
         ),
-        (Wanted("run-0004"), SpecError, "workload is 'of-tomorrow', but allowed is "),
-        (Wanted("run-0005"), DatasetError, "no data set is called 'gone', there are digits, "),
+        (ImageRequest("run-0004"), SpecError, "workload is 'of-tomorrow', but allowed is "),
+        (
+            ImageRequest("run-0005"),
+            DatasetError,
+            "no data set is called 'gone', there are digits, ",
+        ),
     ],
 )
 def test_what_cannot_be_made_is_refused_and_leaves_nothing(
-    home: Home, new_run: NewRun, wanted: Wanted, kind: type[GanRuntimeError], sentence: str
+    home: Home, new_run: NewRun, wanted: ImageRequest, kind: type[GanRuntimeError], sentence: str
 ) -> None:
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7)
     checkpoints.save(
@@ -127,10 +135,8 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
     host = journal.HostFacts(facts={run_folder.DATA_FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)
-    with pytest.raises(
-        DatasetError, match="run run-0001 was trained on another content of data set photos"
-    ):
-        ask(home).request_job("generate", Wanted("run-0001"))
+    with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
+        ask(home).request_job("generate", ImageRequest("run-0001"))
     assert job_queue.job_dirs(home) == []
 
 
@@ -141,16 +147,16 @@ def test_networks_of_another_form_are_told_by_what_differs(
     with_checkpoint(
         new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7
     )
-    job = ask(home).request_job("generate", Wanted("run-0001"))
+    job = ask(home).request_job("generate", ImageRequest("run-0001"))
     wait_until(job.end, "the job ends")
     assert reason(job).startswith(
         "the checkpoint does not fit this run's networks and optimizers (differs in "
     )
     assert not job.results.exists()
-    look = picture_job.newest_images(home, "run-0001")
+    look = core_jobs.newest_images(home, "run-0001")
     assert look is not None
     assert (look.job, look.state) == (job, "failed")
-    assert picture_job.newest_images(home, "run-0002") is None
+    assert core_jobs.newest_images(home, "run-0002") is None
 
 
 def reason(job: JobDir) -> str:

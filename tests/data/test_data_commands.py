@@ -42,8 +42,8 @@ def prepare(run: Run, pack: Pack) -> Run:
 def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, home: Home) -> None:
     made = prepare()
     assert (made.exit_code, made.stderr) == (0, "")
-    [job] = job_queue.looks(home)
-    assert (job.asked.kind, job.asked.asker, job.state) == (
+    [job] = job_queue.snapshots(home)
+    assert (job.request.kind, job.request.asker, job.state) == (
         "prepare_data",
         "command line",
         "finished",
@@ -105,7 +105,7 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert (ended.exit_code, ended.stdout, ended.stderr) == (
         1,
         "",
-        "cancelled: nothing of it was kept.\n",
+        "cancelled: nothing was stored.\n",
     )
 
 

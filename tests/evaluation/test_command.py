@@ -15,16 +15,16 @@ from typer.testing import CliRunner, Result
 
 from gan_runtime.cli import evaluating, following
 from gan_runtime.cli.app import app
-from gan_runtime.commands.commands import Commands
-from gan_runtime.evaluation.catalog import evaluations
-from gan_runtime.evaluation.work import Evaluated, keep
+from gan_runtime.commands import Commands
+from gan_runtime.evaluation.catalog import EvaluationResult, evaluations
+from gan_runtime.evaluation.jobs import store
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from tests.evaluation.hand_made import ended
 from tests.support import measured_showers
-from tests.surface.hand_made import ended
 
 NewRun = Callable[..., RunDir]
 
@@ -59,7 +59,7 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
     assert shown.exit_code == 0, shown.output
     assert "loss_surface" in shown.output
     assert "rollout" not in shown.output, "it is not an image-to-image model"
-    assert "Make one: `" in shown.output
+    assert "Start one: `" in shown.output
     waiting = new_run("quick-0002")
     [record] = json.loads(command("evaluate", waiting.run_id, "--json").output)
     assert (record["name"], record["options"]) == ("loss_surface", ["size"])
@@ -133,7 +133,7 @@ def test_an_unknown_name_lists_those_that_there_are(
     new_run("quick-0001")
     refused = command("evaluate", "quick-0001", "physic")
     assert refused.exit_code == 2
-    assert "'physic' is no evaluation: there are loss_surface, physics, rollout." in " ".join(
+    assert "'physic' is no evaluation: choose one of loss_surface, physics, rollout." in " ".join(
         refused.output.split()
     )
 
@@ -145,6 +145,6 @@ def test_the_journal_that_surface_names_is_the_one_that_its_job_writes(
     answer = Answer(
         evaluation="loss_surface", key="generator", epoch=1, step=1, checkpoint="newest", scores=[]
     )
-    keep(run, Evaluated([answer]))
+    store(run, EvaluationResult([answer]))
     document = evaluating.report_of(declared, home, run, {}).document
     assert [record.key for record in journal.read_all(document["journal"])] == ["generator"]

@@ -9,22 +9,20 @@ from collections.abc import Callable
 import pytest
 
 from gan_runtime.base.errors import JobError, RunStateError, SpecError
-from gan_runtime.evaluation import requests
+from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import evaluation
-from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from tests.evaluation.hand_made import ended, keep_three
 from tests.support.asking import ask
-from tests.surface.hand_made import ended, keep_three
 
 TESTER = operator("a test")
 
 
 def reason_of(home: Home, run: RunDir, name: str) -> str:
-    [reason] = [
-        why_not for each, why_not in requests.evaluations_of(home, run) if each.name == name
-    ]
+    [reason] = [why_not for each, why_not in jobs.evaluations_of(home, run) if each.name == name]
     return reason
 
 
@@ -35,14 +33,14 @@ def test_each_evaluation_of_a_run_says_why_it_cannot_be_asked_for_now(
     keep_three(run)
     assert (
         reason_of(home, run, "loss_surface")
-        == "run quick-0001 is queued: its loss surface can be computed once it has ended."
+        == "run quick-0001 is queued: compute its loss surface once it has ended."
     )
     assert reason_of(home, ended(new_run("quick-0002")), "loss_surface") == ""
 
 
 def test_an_evaluation_is_known_by_its_older_names_too() -> None:
     assert evaluation("surface") is evaluation("loss_surface")
-    with pytest.raises(JobError, match="'surfaces' is no evaluation: there are loss_surface"):
+    with pytest.raises(JobError, match="'surfaces' is no evaluation: choose one of loss_surface"):
         evaluation("surfaces")
 
 
@@ -74,10 +72,12 @@ def test_what_is_wrong_with_a_run_refuses_a_request_in_the_words_of_the_greyed_b
 def test_a_request_of_an_earlier_version_is_the_newest_one(home: Home) -> None:
     job = JobDir(home.jobs / "compute-surface-0003")
     job.path.mkdir(parents=True)
-    job.write_asked(
-        Asked(kind="compute_surface", options={"run_id": "quick-0001", "size": 21}, asker="a test")
+    job.write_request(
+        JobRequest(
+            kind="compute_surface", options={"run_id": "quick-0001", "size": 21}, asker="a test"
+        )
     )
-    newest = requests.newest_request(home, "quick-0001", "loss_surface")
+    newest = jobs.newest_request(home, "quick-0001", "loss_surface")
     assert newest is not None
     assert (newest.job.job_id, newest.state) == ("compute-surface-0003", "waiting")
-    assert requests.newest_request(home, "quick-0002", "loss_surface") is None
+    assert jobs.newest_request(home, "quick-0002", "loss_surface") is None

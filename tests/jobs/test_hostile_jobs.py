@@ -12,7 +12,7 @@ import pytest
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records.home import Home, next_number
 from gan_runtime.records.run_folder import RunDir
@@ -36,7 +36,7 @@ def good(home: Home) -> JobDir:
 def _job(home: Home, job_id: str) -> JobDir:
     job = JobDir(home.jobs / job_id)
     job.path.mkdir(parents=True)
-    job.write_asked(Asked.model_validate(ASKED))
+    job.write_request(JobRequest.model_validate(ASKED))
     job.write_end(End(state="finished", reason="done"))
     return job
 
@@ -55,7 +55,7 @@ def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> No
     stored = dict(store.rows("SELECT job_id, state FROM jobs"))
     assert stored.pop(good.job_id) == "finished"
     assert stored.keys() <= {spoiled.job_id}
-    assert good.job_id in [look.job.job_id for look in job_queue.looks(home)]
+    assert good.job_id in [look.job.job_id for look in job_queue.snapshots(home)]
     assert isinstance(spoiled.log_tail(), str)
 
 
@@ -110,7 +110,7 @@ def test_what_is_no_plain_file_in_the_folder_of_a_job_holds_up_nobody(
     if file in ("log.txt", "STOP"):
         (spoiled.path / "end.json").unlink()
     else:
-        spoiled.write_asked(Asked.model_validate({**ASKED, "kind": "generate"}))
+        spoiled.write_request(JobRequest.model_validate({**ASKED, "kind": "generate"}))
     not_plain.put(spoiled.path / file, kind)
     if file != "log.txt":
         (spoiled.path / ".start.lock").mkdir()  # nothing is to be started by this test
@@ -125,7 +125,7 @@ def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
     new_run("quick-0001")
     row = folder_watcher.job_row
 
-    def unforeseen(look: job_queue.JobLook) -> tuple[object, ...]:
+    def unforeseen(look: job_queue.JobSnapshot) -> tuple[object, ...]:
         made = row(look)
         return (*made[:5], "no time", *made[6:]) if look.job.job_id == spoiled.job_id else made
 
@@ -148,6 +148,6 @@ def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(
 def test_a_job_about_a_path_that_nobody_can_write_down_is_refused_and_leaves_nothing(
     home: Home,
 ) -> None:
-    with pytest.raises(JobError, match="no UTF-8 text"):
-        job_queue.ask(home, "count", {"source": "/data/caf\udce9"}, asker="a test")
+    with pytest.raises(JobError, match="only paths in UTF-8"):
+        job_queue.enqueue(home, "count", {"source": "/data/caf\udce9"}, actor="a test")
     assert [path.name for path in home.jobs.iterdir() if path.is_dir()] == []

@@ -11,7 +11,7 @@ import pytest
 
 from gan_runtime.base.errors import HomeError, JobError
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import Asked, JobDir, Progress
+from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.jobs.job import job_named
 from gan_runtime.jobs.job_queue import GRACE_SECONDS, JobSupervisor
 from gan_runtime.records.home import Home
@@ -20,7 +20,7 @@ Wait = Callable[..., Any]
 
 
 def state(job: JobDir) -> str:
-    look = job.look()
+    look = job.snapshot()
     assert look is not None
     return look.state
 
@@ -32,7 +32,9 @@ def ended(job: JobDir) -> tuple[str, str]:
 
 
 def ask(home: Home, kind: str, until: Path | None = None) -> JobDir:
-    return job_queue.ask(home, kind, {"until": str(until or home.path / "never")}, asker="a test")
+    return job_queue.enqueue(
+        home, kind, {"until": str(until or home.path / "never")}, actor="a test"
+    )
 
 
 def test_a_job_tells_how_far_it_is_and_what_it_found(
@@ -45,7 +47,7 @@ def test_a_job_tells_how_far_it_is_and_what_it_found(
     assert (job.work / "half-made.txt").exists()
     (tmp_path / "go on").touch()
     wait_until(job.end, "the job ends")
-    look = job.look()
+    look = job.snapshot()
     assert look is not None
     assert look.end is not None
     assert (look.state, look.end.result, look.progress.sentence) == (
@@ -53,7 +55,7 @@ def test_a_job_tells_how_far_it_is_and_what_it_found(
         {"counted": 3},
         "has counted",
     )
-    assert look.asked.asker == "a test"
+    assert look.request.asker == "a test"
     assert not job.work.exists()
 
 
@@ -62,7 +64,7 @@ def test_a_cancelled_job_leaves_nothing_half_made(counting: Home, wait_until: Wa
     wait_until((job.work / "half-made.txt").exists, "the job has begun")
     job_queue.cancel(job, "a test")
     wait_until(job.end, "the job ends")
-    assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
+    assert ended(job) == ("cancelled", "cancelled on request; nothing was stored.")
     assert not job.work.exists()
     with pytest.raises(JobError, match="job count-0001 is cancelled already"):
         job_queue.cancel(job, "a test")
@@ -81,7 +83,7 @@ def test_a_killed_job_is_told_as_lost_and_its_half_made_folder_is_gone(
     JobSupervisor(counting).tick(set())
     assert ended(job) == (
         "lost",
-        "its process was ended before it was done; nothing of it was kept. Start it again.",
+        "its process exited unexpectedly; nothing was stored. Start it again.",
     )
     assert not job.work.exists()
 
@@ -98,7 +100,7 @@ def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: 
     keeper.tick(set())
     wait_until(lambda: state(job) == "cancelled", "it is killed")
     keeper.tick(set())
-    assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
+    assert ended(job) == ("cancelled", "cancelled on request; nothing was stored.")
 
 
 def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_kept(
@@ -111,7 +113,7 @@ def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_
     keeper = JobSupervisor(counting)
     # Its first thread may be gone, and seen as gone, a moment before the last one lets the lock go.
     wait_until(lambda: keeper.tick(set()) or job.end(), "its end is written down")
-    assert ended(job) == ("cancelled", "cancelled on request; its answers are kept.")
+    assert ended(job) == ("cancelled", "cancelled on request; its answers are stored.")
 
 
 def test_a_job_has_the_variables_of_its_kind_from_its_start(
@@ -163,7 +165,7 @@ def test_a_job_that_waits_is_cancelled_without_ever_having_begun(counting: Home)
     job_queue.cancel(job, "a test")
     assert state(job) == "cancelled"
     JobSupervisor(counting).tick(set())
-    assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
+    assert ended(job) == ("cancelled", "cancelled on request; nothing was stored.")
     assert not job.log.exists()
 
 
@@ -181,12 +183,12 @@ def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
     job = JobDir(home.jobs / "count-0003")
     job.path.mkdir(parents=True)
     (home.jobs / ".new-abc").mkdir()
-    assert job.look() is None
-    job.write_asked(Asked(kind="count", options={}, asker="a test"))
-    job.add_progress(Progress(done=1, total=2, sentence="half"))
+    assert job.snapshot() is None
+    job.write_request(JobRequest(kind="count", options={}, asker="a test"))
+    job.add_progress(1, 2, "half")
     with job.progress_file.open("a", encoding="utf-8") as file:
         file.write('{"done": 2, "tot')
-    assert [look.progress.done for look in job_queue.looks(home)] == [1]
+    assert [look.progress.done for look in job_queue.snapshots(home)] == [1]
     (job.path / "process.json").write_text("{torn", encoding="utf-8")
     (job.path / "end.json").write_text("", encoding="utf-8")
     assert state(job) == "waiting"
@@ -197,7 +199,7 @@ def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
 def test_old_jobs_are_forgotten_and_their_numbers_are_not_given_again(
     counting: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
-    monkeypatch.setattr(job_queue, "KEPT", 1)
+    monkeypatch.setattr(job_queue, "MOST_ENDED", 1)
     for _ in range(2):
         wait_until(ask(counting, "refuse").end, "the job ends")
     assert [job.job_id for job in job_queue.job_dirs(counting)] == ["refuse-0002"]
@@ -223,8 +225,8 @@ def test_a_full_disk_leaves_no_half_made_job(
 def test_a_job_folder_of_an_earlier_version_is_read_and_listed(home: Home, kind: str) -> None:
     job = JobDir(home.jobs / f"{kind.replace('_', '-')}-0001")
     job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind=kind, options={"run_id": "quick-0001"}, asker="a test"))
+    job.write_request(JobRequest(kind=kind, options={"run_id": "quick-0001"}, asker="a test"))
     name = job_named(kind).name
-    [look] = job_queue.looks(home, name, run_id="quick-0001")
-    assert (look.job, look.state, look.asked.kind) == (job, "waiting", kind)
-    assert job_queue.looks(home, name, run_id="quick-0002") == []
+    [look] = job_queue.snapshots(home, name, run_id="quick-0001")
+    assert (look.job, look.state, look.request.kind) == (job, "waiting", kind)
+    assert job_queue.snapshots(home, name, run_id="quick-0002") == []

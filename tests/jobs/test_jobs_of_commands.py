@@ -24,11 +24,11 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(
     def press_ctrl_c() -> None:
         looks = wait_until(
             lambda: [
-                look for look in job_queue.looks(counting) if look.progress.sentence == "counts"
+                look for look in job_queue.snapshots(counting) if look.progress.sentence == "counts"
             ],
             "the job works",
         )
-        seen.extend((look.asked.kind, look.asked.asker, look.state) for look in looks)
+        seen.extend((look.request.kind, look.request.asker, look.state) for look in looks)
         os.kill(os.getpid(), signal.SIGINT)
 
     person = threading.Thread(target=press_ctrl_c)
@@ -39,9 +39,9 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(
     assert (ended.exit_code, ended.stdout, ended.stderr) == (
         1,
         "",
-        "cancelled: nothing of it was kept.\n",
+        "cancelled: nothing was stored.\n",
     )
-    [job] = job_queue.looks(counting)
+    [job] = job_queue.snapshots(counting)
     assert job.state == "cancelled"
     assert not job.job.work.exists()
 

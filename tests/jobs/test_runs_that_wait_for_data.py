@@ -81,8 +81,7 @@ def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
     wait_until(lambda: note(runtime, run)[0] == "failed", "the run fails")
     assert (
         note(runtime, run)[1]
-        == "data set mnist was not prepared (cancelled): cancelled on request; nothing of it was"
-        " kept."
+        == "data set mnist was not prepared (cancelled): cancelled on request; nothing was stored."
     )
     assert trainers.started == []
 
@@ -92,15 +91,15 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
 ) -> None:
     runtime, _ = started
     first, second = runtime.commands.submit(SPEC), runtime.commands.submit(SPEC)
-    (job,) = job_queue.looks(runtime.home)
-    assert (job.asked.options, job.asked.asker) == (
+    (job,) = job_queue.snapshots(runtime.home)
+    assert (job.request.options, job.request.asker) == (
         {"preparation": "mnist", "name": "mnist", "source": None, "options": {}},
         "a run that needs it",
     )
     for run in (first, second):
         wait_until(lambda run=run: note(runtime, run)[0] == "failed", "the run fails")
     runtime.commands.resume(first.run_id)
-    assert [look.job.job_id for look in job_queue.looks(runtime.home)] == [
+    assert [look.job.job_id for look in job_queue.snapshots(runtime.home)] == [
         "prepare-data-0002",
         "prepare-data-0001",
     ]
@@ -113,8 +112,8 @@ def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
 ) -> None:
     runtime, _ = started
     run = runtime.commands.submit(RunSpec.parse(PRESETS["showers"].values), "showers")
-    (job,) = job_queue.looks(runtime.home)
-    assert job.asked.options == {
+    (job,) = job_queue.snapshots(runtime.home)
+    assert job.request.options == {
         "preparation": "showers_tiny",
         "name": "showers_tiny",
         "source": None,

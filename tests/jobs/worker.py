@@ -14,8 +14,7 @@ from typing import Any
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.jobs import worker
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.job import Job, jobs
-from gan_runtime.jobs.task import Task
+from gan_runtime.jobs.job import Job, Task, jobs
 
 _DECLARED = (
     Job("count", "Count", "tests.jobs.worker:count"),
@@ -28,7 +27,7 @@ _DECLARED = (
         "deaf_and_whole",
         "Hear nothing",
         "tests.jobs.worker:deaf",
-        kept="its answers are kept",
+        stored="its answers are stored",
         killed_at_once=True,
     ),
     Job(

@@ -46,10 +46,10 @@ def drop(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
 
 
 def previewed(app: AppTest, home: Home, wait_until: Wait) -> AppTest:
-    before = len(job_queue.looks(home))
+    before = len(job_queue.snapshots(home))
     app.button(key="data.preview").click().run()
     wait_until(
-        lambda: len(job_queue.looks(home)) > before and job_queue.looks(home)[0].end,
+        lambda: len(job_queue.snapshots(home)) > before and job_queue.snapshots(home)[0].end,
         "the pictures are looked through",
     )
     return app.run()
@@ -164,7 +164,7 @@ def test_pictures_are_previewed_prepared_and_removed(
 
     app.button(key="data.prepare").click().run()
     told = said(app)  # once: here, when the job has ended before the page was drawn again
-    wait_until(lambda: job_queue.looks(home)[0].end, "the set is prepared")
+    wait_until(lambda: job_queue.snapshots(home)[0].end, "the set is prepared")
     app.run()
     assert "Data set my-shapes is ready: 40 pictures." in told + said(app)
     assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
@@ -198,7 +198,7 @@ def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
         f"Data set shapes: {goes_on}",
         f"Preview: {goes_on}",
     ]
-    preparing, looking = job_queue.looks(home)
+    preparing, looking = job_queue.snapshots(home)
     for look in (looking, preparing):
         app.button(key=f"data.cancel.{look.job.job_id}").click().run()
         assert not app.exception
@@ -306,7 +306,7 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
     assert app.button(key="data.prepare").label == "Prepare showers"
     app.button(key="data.prepare").click().run()
     told = said(app)
-    wait_until(lambda: job_queue.looks(home)[0].end, "the showers are simulated")
+    wait_until(lambda: job_queue.snapshots(home)[0].end, "the showers are simulated")
     app.run()
     assert "Data set showers is ready: 180 rows." in told + said(app)
     assert "180 rows · 17 × 17 × 25 showers, energy, deposit, angle" in said(app)
@@ -337,7 +337,7 @@ def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: W
     app.run()
     app.button(key="data.prepare").click().run()
     told = said(app)
-    wait_until(lambda: job_queue.looks(home)[0].end, "the flows are simulated")
+    wait_until(lambda: job_queue.snapshots(home)[0].end, "the flows are simulated")
     app.run()
     assert not app.exception
     assert "Data set karman_small is ready: 2 frames." in told + said(app)
@@ -372,7 +372,7 @@ def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wa
     reasons = list(app.dataframe[0].value["Why it is left out"])
     assert reasons == ["it has 81 × 81 pixels, but a pair is about twice as wide as high"]
     app.button(key="data.prepare").click().run()
-    wait_until(lambda: job_queue.looks(home)[0].end, "the pairs are prepared")
+    wait_until(lambda: job_queue.snapshots(home)[0].end, "the pairs are prepared")
     assert "1 pair · 64 × 64 RGB → 64 × 64 RGB" in said(app.run())
 
 
@@ -384,7 +384,7 @@ def test_files_of_showers_are_dropped_and_need_no_preview(
     file = written(tmp_path / "part.hdf5", challenge_columns(6_480))
     app = drop(app, ("part.hdf5", file.read_bytes()))
     app.button(key="data.prepare").click().run()
-    wait_until(lambda: job_queue.looks(home)[0].end, "the showers are converted")
+    wait_until(lambda: job_queue.snapshots(home)[0].end, "the showers are converted")
     assert "16 × 9 × 45 showers, energy, deposit" in said(app.run())
     assert prepared.manifest(home, "calochallenge").source == "part.hdf5"
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []

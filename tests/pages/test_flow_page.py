@@ -18,7 +18,7 @@ from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import movie, rollouts
 from gan_runtime.engines.tiles import Way
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.earlier_records import rollout_key
 from gan_runtime.records.home import Home
@@ -271,8 +271,8 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     )
     job = JobDir(home.jobs / "iterate-0001")
     job.path.mkdir(parents=True)
-    job.write_asked(
-        Asked(kind="iterate", options={"run_id": "flow-0001", "steps": 100}, asker="a test")
+    job.write_request(
+        JobRequest(kind="iterate", options={"run_id": "flow-0001", "steps": 100}, asker="a test")
     )
     job.write_end(End(state="failed", reason="the disk is full."))
     app = evaluation(show)
@@ -291,7 +291,9 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     app = flow.set_value(1).run()
     app = app.button(key="evaluation.start").click().run()
     assert not app.exception
-    (asked,) = [look.asked.options for look in job_queue.looks(home, "rollout") if look.is_live]
+    (asked,) = [
+        look.request.options for look in job_queue.snapshots(home, "rollout") if look.is_live
+    ]
     chosen = {
         "trajectory": 1,
         "overlap": 12,
@@ -320,7 +322,7 @@ def test_the_form_offers_the_epochs_whose_weights_were_kept(
     app = state.select("epoch 1").run()
     app = app.button(key="evaluation.start").click().run()
     assert not app.exception
-    (asked,) = [look.asked.options for look in job_queue.looks(home, "rollout")]
+    (asked,) = [look.request.options for look in job_queue.snapshots(home, "rollout")]
     assert (asked["checkpoint"], asked["epoch"]) == ("newest", 1)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.records.home import Home
 
 
@@ -33,8 +33,8 @@ def test_a_job_whose_folder_is_gone_meanwhile_draws_the_page_once_more(
     show("data")
     job = JobDir(home.jobs / "generate-0001")
     job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind="generate", options={}, asker="a test"))
-    [look] = job_queue.looks(home)
+    job.write_request(JobRequest(kind="generate", options={}, asker="a test"))
+    [look] = job_queue.snapshots(home)
     shutil.rmtree(job.path)
     app = AppTest.from_function(bar_then_page, default_timeout=30)
     app.session_state["look"] = look

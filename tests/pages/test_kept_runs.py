@@ -25,12 +25,12 @@ from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervision import trash
 from gan_runtime.supervision.trash import DeletedRun
+from tests.evaluation.hand_made import surface
 from tests.pages.reading import evaluation
 from tests.pages.test_flow_page import iterated
 from tests.studies.hand_written import from_now, train
 from tests.support.asking import ask
 from tests.support.measured_showers import measured
-from tests.surface.hand_made import surface
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

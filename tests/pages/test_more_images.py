@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime import pictures
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import Asked, End, JobDir, Progress
-from gan_runtime.jobs.picture_job import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.jobs.core_jobs import ARRAYS_FILE, PICTURE_FILE, ImageRequest
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
@@ -44,11 +44,11 @@ def saved(run: RunDir, *steps: int) -> None:
         )
 
 
-def asked(home: Home, number: int, wanted: Wanted) -> JobDir:
+def asked(home: Home, number: int, wanted: ImageRequest) -> JobDir:
     """The folder of a job that nobody works on."""
     job = JobDir(home.jobs / f"generate-{number:04d}")
     job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind="generate", options=asdict(wanted), asker="a test"))
+    job.write_request(JobRequest(kind="generate", options=asdict(wanted), asker="a test"))
     return job
 
 
@@ -110,10 +110,10 @@ def test_a_damaged_checkpoint_is_told_by_the_job_that_the_button_starts(
     app.number_input(key="generate.seed").set_value(3)
     button(app).click().run()
     assert not app.exception
-    [look] = job_queue.looks(home)
-    assert (look.asked.asker, look.asked.options) == (
+    [look] = job_queue.snapshots(home)
+    assert (look.request.asker, look.request.options) == (
         "dashboard",
-        asdict(Wanted("quick-0001", 16, 3, "7", "newest")),
+        asdict(ImageRequest("quick-0001", 16, 3, "7", "newest")),
     )
     wait_until(look.job.end, "the job ends")
     app.run()
@@ -127,10 +127,10 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
 ) -> None:
     saved(trained("quick-0001", workload="dcgan"), 1_050)
     done(
-        asked(home, 1, Wanted("quick-0001", 16, 3, "7")),
+        asked(home, 1, ImageRequest("quick-0001", 16, 3, "7")),
         "checkpoint step-2 is damaged; taking the one before.",
     )
-    asked(home, 2, Wanted("quick-0001")).stop_file.touch()  # cancelled before it began
+    asked(home, 2, ImageRequest("quick-0001")).stop_file.touch()  # cancelled before it began
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     sentence = (
@@ -150,9 +150,9 @@ def test_a_job_under_way_tells_how_far_it_is_and_can_be_cancelled(
     show: Show, home: Home, trained: Make, asleep: subprocess.Popen[bytes]
 ) -> None:
     saved(trained("quick-0001", workload="mlp_gan"), 1_050)
-    job = asked(home, 1, Wanted("quick-0001", 64))
-    job.introduce(asleep.pid)
-    job.add_progress(Progress(done=1, total=3, sentence="generating"))
+    job = asked(home, 1, ImageRequest("quick-0001", 64))
+    job.write_process(asleep.pid)
+    job.add_progress(1, 3, "generating")
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     [bar] = app.get("progress")

@@ -21,10 +21,10 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.studies import references
 from gan_runtime.studies.design import StudyDesign
+from tests.evaluation.hand_made import keep_three, surface
 from tests.pages.reading import charts, texts, titles
 from tests.studies.hand_written import At, from_now, train
 from tests.support.asking import ask
-from tests.surface.hand_made import keep_three, surface
 
 Show = Callable[..., AppTest]
 BASE = {"workload": "dcgan_mnist", "epochs": 3}
@@ -229,7 +229,7 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     [job] = job_queue.job_dirs(home)
     job_queue.signal_group(job, signal.SIGCONT)
     wait_until(lambda: job.process() is None, "the job ends")
-    said = "No surface was computed: cancelled on request; nothing of it was kept."
+    said = "No surface was computed: cancelled on request; nothing was stored."
     assert said in [warning.value for warning in app.run().warning]
 
 

@@ -23,7 +23,7 @@ from dashboard.evaluation import charts as evaluation_charts
 from gan_runtime.domains.showers.evaluation import RESULT_FILE, SingleEnergyOptions
 from gan_runtime.domains.showers.measurement import result_of
 from gan_runtime.domains.showers.score_metrics import SCORES
-from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -230,7 +230,7 @@ def made_of(home: Home, number: int, wanted: SingleEnergyOptions) -> None:
     """A job of that number has made the wanted showers."""
     job = JobDir(home.jobs / f"make-showers-000{number}")
     job.results.mkdir(parents=True)
-    job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
+    job.write_request(JobRequest(kind="make_showers", options=asdict(wanted), asker="a test"))
     record = result_of(wanted, 20, True, showers(0), showers(1, 1.5))
     (job.results / RESULT_FILE).write_text(record.model_dump_json())
     job.write_end(End(state="finished", reason="done", result={"step": 20}))

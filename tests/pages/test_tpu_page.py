@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.tpu import charts as tpu_charts
 from gan_runtime.records.home import Home
-from gan_runtime.studies import estimates
+from gan_runtime.studies import references
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.plan import CheckPlan
 from tests.pages.reading import shown_commands, texts, titles
 from tests.tpu.examples import estimate, keep_all
 
@@ -24,7 +24,7 @@ Show = Callable[..., AppTest]
 
 
 @pytest.fixture
-def plan() -> Plan:
+def plan() -> CheckPlan:
     """What stands in the form when the page is opened: the paper's run with batch 512 on a v3-8."""
     return planning.make(
         {"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2"
@@ -32,7 +32,7 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def kept(home: Home, plan: Plan) -> Plan:
+def kept(home: Home, plan: CheckPlan) -> CheckPlan:
     """The same, with an answer to each of its points."""
     keep_all(home, plan)
     return plan
@@ -65,7 +65,7 @@ def test_a_kept_answer_is_shown_at_once(show: Show) -> None:
     assert "**The whole step runs on the TPU**: 120 operations" in texts(app)
 
 
-def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Plan) -> None:
+def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: CheckPlan) -> None:
     assert titles(show("tpu"))[:2] == [
         "Time of an epoch by batch size, as predicted and as published",
         "Predicted seconds per epoch by number of cores",
@@ -85,7 +85,7 @@ def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Plan
     }
 
 
-def test_the_parts_of_an_epoch_add_up(kept: Plan) -> None:
+def test_the_parts_of_an_epoch_add_up(kept: CheckPlan) -> None:
     rows = tpu_charts.device_rows(kept, [estimate(point) for point in kept.points], overhead_s=1e-3)
     assert list(rows["devices"].unique()) == [1, 2, 4, 8]
     assert (
@@ -111,7 +111,7 @@ def test_a_larger_assumed_overhead_makes_a_longer_epoch(show: Show) -> None:
 
 
 def test_what_bfloat16_changes_is_said_once_both_are_known(
-    show: Show, home: Home, kept: Plan
+    show: Show, home: Home, kept: CheckPlan
 ) -> None:
     folder, other = home.path / checks.FOLDER, kept.points[1]
     checks.keep(folder, planning.key(kept, other), replace(estimate(other), cycles=1_880_000.0))
@@ -120,7 +120,9 @@ def test_what_bfloat16_changes_is_said_once_both_are_known(
     )
 
 
-def test_a_refusal_is_shown_with_the_compilers_reason(show: Show, home: Home, plan: Plan) -> None:
+def test_a_refusal_is_shown_with_the_compilers_reason(
+    show: Show, home: Home, plan: CheckPlan
+) -> None:
     keep_all(home, plan)
     refused = estimate(
         plan.point,
@@ -133,7 +135,7 @@ def test_a_refusal_is_shown_with_the_compilers_reason(show: Show, home: Home, pl
     assert not app.metric
 
 
-def test_operations_that_leave_the_tpu_are_named(show: Show, home: Home, kept: Plan) -> None:
+def test_operations_that_leave_the_tpu_are_named(show: Show, home: Home, kept: CheckPlan) -> None:
     leaving = estimate(kept.point, host_transfers=("infeed.1", "send.7"))
     checks.keep(home.path / checks.FOLDER, planning.key(kept, kept.point), leaving)
     app = show("tpu")
@@ -166,7 +168,7 @@ def test_the_page_says_how_good_such_estimates_have_been(
 ) -> None:
     found = (("keras", "v2:2x2", 1164.79), ("keras", "v3:2x2", 413.4), ("ours", "v3:2x2", 90.0))
     records = [dict(zip(("side", "topology", "epoch_s"), one, strict=True)) for one in found]
-    monkeypatch.setattr(estimates, "stored", lambda: estimates.estimated(records))
+    monkeypatch.setattr(references, "stored_estimates", lambda: references.epoch_estimates(records))
     app = show("tpu")
     table = next(one.value for one in app.dataframe if "Machine" in one.value)
     assert table.to_numpy().tolist() == [
@@ -179,7 +181,7 @@ def test_the_page_says_how_good_such_estimates_have_been(
 def test_where_no_comparison_is_stored_the_page_says_how_it_is_made(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimates, "stored", lambda: ())
+    monkeypatch.setattr(references, "stored_estimates", lambda: ())
     assert "Nothing is stored of that comparison: `make bench ONLY=cycles` makes it." in texts(
         show("tpu")
     )

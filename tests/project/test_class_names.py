@@ -12,19 +12,14 @@ from tests.support import sources
 # class.
 STILL = {
     "Answer": 2,
-    "Asked": 2,
     "Curve": 2,
     "Kernels": 2,
-    "Memory": 2,
     "Pair": 2,
     "PairOptions": 2,
     "Phase": 2,
-    "Place": 3,
-    "Plan": 3,
-    "Progress": 4,
-    "Report": 2,
+    "Place": 2,
+    "Progress": 2,
     "Series": 2,
-    "Size": 2,
     "Skipped": 2,
     "Source": 2,
 }

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import HomeError, RoleError
-from gan_runtime.commands.bound import Bound, change
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
+from gan_runtime.commands.base import CommandGroup, change
 from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import Home
 from tests.support.sources import file_of, nodes, python_files, tree
@@ -34,9 +34,9 @@ BEHIND = {
     "gan_runtime.bundles.unpacking": {"unpack"},
     "gan_runtime.data.prepared": {"remove"},
     "gan_runtime.data.preparations": {"prepare"},
-    "gan_runtime.evaluation.requests": {"request"},
-    "gan_runtime.jobs.data_jobs": {"job_for", "request_preparation"},
-    "gan_runtime.jobs.job_queue": {"ask", "cancel", "request", "signal_group", "start"},
+    "gan_runtime.evaluation.jobs": {"request", "store"},
+    "gan_runtime.jobs.core_jobs": {"job_for", "request_preparation"},
+    "gan_runtime.jobs.job_queue": {"cancel", "enqueue", "request", "signal_group", "start"},
     "gan_runtime.data.uploads": {"as_source", "done_with", "forget", "forget_old", "keep"},
     "gan_runtime.records.home": {"keep_count", "next_number", "next_rank"},
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
@@ -54,7 +54,7 @@ BEHIND = {
     "gan_runtime.tpu.check": {"keep"},
 }
 WRITING_METHODS = {
-    *("announce", "introduce", "request_stop", "write_asked", "write_end", "write_process"),
+    *("announce", "request_stop", "write_request", "write_end", "write_process"),
     *("mkdir", "rmtree", "symlink_to", "touch", "unlink", "write_bytes", "write_text"),
 }
 BEFORE_THE_DOOR = [
@@ -74,7 +74,7 @@ CHANGES = sorted(offered())
 
 def named(path: Path) -> Iterator[str]:
     """Dotted names of everything of ours that a file imports or takes from a module:
-    "gan_runtime.jobs.job_queue.ask".
+    "gan_runtime.jobs.job_queue.enqueue".
     """
     known = {}
     for node in nodes(path):
@@ -141,7 +141,7 @@ def test_nobody_asks_by_default() -> None:
     ],
 )
 def test_what_the_system_refuses_a_change_is_a_sentence(number: int, sentence: str) -> None:
-    class Refused(Bound):
+    class Refused(CommandGroup):
         @change
         def write(self) -> None:
             raise OSError(number, os.strerror(number), f"/home/{self.actor.name}")
@@ -168,7 +168,7 @@ def test_what_the_system_refuses_without_a_name_is_a_sentence_too(
 def test_the_owner_acts_after_each_change_and_not_after_a_refusal(tmp_path: Path) -> None:
     acted: list[str] = []
 
-    class Counted(Bound):
+    class Counted(CommandGroup):
         @change
         def write(self) -> str:
             return "written"
@@ -188,7 +188,7 @@ def test_pages_ask_as_whoever_sits_before_them() -> None:
     made_up = {
         "gan_runtime.records.actors.operator",
         "gan_runtime.records.actors.Role.OPERATOR",
-        "gan_runtime.commands.commands.Commands",
+        "gan_runtime.commands.Commands",
     }
     files = [
         path

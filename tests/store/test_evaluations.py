@@ -16,9 +16,9 @@ from gan_runtime.records.earlier_records import answer_of
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
+from tests.evaluation.hand_made import surface
 from tests.support.measured_flows import iteration
 from tests.support.measured_showers import earlier, measurement
-from tests.surface.hand_made import surface
 
 NewRun = Callable[..., RunDir]
 VIEWS_OF_DOMAINS = (

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
@@ -28,8 +28,10 @@ def new_job(home: Home, at: At) -> Callable[..., JobDir]:
     def make(job_id: str, seconds: float, **options: object) -> JobDir:
         job = JobDir(home.jobs / job_id)
         job.path.mkdir(parents=True)
-        job.write_asked(
-            Asked(kind=job_id.rpartition("-")[0], options=options, asker="a test", at=at(seconds))
+        job.write_request(
+            JobRequest(
+                kind=job_id.rpartition("-")[0], options=options, asker="a test", at=at(seconds)
+            )
         )
         return job
 

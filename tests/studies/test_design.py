@@ -9,8 +9,7 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.base.errors import SpecError
 from gan_runtime.spec import RunSpec
-from gan_runtime.studies.design import StudyDesign
-from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.studies.design import QUESTIONS, StudyDesign
 
 SMALL = {"workload": "mlp_gan", "epochs": 2, "seed": 5}
 
@@ -99,7 +98,7 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             "repeats",
             (
                 "repeats is 0, but allowed is 1 to 20: 2 give an interval, and more make it"
-                " narrower; the report says how many a difference needs."
+                " narrower."
             ),
         ),
         (
@@ -114,7 +113,7 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             [str(number) for number in range(1, 102)],
             2,
             "values",
-            "that makes 202 runs, but allowed are 200: leave some out.",
+            "the study has 202 runs, but allowed are 200: use fewer values or repeats.",
         ),
         (
             "batch_size",
@@ -162,5 +161,5 @@ def test_compiled_against_uncompiled_is_no_question_for_jax() -> None:
     with pytest.raises(SpecError) as refused:
         StudyDesign.parse("xla", {**SMALL, "engine": "jax"})
     assert refused.value.by_field()["question"].startswith(
-        "question is xla, but with engine=jax every step is compiled"
+        "question is xla, but engine=jax compiles every step"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.studies import estimates
+from gan_runtime.studies import references
 
 
 def record(side: str, topology: str, epoch_s: float) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def test_only_the_authors_own_program_has_an_error(tmp_path: Path) -> None:
         record("ours", "v3:2x2", 100.0),
     ]
     results.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    plain, ours = estimates.stored(results)
+    plain, ours = references.stored_estimates(results)
     assert (plain.program, plain.machine) == ("3DGAN in plain Keras on JAX", "TPU v2-8")
     assert plain.measured is not None
     assert plain.measured.seconds == 1058.9
@@ -45,12 +45,14 @@ def test_only_the_authors_own_program_has_an_error(tmp_path: Path) -> None:
 
 
 def test_without_results_there_are_none(tmp_path: Path) -> None:
-    assert estimates.stored(tmp_path / "latest.jsonl") == ()
+    assert references.stored_estimates(tmp_path / "latest.jsonl") == ()
 
 
 def test_a_machine_has_the_authors_way_and_ours_as_far_as_they_are_known() -> None:
-    found = estimates.estimated([record("ours", "v2:2x2", 200.0), record("keras", "v3:2x2", 416.3)])
-    old, new = estimates.by_machine(found)
+    found = references.epoch_estimates(
+        [record("ours", "v2:2x2", 200.0), record("keras", "v3:2x2", 416.3)]
+    )
+    old, new = references.by_machine(found)
     assert (old.machine, old.measured_s, old.plain_s, old.own_s) == (
         "TPU v2-8",
         1058.9,
@@ -60,6 +62,6 @@ def test_a_machine_has_the_authors_way_and_ours_as_far_as_they_are_known() -> No
     assert (old.error, old.times_as_fast) == (None, None)
     assert (new.machine, new.error, new.own_s) == ("TPU v3-8", 0.0, None)
     both = [record("keras", "v3:2x2", 416.0), record("ours", "v3:2x2", 104.0)]
-    (one,) = estimates.by_machine(estimates.estimated(both))
+    (one,) = references.by_machine(references.epoch_estimates(both))
     assert one.times_as_fast == 4.0
-    assert estimates.by_machine(()) == ()
+    assert references.by_machine(()) == ()

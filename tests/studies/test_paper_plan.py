@@ -8,19 +8,19 @@ import pytest
 
 from gan_runtime.hardware.hosts import Device, Host
 from gan_runtime.studies import paper
-from gan_runtime.studies.paper import Deviation, Plan
+from gan_runtime.studies.paper import Deviation, ReproductionPlan
 
 
 def with_devices(host: Host, **devices: Device) -> Host:
     return host.model_copy(update={"devices": {**host.devices, **devices}})
 
 
-def shown(plan: Plan) -> dict[str, tuple[str, str]]:
+def shown(plan: ReproductionPlan) -> dict[str, tuple[str, str]]:
     """What differs → here, in the paper; the first of those that several studies have."""
     return {one.what: (one.here, one.paper) for one in reversed(plan.deviations)}
 
 
-def titles(plan: Plan) -> list[str]:
+def titles(plan: ReproductionPlan) -> list[str]:
     return [study.title.removeprefix("Paper - ") for study in plan.studies]
 
 
@@ -46,7 +46,7 @@ def test_a_cpu_tells_all_that_it_reduces(host: Host) -> None:
         Deviation("Epochs", "3", "30", ("Paper - precision", "Paper - XLA", "Paper - devices")),
     ]
     assert plan.notes == (
-        "Fig. 13 (CPU, GPU, TPU): this host has no GPU and no TPU, so it compares less.",
+        "Fig. 13 (CPU, GPU, TPU) compares less: this host has no GPU and no TPU.",
     )
 
 
@@ -90,7 +90,7 @@ def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(
     assert [run.variant for run in plan.studies[-1].runs[:3]] == ["cpu x1", "tpu x1", "tpu x8"]
     assert {run.spec.batch_size_global for run in plan.studies[-1].runs} == {32}
     assert plan.notes[0].startswith(
-        "Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step"
+        "Fig. 12 (XLA on and off) is not planned: a TPU and the JAX engine compile every step"
     )
     batch_size = [one.what for one in plan.deviations if "Paper - batch size" in one.studies]
     assert batch_size == (

@@ -11,8 +11,8 @@ import pytest
 
 from gan_runtime.base.errors import HomeError, SpecError
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs import data_jobs
-from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs import core_jobs
+from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
@@ -59,7 +59,9 @@ def test_a_run_may_begin_with_the_weights_of_the_run_that_it_waits_for(
 def test_of_a_data_set_in_the_making_nothing_is_estimated(home: Home, host: Host) -> None:
     job = JobDir(home.jobs / "prepare-data-0001")
     job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind=data_jobs.PREPARE, options={"name": "photos"}, asker="a test"))
+    job.write_request(
+        JobRequest(kind=core_jobs.PREPARE, options={"name": "photos"}, asker="a test")
+    )
     admitted = admit(RunSpec.parse({"dataset": "photos"}), host, home)
     assert (admitted.waits_for_data, admitted.data, admitted.memory_bytes) == (True, None, None)
     assert admitted.checkpoint_bytes == 0

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
@@ -126,8 +126,8 @@ def iterating(home: Home, run_id: str) -> None:
     """A job that is at work, as this process."""
     job = JobDir(home.jobs / "iterate-0002")
     job.path.mkdir(parents=True)
-    job.write_asked(Asked(kind="iterate", options={"run_id": run_id}, asker="a test"))
-    job.introduce(os.getpid())
+    job.write_request(JobRequest(kind="iterate", options={"run_id": run_id}, asker="a test"))
+    job.write_process(os.getpid())
 
 
 def test_an_owner_removes_films_that_no_record_names_of_ended_runs_too(

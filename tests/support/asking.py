@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import Home

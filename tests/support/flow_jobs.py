@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gan_runtime.domains.flows.evaluation import RolloutOptions
-from gan_runtime.evaluation.work import evaluate
-from gan_runtime.jobs.folder import Asked, JobDir
-from gan_runtime.jobs.task import Task
+from gan_runtime.evaluation.jobs import evaluate
+from gan_runtime.jobs.folder import JobDir, JobRequest
+from gan_runtime.jobs.job import Task
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
@@ -20,7 +20,7 @@ def task_of(home: Home, **options: Any) -> Task:
     job.results.mkdir(parents=True)
     chosen = RolloutOptions(**{"blend": "none", **options}).model_dump(mode="json")
     document = {"evaluation": "rollout", "run_id": "quick-0001", **chosen}
-    job.write_asked(Asked(kind="rollout", options=document, asker="a test"))
+    job.write_request(JobRequest(kind="rollout", options=document, asker="a test"))
     return Task(home, job, document)
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.plan import Plan
-from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
+from gan_runtime.tpu.estimates import ExpensiveOperation, Point, ProgramMemory, StepEstimate
+from gan_runtime.tpu.plan import CheckPlan
 
 V3 = Point("v3:2x2", 8, 512, "mixed_bfloat16")
 
@@ -24,20 +24,22 @@ def estimate(point: Point = V3, **changed: object) -> StepEstimate:
         cycles=940_000.0,
         flops=15.375e9,  # a quarter of a millisecond at 61.5 Tflop/s a core
         bytes_accessed=3e8,
-        memory=Memory(arguments=80_000_000, temporary=45_000_000, program=10_000_000, outputs=0),
+        memory=ProgramMemory(
+            arguments=80_000_000, temporary=45_000_000, program=10_000_000, outputs=0
+        ),
         operations=120,
         exchanges=1.0,
         exchange_bytes=8_200_000,
         without_estimate=("rng-bit-generator",),
         dearest=(
-            DearOperation("fusion.1", "fusion", "generator up_1, backward", 94_000.0),
-            DearOperation("fusion.2", "fusion", "", 47_000.0),
+            ExpensiveOperation("fusion.1", "fusion", "generator up_1, backward", 94_000.0),
+            ExpensiveOperation("fusion.2", "fusion", "", 47_000.0),
         ),
     )
     return replace(made, **changed)  # type: ignore[arg-type]
 
 
-def keep_all(home: Home, plan: Plan) -> None:
+def keep_all(home: Home, plan: CheckPlan) -> None:
     """Writes an answer for every point of a plan, as the child would: smaller batches take as
     long for each step.
     """

@@ -35,7 +35,7 @@ def test_a_cancelled_check_is_killed_at_once_and_says_so(
         lambda: not checks.newest_progress(home, plan).running,
         "the check ends, with no owner to see to it",
     )
-    said = "cancelled on request; what was compiled by then is kept."
+    said = "cancelled on request; its answers so far are stored."
     assert checks.newest_progress(home, plan).trouble == said
 
 

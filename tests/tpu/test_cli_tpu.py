@@ -11,7 +11,7 @@ from gan_runtime.cli.app import app
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.plan import CheckPlan
 from tests.tpu.examples import estimate, keep_all
 
 PAPER_512 = ["--topology", "v3:2x2", "--set", "batch_size_global=512"]
@@ -22,12 +22,12 @@ def call(home: Home, *words: str) -> Result:
 
 
 @pytest.fixture
-def plan() -> Plan:
+def plan() -> CheckPlan:
     """The preset `paper` with batch 512."""
     return planning.make({"dataset": "mnist", "batch_size_global": 512}, "v3:2x2")
 
 
-def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: Plan) -> None:
+def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: CheckPlan) -> None:
     keep_all(home, plan)
     result = call(home, *PAPER_512, "--json")
     assert result.exit_code == 0, result.output
@@ -55,7 +55,7 @@ def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: Plan)
     )
 
 
-def test_the_answer_is_told_in_tables(home: Home, plan: Plan) -> None:
+def test_the_answer_is_told_in_tables(home: Home, plan: CheckPlan) -> None:
     keep_all(home, plan)
     result = call(home, *PAPER_512, "--no-sweep")
     assert result.exit_code == 0, result.output
@@ -73,7 +73,9 @@ def test_the_answer_is_told_in_tables(home: Home, plan: Plan) -> None:
     assert "1 of 1: batch 512 on 8 cores, mixed_bfloat16: 1.00 ms a step" in result.stderr
 
 
-def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan: Plan) -> None:
+def test_a_refused_step_is_exit_code_1_with_the_compilers_words(
+    home: Home, plan: CheckPlan
+) -> None:
     keep_all(home, plan)
     refused = estimate(
         plan.point,

@@ -17,8 +17,8 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.record import now
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.estimates import Point
 from gan_runtime.tpu.plan import Reading
-from gan_runtime.tpu.report import Point
 
 PAPER = {"dataset": "mnist", "batch_size_global": 512}
 
@@ -209,5 +209,5 @@ def test_where_the_compiler_is_missing_it_is_said_in_plain_words(
     assert (
         planning.missing_library()
         == "jax and libtpu are not installed here: the TPU's compiler exists for Linux on x86-64"
-        " only. On such a machine run `make setup`."
+        " only. Run `make setup` on a machine of this kind."
     )

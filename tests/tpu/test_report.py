@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from gan_runtime.tpu import report
-from gan_runtime.tpu.chips import TOPOLOGIES
-from gan_runtime.tpu.report import Point
+from gan_runtime.tpu import estimates
+from gan_runtime.tpu.estimates import TOPOLOGIES, Point
 from tests.tpu.examples import estimate
 
 
@@ -45,12 +44,12 @@ def test_memory_is_compared_with_that_of_one_core() -> None:
 
 
 def test_an_answer_goes_to_json_and_back() -> None:
-    assert report.from_json(json.loads(json.dumps(report.to_json(estimate())))) == estimate()
+    assert estimates.from_json(json.loads(json.dumps(estimates.to_json(estimate())))) == estimate()
 
 
 def test_an_answer_of_another_version_is_not_read() -> None:
     with pytest.raises(TypeError):
-        report.from_json({**report.to_json(estimate()), "unknown_field": 1})
+        estimates.from_json({**estimates.to_json(estimate()), "unknown_field": 1})
 
 
 def test_every_topology_has_the_devices_that_the_compiler_shows() -> None:

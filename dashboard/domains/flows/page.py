@@ -34,7 +34,7 @@ from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
 from gan_runtime.tpu import check
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.chips import TOPOLOGIES
+from gan_runtime.tpu.estimates import TOPOLOGIES
 
 COLUMNS = ["How known", "What", "Device", "Batch", "Time"]
 TOPOLOGY_NAMES = ("v2:2x2", "v3:2x2", "v4:2x2x1")  # machines like KIT's

@@ -29,7 +29,7 @@ from gan_runtime.domains.showers.evaluation import (
     SingleEnergyOptions,
     SingleEnergyResult,
 )
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs.folder import JobSnapshot
 
 CANCEL = widgets.EndButton("showers.chosen.cancel")
 DRAWN = ("along_z", "along_y", "along_x")
@@ -127,11 +127,11 @@ def _ask(runtime: Runtime, wanted: SingleEnergyOptions) -> None:
         st.rerun()
 
 
-def _told(name: str, look: JobLook) -> str:
+def _told(name: str, look: JobSnapshot) -> str:
     return f"Showers by {words.plain(name)}: {widgets.job_sentence(look)}"
 
 
-def _made(look: JobLook, name: str, color: str) -> None:
+def _made(look: JobSnapshot, name: str, color: str) -> None:
     """Numbers of both sides, profiles, and a pair of showers."""
     made = _read(look)
     if made is None:
@@ -171,7 +171,7 @@ def _made(look: JobLook, name: str, color: str) -> None:
     )
 
 
-def _read(look: JobLook) -> SingleEnergyResult | None:
+def _read(look: JobSnapshot) -> SingleEnergyResult | None:
     with contextlib.suppress(OSError, ValidationError, GanRuntimeError):
         return SingleEnergyResult.model_validate_json((look.job.results / RESULT_FILE).read_bytes())
     return None

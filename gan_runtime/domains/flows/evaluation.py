@@ -19,7 +19,7 @@ from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS, RolloutScore
 from gan_runtime.engines.tile_grid import Blend
 from gan_runtime.engines.tiles import ONCE, WAYS, Way
-from gan_runtime.evaluation.catalog import Grid, Report
+from gan_runtime.evaluation.catalog import EvaluationReport, TextTable
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.answer import KEPT, Answer, Score
 from gan_runtime.records.home import Home
@@ -240,7 +240,7 @@ ROLLOUT = Evaluation(
 BASELINES = ("reference", "replay")
 
 
-def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
+def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> EvaluationReport:
     """The scores of the first way, then the times of all.
 
     Raises JobError when nothing was measured.
@@ -250,7 +250,7 @@ def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
     if not measured:
         raise JobError(f"job {key} stored no measurement. Check its log.")
     ways = [_document(answer) for answer in measured]
-    return Report(
+    return EvaluationReport(
         {"run_id": run.run_id, **result, "ways": ways}, list(_parts(run.run_id, measured))
     )
 
@@ -288,17 +288,17 @@ def _baseline(score: Score, name: str) -> float:
     return score.baselines.get(name, math.nan)
 
 
-def _parts(run_id: str, measured: list[Answer]) -> Iterator[str | Grid]:
+def _parts(run_id: str, measured: list[Answer]) -> Iterator[str | TextTable]:
     first, facts = measured[0], measured[0].facts
     place = f" of {facts['film']}" if facts["film"] else ""
     state = "stored weights" if first.checkpoint.startswith(KEPT) else first.checkpoint
     what = f"{facts['steps']} steps{place}, {facts['way']}; means over the steps"
     yield f"{run_id} after epoch {first.epoch} ({state}), {what}:"
     rows = [_row(BY_NAME[score.name], score) for score in first.scores if score.name in BY_NAME]
-    yield Grid(("Score", "Predicted", "Replay", "Reference"), rows)
+    yield TextTable(("Score", "Predicted", "Replay", "Reference"), rows)
     yield f"Replay: the frames after the nearest training frame, {facts['replay']}."
     yield f"Median milliseconds of a frame; {' and '.join(ONCE)} once per program:"
-    yield Grid(
+    yield TextTable(
         ("Way", "Cores", *(str(stage["name"]) for stage in _stages(first))),
         list(map(_times, measured)),
     )

@@ -46,7 +46,7 @@ from gan_runtime.engines.tiles import (
     Way,
     translator_of,
 )
-from gan_runtime.evaluation.work import Evaluated, Subject
+from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.records import image_files
 from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Series
 from gan_runtime.records.image_files import Frames
@@ -118,7 +118,7 @@ class Iteration:
     solver_s: float
 
 
-def iterate(subject: Subject) -> Evaluated:
+def iterate(subject: Subject) -> EvaluationResult:
     """One answer for each way; the result has the iteration's name, the step of the checkpoint and
     warnings.
 
@@ -149,7 +149,7 @@ def iterate(subject: Subject) -> Evaluated:
         "warnings": list(model.checkpoint.warnings),
     }
     files = tuple(run.path / array.file for answer in answers for array in answer.arrays)
-    return Evaluated(answers, result, files)
+    return EvaluationResult(answers, result, files)
 
 
 def case_of(data: DataSet, options: RolloutOptions, progress: Progress) -> RolloutCase:

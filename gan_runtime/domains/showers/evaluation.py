@@ -26,11 +26,11 @@ from gan_runtime.data import loading
 from gan_runtime.domains.showers.domain import PUBLISHED_SCORES
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS
 from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
-from gan_runtime.evaluation.catalog import Grid, Report
+from gan_runtime.evaluation.catalog import EvaluationReport, TextTable
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs.core_jobs import checkpoints_of
+from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.jobs.job import ON_THE_CPU, Job
-from gan_runtime.jobs.picture_job import checkpoints_of
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
@@ -141,7 +141,7 @@ PHYSICS = Evaluation(
 COLUMNS = ("Score", "Generated", "Simulated, among themselves")
 
 
-def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
+def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> EvaluationReport:
     """Of the last measured checkpoint. Raises JobError when nothing was measured."""
     answers = answers_of(run, NAME)
     if not answers:
@@ -155,8 +155,8 @@ def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> Report:
     )
     fields = {"name", "value", "error", "floor", "floor_error"}
     scores = [score.model_dump(include=fields) for score in last.scores]
-    return Report(
-        {"run_id": run.run_id, **result, "scores": scores}, [sentence, Grid(COLUMNS, rows)]
+    return EvaluationReport(
+        {"run_id": run.run_id, **result, "scores": scores}, [sentence, TextTable(COLUMNS, rows)]
     )
 
 
@@ -251,19 +251,19 @@ JOBS = (
 )
 
 
-def newest_job(home: Home, run_id: str) -> JobLook | None:
+def newest_job(home: Home, run_id: str) -> JobSnapshot | None:
     """The newest job for showers of one energy of a run, without cancelled ones."""
     return job_queue.newest(home, MAKE, also_cancelled=False, run_id=run_id)
 
 
-def finished_job(home: Home, options: SingleEnergyOptions) -> JobLook | None:
+def finished_job(home: Home, options: SingleEnergyOptions) -> JobSnapshot | None:
     """A finished job of the same options and checkpoint whose result exists; else None."""
     step = checkpoints_of(home, options.run_id).get(options.checkpoint)
     return next(
         (
             look
-            for look in job_queue.looks(home, MAKE)
-            if look.asked.options == asdict(options)
+            for look in job_queue.snapshots(home, MAKE)
+            if look.request.options == asdict(options)
             and look.end is not None
             and look.end.result.get("step") == step
             and (look.job.results / RESULT_FILE).exists()

@@ -44,8 +44,8 @@ from gan_runtime.domains.showers.scores import ShowerSample, compared, sample, w
 from gan_runtime.domains.showers.simulation import GRIDS, incidence, simulate_equal
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.inputs import HostNoise, drawn_inputs, host_values
-from gan_runtime.evaluation.work import Evaluated, Subject
-from gan_runtime.jobs.task import Task
+from gan_runtime.evaluation.catalog import EvaluationResult, Subject
+from gan_runtime.jobs.job import Task
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.run_folder import RunDir, steps_per_epoch, write_whole
 from gan_runtime.training import checkpoints, trained
@@ -70,7 +70,7 @@ class ShowerState:
     arrays: dict[str, NDArray[Any]]
 
 
-def measure(subject: Subject) -> Evaluated:
+def measure(subject: Subject) -> EvaluationResult:
     """An answer for each measured checkpoint; the result has their epochs.
 
     Raises:
@@ -108,7 +108,7 @@ def measure(subject: Subject) -> Evaluated:
         )
     epochs = [state.epoch for state in states]
     result = {"epochs": epochs, "warnings": list(networks.checkpoint.warnings)}
-    return Evaluated(answers, result)
+    return EvaluationResult(answers, result)
 
 
 def _report(subject: Subject, number: int, stages: int, state: ShowerState, stage: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class StudyRow:
     """One study.
 
-    `question`: a key of studies/questions.py; `runs` of which so many are finished, waiting and
+    `question`: a key of studies/design.py; `runs` of which so many are finished, waiting and
     training.
     """
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import following
 from gan_runtime.cli.app import app
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 from gan_runtime.domains.flows import evaluation, lattice, rollout
 from gan_runtime.domains.flows import lattice as of_flow
 from gan_runtime.domains.flows.evaluation import USUAL_STEPS, RolloutOptions, usual_steps
@@ -27,10 +27,10 @@ from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import RolloutCase, RolloutModel
 from gan_runtime.domains.flows.score_metrics import SCORES
 from gan_runtime.engines.tiles import COMPILE, EXECUTE, STAGES, Stopwatch
-from gan_runtime.evaluation.work import evaluate
+from gan_runtime.evaluation.jobs import evaluate
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.task import Cancelled
+from gan_runtime.jobs.job import Cancelled
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home

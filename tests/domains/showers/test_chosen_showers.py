@@ -30,8 +30,8 @@ from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.jobs.task import Task
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
+from gan_runtime.jobs.job import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
@@ -107,7 +107,7 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(
     job = JobDir(home.jobs / "make-showers-0001")
     job.results.mkdir(parents=True)
     wanted = SingleEnergyOptions(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
-    job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
+    job.write_request(JobRequest(kind="make_showers", options=asdict(wanted), asker="a test"))
     assert measurement.make(Task(home, job, asdict(wanted)))["step"] == 20
     made = SingleEnergyResult.model_validate_json((job.results / RESULT_FILE).read_bytes())
     assert (made.energy_gev, made.showers, made.simulated, made.grid) == (

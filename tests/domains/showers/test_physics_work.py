@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from gan_runtime.base.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.cli import following
 from gan_runtime.cli.app import app
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import measurement, scores
 from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Weights
@@ -27,10 +27,10 @@ from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.score_metrics import SCORES, Value
 from gan_runtime.domains.showers.scores import ShowerSample
-from gan_runtime.evaluation import requests
-from gan_runtime.evaluation.work import evaluate
-from gan_runtime.jobs.folder import Asked, JobDir
-from gan_runtime.jobs.task import Task
+from gan_runtime.evaluation import jobs
+from gan_runtime.evaluation.jobs import evaluate
+from gan_runtime.jobs.folder import JobDir, JobRequest
+from gan_runtime.jobs.job import Task
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
@@ -124,7 +124,7 @@ def done(home: Home, run: RunDir, checkpoint: Weights, submission: str = "no") -
     job.results.mkdir(parents=True)
     options = {"checkpoint": checkpoint, "showers": 500, "seed": 3, "submission": submission}
     document = {"evaluation": "physics", "run_id": run.run_id, **options}
-    job.write_asked(Asked(kind="physics", options=document, asker="a test"))
+    job.write_request(JobRequest(kind="physics", options=document, asker="a test"))
     evaluate(Task(home, job, document))
     return answers_of(run, "physics")
 
@@ -239,7 +239,7 @@ def test_what_can_be_measured_is_what_the_run_has_left(
 ) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
-    monkeypatch.setattr(requests, "why_never", lambda *_: "")
+    monkeypatch.setattr(jobs, "why_never", lambda *_: "")
     assert trained.states_of(run) == ()
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         ask(home).evaluate("quick-0001", "physics")

@@ -179,7 +179,7 @@ def test_ctrl_c_cancels_the_job_that_generates(
     job = JobDir(path)
     wait_until(lambda: job.progress().sentence, "it has begun")
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "cancelled: nothing of it was kept.\n"
+    assert process.communicate(timeout=60)[1] == "cancelled: nothing was stored.\n"
     assert process.returncode == 1
     assert wait_until(job.end, "it is cancelled").state == "cancelled"
     assert list(tmp_path.iterdir()) == [trained_copy]

@@ -31,7 +31,7 @@ import sys
 from pathlib import Path
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 from gan_runtime.spec import RunSpec
 from tests.support.hosts import stated_host
 
@@ -46,7 +46,7 @@ import sys
 from pathlib import Path
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
-from gan_runtime.commands.commands import Commands
+from gan_runtime.commands import Commands
 
 home = Home(Path(sys.argv[1]))
 runs = [run.run_id for run in home.run_dirs()]

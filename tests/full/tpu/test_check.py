@@ -11,9 +11,9 @@ import pytest
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.check import Progress
+from gan_runtime.tpu.check import CheckProgress
+from gan_runtime.tpu.estimates import StepEstimate
 from gan_runtime.tpu.plan import Program
-from gan_runtime.tpu.report import StepEstimate
 from tests.support.asking import ask
 
 SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
@@ -31,7 +31,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progress]:
+def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., CheckProgress]:
     """`checked("v3:2x2", batch_size_global=64)` compiles the run and waits for the end."""
 
     def to_its_end(
@@ -40,7 +40,7 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
         program: Program = "step",
         fewer: int = 0,
         **options: object,
-    ) -> Progress:
+    ) -> CheckProgress:
         """`fewer`: on so many devices too."""
         plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
         if fewer:
@@ -56,25 +56,25 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
     return to_its_end
 
 
-def only(progress: Progress) -> StepEstimate:
+def only(progress: CheckProgress) -> StepEstimate:
     (answer,) = _given(progress)
     return answer
 
 
-def both(progress: Progress) -> tuple[StepEstimate, StepEstimate]:
+def both(progress: CheckProgress) -> tuple[StepEstimate, StepEstimate]:
     """Of all devices and of fewer."""
     whole, fewer = _given(progress)
     return whole, fewer
 
 
-def _given(progress: Progress) -> tuple[StepEstimate, ...]:
+def _given(progress: CheckProgress) -> tuple[StepEstimate, ...]:
     assert progress.trouble == ""
     assert {answer.refused for answer in progress.answers} == {""}
     return progress.answers
 
 
 def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
-    checked: Callable[..., Progress],
+    checked: Callable[..., CheckProgress],
 ) -> None:
     """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other,
     or fifteen on each of four.
@@ -93,7 +93,7 @@ def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
 
 @pytest.mark.parametrize("topology", ["v3:2x2", "v5e:2x4"])
 def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
-    checked: Callable[..., Progress], topology: str
+    checked: Callable[..., CheckProgress], topology: str
 ) -> None:
     found = only(checked(topology, workload="dcgan_mnist", dataset="mnist", batch_size_global=512))
     assert found.host_transfers == ()
@@ -109,7 +109,7 @@ def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
 
 
 def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
-    checked: Callable[..., Progress],
+    checked: Callable[..., CheckProgress],
 ) -> None:
     options = {
         "workload": "dcgan",
@@ -124,7 +124,7 @@ def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
 
 
 def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(
-    checked: Callable[..., Progress],
+    checked: Callable[..., CheckProgress],
 ) -> None:
     whole, parts = only(checked("v3:2x2")), only(checked("v3:2x2", accumulation_steps=4))
     assert whole.cycles < parts.cycles < 8 * whole.cycles

@@ -16,7 +16,7 @@ from PIL import Image
 
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs.picture_job import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.jobs.core_jobs import ARRAYS_FILE, PICTURE_FILE, ImageRequest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample, Scalars
@@ -68,7 +68,7 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
     return row.note
 
 
-def generated(runtime: Runtime, wanted: Wanted, wait_until: Wait) -> dict[str, np.ndarray]:
+def generated(runtime: Runtime, wanted: ImageRequest, wait_until: Wait) -> dict[str, np.ndarray]:
     """The arrays that a job makes; its picture holds all of them."""
     job = runtime.commands.request_job("generate", wanted)
     end = wait_until(job.end, "the job ends")
@@ -119,7 +119,7 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
     ]
     assert (run.checkpoints / "step-00000014.safetensors").exists()
 
-    wanted = Wanted(run.run_id, count=12, seed=3)
+    wanted = ImageRequest(run.run_id, count=12, seed=3)
     sevens, every = (
         generated(runtime, replace(wanted, label=label), wait_until) for label in ("7", "")
     )

@@ -12,9 +12,9 @@ import numpy as np
 from gan_runtime.engines.jax import tiles as products
 from gan_runtime.engines.jax.tiles import JaxTileProgram, split
 from gan_runtime.engines.tiles import TiledTranslator
-from gan_runtime.evaluation.work import evaluate
-from gan_runtime.jobs.folder import Asked, JobDir
-from gan_runtime.jobs.task import Task
+from gan_runtime.evaluation.jobs import evaluate
+from gan_runtime.jobs.folder import JobDir, JobRequest
+from gan_runtime.jobs.job import Task
 from gan_runtime.records.home import Home
 from tests.support.engines import tile_places, toy_translator
 
@@ -88,5 +88,5 @@ def iterated(home: Path, run_id: str, options: dict[str, Any]) -> None:
     job = JobDir(home / "jobs" / "iterate-0001")
     job.results.mkdir(parents=True)
     document = {"evaluation": "rollout", "run_id": run_id, **options}
-    job.write_asked(Asked(kind="rollout", options=document, asker="a test"))
+    job.write_request(JobRequest(kind="rollout", options=document, asker="a test"))
     evaluate(Task(Home(home), job, document))

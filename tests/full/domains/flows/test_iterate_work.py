@@ -11,7 +11,7 @@ import pytest
 
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows import evaluation
-from gan_runtime.evaluation import requests
+from gan_runtime.evaluation import jobs
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Plan
@@ -91,5 +91,5 @@ def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: Ne
         stages = next(curve for curve in answer.curves if curve.name == "stages")
         seconds = dict(zip(stages.facts["names"], stages.series[0].values, strict=True))
         assert all(value > 0.0 for name, value in seconds.items() if name != "compile")
-    assert requests.why_never(home, run, evaluation.ROLLOUT) == ""
+    assert jobs.why_never(home, run, evaluation.ROLLOUT) == ""
     assert evaluation.tile_of(run) == 16

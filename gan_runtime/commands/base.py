@@ -1,7 +1,4 @@
-"""What every command shares: the home that it changes, and who asks.
-
-A viewer is refused before anything else.
-"""
+"""What every command shares: the home that it changes, and the actor who asks."""
 
 from __future__ import annotations
 
@@ -19,17 +16,15 @@ from gan_runtime.records.home import Home
 
 log = logging.getLogger("gan_runtime")
 Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class Bound:
-    """Bound once to a home and an actor.
+class CommandGroup:
+    """Commands bound to a home and an actor.
 
-    `host`: what this host offers, `hosts.probe` by default; only commands that queue runs ask.
-
-    `refresh`: called after each change, so that the owner of the home acts at once and a page shows
-    the effect of its button;
-    `measure`: after one that takes or frees much space.
+    `host`: returns the devices of this host, by default `hosts.probe`; only commands that queue
+    runs call it. `refresh`: called after each change, so that the owner acts at once. `measure`:
+    called after a change that takes or frees much space.
     """
 
     def __init__(
@@ -44,18 +39,18 @@ class Bound:
         self.host, self.refresh, self.measure = host or hosts.probe, refresh, measure
 
 
-Changing = TypeVar("Changing", bound=Bound)
+Group = TypeVar("Group", bound=CommandGroup)
 
 
 def change(
-    method: Callable[Concatenate[Changing, Arguments], Answer],
-) -> Callable[Concatenate[Changing, Arguments], Answer]:
-    """A command, which looks at its actor before it does anything else.
+    method: Callable[Concatenate[Group, Arguments], Result],
+) -> Callable[Concatenate[Group, Arguments], Result]:
+    """Makes a method a command, which refuses a viewer before it does anything else.
 
-    Raises RoleError for a viewer.
-
-    What the file system refuses is a HomeError, such as in a home that may only be read; of a run
-    (`run_id`, `run_ids`) that somebody else has deleted meanwhile it is an UnknownRunError.
+    Raises:
+        RoleError: the actor is a viewer.
+        UnknownRunError: another user deleted the run (`run_id`, `run_ids`) in the meantime.
+        HomeError: the file system refuses the change.
     """
     takes_runs = next(iter(list(inspect.signature(method).parameters)[1:]), "") in (
         "run_id",
@@ -63,35 +58,33 @@ def change(
     )
 
     @functools.wraps(method)
-    def checked(
-        bound: Changing, /, *arguments: Arguments.args, **named: Arguments.kwargs
-    ) -> Answer:
-        actor = bound.actor
+    def checked(group: Group, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        actor = group.actor
         if not actor.may_change:
-            who = actor.person or "not signed in"
+            user = actor.person or "not signed in"
             log.warning(
-                "%s is refused: a viewer of the %s asked (%s)", method.__name__, actor.name, who
+                "%s is refused to a viewer of the %s (%s)", method.__name__, actor.name, user
             )
             raise RoleError(actor.why_not)
         if actor.person:
             log.info("%s asks for %s", actor.person, method.__name__)
         try:
-            answer = method(bound, *arguments, **named)
+            result = method(group, *arguments, **named)
         except (GanRuntimeError, OSError) as error:
             if takes_runs and arguments:
-                _check_there(bound.home, arguments[0], error)
+                _check_exists(group.home, arguments[0], error)
             if isinstance(error, GanRuntimeError):
                 raise
             raise HomeError.refused(error) from error
-        bound.refresh()
-        return answer
+        group.refresh()
+        return result
 
     return checked
 
 
-def _check_there(home: Home, run_ids: Any, error: Exception) -> None:
+def _check_exists(home: Home, run_ids: Any, error: Exception) -> None:
     for run_id in [run_ids] if isinstance(run_ids, str) else run_ids:
         if not isinstance(error, UnknownRunError) and not (home.runs / run_id).exists():
             raise UnknownRunError(
-                f"run {run_id} is gone: somebody else has deleted it meanwhile."
+                f"run {run_id} does not exist anymore: another user has deleted it."
             ) from error

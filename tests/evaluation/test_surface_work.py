@@ -9,10 +9,10 @@ import pytest
 
 from gan_runtime.base.errors import SurfaceError
 from gan_runtime.data import loading
-from gan_runtime.evaluation import work
+from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.loss_landscape import Landscape
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.task import Task
+from gan_runtime.jobs.job import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
@@ -58,7 +58,7 @@ def computed(home: Home, size: int) -> list[int]:
     job = JobDir(home.jobs / "loss-surface-0001")
     job.path.mkdir(parents=True)
     options = {"evaluation": "loss_surface", "run_id": "quick-0001", "size": size}
-    answer = work.evaluate(Task(home, job, options))
+    answer = jobs.evaluate(Task(home, job, options))
     assert answer == {"networks": ["generator", "discriminator"]}
     told = job.progress()
     return [told.done, told.total]

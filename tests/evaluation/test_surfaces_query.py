@@ -11,7 +11,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
-from tests.surface.hand_made import surface
+from tests.evaluation.hand_made import surface
 
 
 def test_the_newest_surface_of_each_network_is_told_generator_first(

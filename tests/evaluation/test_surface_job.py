@@ -1,5 +1,5 @@
 """The job of loss surfaces: when it is refused, and that it can be cancelled.
-tests/full/surface/test_job.py trains and computes.
+tests/full/evaluation/test_surface_job.py trains and computes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import JobError, RunStateError
-from gan_runtime.evaluation import requests
+from gan_runtime.evaluation import jobs
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status
+from tests.evaluation.hand_made import ended
 from tests.support.asking import ask
-from tests.surface.hand_made import ended
 
 
 def test_a_run_without_snapshots_is_refused_in_words(
@@ -25,12 +25,12 @@ def test_a_run_without_snapshots_is_refused_in_words(
 ) -> None:
     run = new_run("quick-0001")
     with pytest.raises(
-        RunStateError, match="is queued: its loss surface can be computed once it has ended"
+        RunStateError, match="is queued: compute its loss surface once it has ended"
     ):
         ask(home).evaluate(run.run_id, "loss_surface")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
     with pytest.raises(
-        RunStateError, match="has kept 0 weight snapshots, but a loss surface needs 3"
+        RunStateError, match="stores 0 weight snapshots, but a loss surface needs 3"
     ):
         ask(home).evaluate(run.run_id, "loss_surface")
     assert not home.jobs.exists()
@@ -46,10 +46,10 @@ def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cance
     ask(home).cancel_job(job.job_id)
 
     def ended_as() -> tuple[str, str] | None:
-        look = requests.newest_request(home, run.run_id, "loss_surface")
+        look = jobs.newest_request(home, run.run_id, "loss_surface")
         return (look.state, look.end.reason) if look is not None and look.end is not None else None
 
     wait_until(ended_as, "the job ends")
-    assert ended_as() == ("cancelled", "cancelled on request; nothing of it was kept.")
+    assert ended_as() == ("cancelled", "cancelled on request; nothing was stored.")
     assert not run.evaluations_journal.exists()
     assert latest_status(run).status == "finished"

@@ -1,0 +1,201 @@
+"""The jobs of evaluations: which evaluations apply to a run, requesting one, and the work.
+
+The refusals that all evaluations share are here: the run is deleted, the evaluation does not apply,
+the checkpoint is missing, the data set has changed, the same job is running.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from gan_runtime.base import options
+from gan_runtime.base.errors import (
+    CheckpointError,
+    DatasetError,
+    FieldError,
+    GanRuntimeError,
+    SpecError,
+    quoted,
+)
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.data import loading
+from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
+from gan_runtime.jobs import job_queue
+from gan_runtime.jobs.folder import JobDir, JobSnapshot
+from gan_runtime.jobs.job import Job, Task
+from gan_runtime.records import journal
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.training import trained
+
+
+class EvaluationRequest(BaseModel):
+    """An evaluation of a run, with the values of all of its options next to these two fields."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    evaluation: str
+    run_id: str
+
+    @property
+    def options(self) -> Any:
+        """The record of its options."""
+        return parsed(evaluation(self.evaluation), self.model_extra or {})
+
+
+def evaluations_of(home: Home, run: RunDir) -> list[tuple[Evaluation, str]]:
+    """Every evaluation with the reason why it cannot run now, "" where it can.
+
+    Those that never apply to the run's workload or data are left out.
+    """
+    return [
+        (each, _obstacle(home, run, each))
+        for each in evaluations().values()
+        if not why_never(home, run, each)
+    ]
+
+
+def why_never(home: Home, run: RunDir, declared: Evaluation) -> str:
+    """Why an evaluation does not apply to a run's workload with its options and data; ""
+    where it does.
+    """
+    try:
+        spec = run.spec()
+        fields = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+    except GanRuntimeError as error:
+        return str(error)
+    return declared.applies(spec.entry, spec.of_workload, fields)
+
+
+def request(home: Home, run_id: str, name: str, values: Mapping[str, Any], actor: str) -> JobDir:
+    """Requests a job that evaluates a run.
+
+    `values`: options by name, as text or numbers; missing ones get their usual values.
+
+    Raises:
+        UnknownRunError: there is no such run.
+        JobError: there is no such evaluation, or it is running.
+        SpecError: an option is wrong, or the run's options cannot be read.
+        CheckpointError: the run has no such checkpoint, or no weights of that epoch.
+        DatasetError: it does not apply to the run, or the run's data set is missing or has
+            changed.
+        HomeError: the home cannot be written. Others as the evaluation's own `check`.
+    """
+    declared = evaluation(name)
+    run = home.run_dir(run_id)
+    # An evaluation that never applies has no usual values for this run; `check` then says why.
+    usual = {} if why_never(home, run, declared) else declared.usual(home, run)
+    record = parsed(declared, {**usual, **values})
+    document = EvaluationRequest(
+        evaluation=declared.name, run_id=run_id, **record.model_dump(mode="json")
+    )
+    return job_queue.request(home, declared.name, document, actor)
+
+
+def newest_request(home: Home, run_id: str, name: str) -> JobSnapshot | None:
+    """The newest job of this evaluation of a run; None before the first."""
+    return job_queue.newest(home, evaluation(name).name, run_id=run_id)
+
+
+def parsed(declared: Evaluation, values: Mapping[str, Any]) -> Any:
+    """The record of options from plain values; numbers may be text.
+
+    Raises SpecError, one message for each wrong option.
+    """
+    names = options.of(declared.options)
+    valid = {name: value for name, value in values.items() if name in names}
+    record, errors = options.tried(declared.options.model_validate, valid, names)
+    allowed = ", ".join(names) or "none"
+    errors += [
+        FieldError(
+            name,
+            f"{quoted(name)} is not an option of evaluation {declared.name}: its options are"
+            f" {allowed}.",
+        )
+        for name in values
+        if name not in names
+    ]
+    if errors:
+        raise SpecError(errors)
+    return record
+
+
+def _obstacle(home: Home, run: RunDir, declared: Evaluation) -> str:
+    try:
+        if declared.needs_checkpoint:
+            trained.check_state(run, "newest", "evaluate")
+            trained.check_data(run, home)
+    except (CheckpointError, DatasetError) as error:
+        return str(error)
+    return declared.lacking(home, run)
+
+
+def check(home: Home, request: EvaluationRequest) -> None:
+    """Raises the refusals that all evaluations share, then those of this one."""
+    declared, record = evaluation(request.evaluation), request.options
+    run = home.run_dir(request.run_id)
+    if reason := why_never(home, run, declared):
+        raise DatasetError(reason)
+    if declared.needs_checkpoint:
+        state, epoch = getattr(record, "checkpoint", "newest"), getattr(record, "epoch", None)
+        checkpoint = options.of(declared.options).get("checkpoint")
+        every = checkpoint is not None and "every" in checkpoint.choices
+        trained.check_state(run, state, "evaluate", epoch, every=every)
+        trained.check_data(run, home)
+    declared.check(home, run, record)
+
+
+Work = Callable[[Subject], EvaluationResult]
+
+
+def evaluate(task: Task) -> dict[str, Any]:
+    """The work of every evaluation's job: calls the evaluation's function and journals its answers.
+
+    Raises what that function raises, and UnknownRunError.
+    """
+    request = EvaluationRequest(**task.options)
+    declared, run = evaluation(request.evaluation), task.home.run_dir(request.run_id)
+    module, _, name = declared.work.partition(":")
+    work: Work = getattr(importlib.import_module(module), name)
+    key = task.results.parent.name
+    result = work(Subject(task.home, run, request.options, key, task.results, task.progress))
+    task.past_cancelling()
+    store(run, result)
+    return dict(result.result)
+
+
+def store(run: RunDir, result: EvaluationResult) -> None:
+    """Appends all answers to the run's journal, or none; the files that they name exist already.
+
+    Raises:
+        HomeError: the disk is full; the files are deleted.
+    """
+    try:
+        journal.append(run.evaluations_journal, 1, *result.answers)
+    except BaseException:
+        for path in result.files:
+            path.unlink(missing_ok=True)
+        raise
+    run.announce()
+
+
+def job_of(declared: Evaluation) -> Job:
+    """The job of an evaluation."""
+    return Job(
+        declared.name,
+        declared.title,
+        "gan_runtime.evaluation.jobs:evaluate",
+        options=EvaluationRequest,
+        check=check,
+        same=("run_id",),
+        busy=declared.busy or f"{declared.title} of run {{run_id}} is being computed",
+        result="journal",
+        environment=declared.environment,
+        earlier=declared.earlier_jobs,
+    )
+
+
+JOBS = tuple(map(job_of, evaluations().values()))
