@@ -50,15 +50,15 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
     )
     assert made.stdout.splitlines() == [
         (
-            "data set photos is ready: 5 rows to train on, 0 held out. Train on it with `train"
+            "data set photos is ready: 5 training rows, 0 held out. Train on it with `train"
             " --set dataset=photos`."
         ),
         "1 file left out: damaged 1 (dogs/torn.png).",
         "Converted: resized 5.",
-        "class  to train on  held out",
+        "class  training  held out",
         "cats   3            0       ",
         "dogs   2            0       ",
-        "left out       why          ",
+        "skipped        why          ",
         "dogs/torn.png  it is damaged",
         f"The first rows are drawn in {prepared.drawn(home, 'photos')}.",
     ]
@@ -90,7 +90,7 @@ def test_the_same_answers_in_json(run: Run, prepare: Run) -> None:
 
 def test_a_preview_says_what_would_be_made_and_stores_nothing(prepare: Run, home: Home) -> None:
     seen = prepare("--preview")
-    assert "rows to train on  5" in seen.stdout
+    assert "training rows  5" in seen.stdout
     assert "dogs/torn.png  it is damaged" in seen.stdout
     assert json.loads(prepare("--preview", "--json").stdout)["skipped"]["counts"] == {"damaged": 1}
     assert not home.data.exists()

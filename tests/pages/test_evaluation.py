@@ -151,7 +151,7 @@ def test_an_evaluation_without_a_domain_has_its_curves_and_its_form(
     assert not app.exception
     assert titles(app) == ["Loss", "Path"] * 2
     app = open_tab(app, "Measure again")
-    assert "has kept 0 weight snapshots, but a loss surface needs 3" in texts(app)
+    assert "stores 0 weight snapshots, but a loss surface needs 3" in texts(app)
     assert [
         button.disabled for button in app.button if button.label == "Compute loss surfaces"
     ] == [True]

@@ -151,9 +151,7 @@ def test_keras_loop_against_ours_is_a_question_for_tensorflow() -> None:
         ("keras loop", "keras"),
         ("custom loop", "custom"),
     ] * 2
-    with pytest.raises(
-        SpecError, match="is keras, but engine=jax runs its steps as one program of its own"
-    ):
+    with pytest.raises(SpecError, match="is keras, but engine=jax has a loop of its own"):
         StudyDesign.parse("loop", {**SMALL, "engine": "jax"})
 
 

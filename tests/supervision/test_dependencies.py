@@ -156,7 +156,7 @@ def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
             [third.run_id], Dependency(first.run_id, "finished")
         )
     with pytest.raises(
-        RunStateError, match="run quick-0001 is failed: only a waiting run can be told"
+        RunStateError, match="run quick-0001 is failed: only a waiting run can wait for another run"
     ):
         ask_of(first, actor=SOMEBODY).start_after([first.run_id], Dependency(third.run_id))
     assert [latest_status(run).after for run in (first, second, third)] == [

@@ -464,8 +464,8 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
     run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     monkeypatch.setattr(
         job_queue,
-        "ask",
-        lambda _, kind, options, asker: asked.append({"kind": kind, **options, "asker": asker}),
+        "enqueue",
+        lambda _, kind, options, actor: asked.append({"kind": kind, **options, "asker": actor}),
     )
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
