@@ -177,7 +177,7 @@ def job_dir(home: Home, job_id: str) -> JobDir:
     if job_id not in jobs_by_id:
         newest_ids = ", ".join(list(jobs_by_id)[-8:])
         others = f"there are {newest_ids}" if newest_ids else "there are no jobs yet"
-        raise JobError(f"job {quoted(job_id)} is not stored in {home.path}: {others}.")
+        raise JobError(f"job {quoted(job_id)} is not in {home.path}: {others}.")
     return jobs_by_id[job_id]
 
 

@@ -112,9 +112,8 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
     with pytest.raises(RunStateError) as refused:
         ask_of(imported).resume(imported.run_id)
     assert (
-        str(refused.value)
-        == "run quick-0001 has no checkpoint, so there is nothing to resume from: train its"
-        f" settings again with `{command_line()} train --spec {imported.spec_path} --home"
+        str(refused.value) == "run quick-0001 has no checkpoint to resume from: train its"
+        f" options again with `{command_line()} train --spec {imported.spec_path} --home"
         f" {home.path}`."
     )
     assert imported.supervisor_journal.read_bytes() == before
@@ -171,7 +170,7 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     with pytest.raises(
         HomeError,
         match=(
-            rf"the disk of {home.path} has 3 MB left, but going on with the run needs 20 MB: make"
+            rf"the disk of {home.path} has 3 MB left, but resuming the run needs 20 MB: make"
             r" space"
         ),
     ):
@@ -276,17 +275,17 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
 ) -> None:
     run = new_run("quick-0001")
     trash.put(run, "somebody else")
-    with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back"):
+    with pytest.raises(UnknownRunError, match="run quick-0001 is in the trash: restore it"):
         change(run)
 
 
 @pytest.mark.parametrize(
     ("name", "place"),
     [
-        ("resume", "gan_runtime.supervision.next_attempt.next_rank"),
-        ("resume", "gan_runtime.supervision.next_attempt.other_rates"),
-        ("delete", "gan_runtime.supervision.bin.free_place"),
-        ("delete", "gan_runtime.supervision.bin.disk.used_bytes"),
+        ("resume", "gan_runtime.supervision.queue.next_rank"),
+        ("resume", "gan_runtime.supervision.queue.changed_rates"),
+        ("delete", "gan_runtime.supervision.trash.free_place"),
+        ("delete", "gan_runtime.supervision.trash.disk.used_bytes"),
         ("delete", "gan_runtime.commands.runs.run_folder.marks_of"),
         ("mark", "gan_runtime.commands.runs.latest_status"),
     ],

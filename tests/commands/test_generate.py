@@ -76,7 +76,7 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
             SpecError,
             "seed is -1, but allowed is 0 to 4294967295: use",
         ),
-        (ImageRequest("run-0404"), UnknownRunError, "run 'run-0404' is not stored in "),
+        (ImageRequest("run-0404"), UnknownRunError, "run 'run-0404' is not in "),
         (
             ImageRequest("run-0001", label="10"),
             DatasetError,
@@ -135,7 +135,9 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
     host = journal.HostFacts(facts={run_folder.DATA_FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)
-    with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
+    with pytest.raises(
+        DatasetError, match="run run-0001 was trained on another content of data set photos"
+    ):
         ask(home).request_job("generate", ImageRequest("run-0001"))
     assert job_queue.job_dirs(home) == []
 
