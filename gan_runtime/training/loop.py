@@ -226,7 +226,7 @@ def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:
 def call_lengths(steps: int, steps_per_loop: int, first_alone: bool) -> list[int]:
     """Splits `steps`, the rest of an epoch, into host calls.
 
-    The last step is a call of its own, so that its update can be measured; with `first_alone` the
+    The last step is a separate call, so that its update can be measured; with `first_alone` the
     first one too, so that compiling is timed apart. call_lengths(28, 10, True) is [1, 10, 10, 6,
     1].
     """

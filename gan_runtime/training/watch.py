@@ -249,7 +249,7 @@ def end_process(code: int) -> NoReturn:
 class StartupWatch:
     """Ends a trainer on a stop request before `first_step`, when there is nothing to save.
 
-    A thread of its own, since a compiler may block the main one for minutes. `end`: ends the
+    Runs in a thread, since a compiler may block the main one for minutes. `end`: ends the
     process with an exit code.
     """
 

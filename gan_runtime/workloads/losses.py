@@ -83,10 +83,10 @@ def generator_over_discriminator(logits: Tensor, generator_loss: str) -> Tensor:
     With minimax losses it is -1, the gradient reversal of Ganin and Lempitsky 2015, section 3.
     """
     belief = ops.sigmoid(ops.cast(logits, "float32"))
-    wish = (
+    weight = (
         ops.sigmoid(-ops.cast(logits, "float32")) if generator_loss == "non_saturating" else belief
     )
-    return -wish / (belief + REMAINDER)
+    return -weight / (belief + REMAINDER)
 
 
 def r1_penalty(gradients: Tensor) -> Tensor:

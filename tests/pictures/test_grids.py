@@ -1,4 +1,4 @@
-"""Grids: where each image lies, how values become pixels, how many images a picture holds."""
+"""Grids: the place of each image, values as pixels, how many images fit."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def test_images_lie_row_by_row_with_black_gaps() -> None:
 
 
 def test_a_pixel_of_the_data_comes_back_as_it_was() -> None:
-    """Cutting off what stands after the point would darken pixels, as float32 gives 254.99998
-    for some.
-    """
+    """Truncation would darken pixels: float32 gives 254.99998 for some."""
     levels = np.arange(256, dtype=np.uint8)
     images = (levels.astype(np.float32) / np.float32(127.5) - np.float32(1.0)).reshape(1, 16, 16, 1)
     picture = pictures.render("grey_grid", (images,))
@@ -87,9 +85,7 @@ def test_of_larger_images_a_grid_holds_fewer(side: int, given: int, size: tuple[
 @pytest.mark.parametrize(
     ("count", "columns", "rows"), [(16, 8, 2), (64, 8, 8), (100, 10, 10), (256, 16, 16)]
 )
-def test_a_picture_on_request_holds_all_images_however_large_they_are(
-    count: int, columns: int, rows: int
-) -> None:
+def test_a_sheet_on_request_has_all_images_of_any_size(count: int, columns: int, rows: int) -> None:
     images = np.zeros((count, 128, 128, 3), np.float32)
     images[-1] = 1.0
     picture = pictures.render("rgb_grid", (images,), limits=pictures.whole(count))

@@ -1,4 +1,4 @@
-"""A package brings a renderer of its own by an entry point."""
+"""A package adds a renderer by an entry point."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def draw(arrays, classes, limits):
 POINTS = "[gan_runtime.renderers]\ndots = dots_pictures:DOTS\n"
 
 
-def test_a_picture_is_drawn_by_the_renderer_of_a_package(
+def test_the_renderer_of_a_package_draws_an_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "dots_pictures.py").write_text(MODULE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Workloads and data sets of installed packages beside the project's own."""
+"""Workloads and data sets of installed packages."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def table() -> Table[WorkloadEntry]:
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_workload_of_an_installed_package_stands_behind_the_projects_own() -> None:
+def test_a_workload_of_an_installed_package_comes_after_the_projects() -> None:
     workloads = table()
     assert list(workloads) == ["mlp_gan", "spots_gan"]
     assert workloads["spots_gan"].title == "Spots GAN"
     assert "keras" not in sys.modules["spots_gan.entry"].__dict__
 
 
-def test_packages_are_loaded_at_the_first_look_and_not_before(packages: Path) -> None:
+def test_packages_are_loaded_at_the_first_access(packages: Path) -> None:
     (packages / "spots_gan" / "entry.py").write_text(
         "raise SystemError('loaded')", encoding="utf-8"
     )
@@ -62,7 +62,7 @@ def test_packages_are_loaded_at_the_first_look_and_not_before(packages: Path) ->
         ("import no_such_module", "no_such_module"),
     ],
 )
-def test_what_cannot_be_used_is_left_out_and_the_log_says_why(
+def test_unusable_rows_are_skipped_and_the_log_says_why(
     packages: Path, caplog: pytest.LogCaptureFixture, line: str, reason: str
 ) -> None:
     (packages / "spots_gan" / "entry.py").write_text(line, encoding="utf-8")
@@ -72,7 +72,7 @@ def test_what_cannot_be_used_is_left_out_and_the_log_says_why(
     assert reason in caplog.text
 
 
-def test_no_package_takes_the_place_of_a_workload_of_the_project(
+def test_no_package_replaces_a_workload_of_the_project(
     packages: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (points,) = packages.glob("*.dist-info/entry_points.txt")
@@ -83,7 +83,7 @@ def test_no_package_takes_the_place_of_a_workload_of_the_project(
     assert "the name is taken" in caplog.text
 
 
-def test_what_is_registered_is_found_by_the_next_process_too(packages: Path) -> None:
+def test_registered_rows_are_inherited_by_child_processes(packages: Path) -> None:
     (told,) = packages.glob("*.dist-info")
     (told / "entry_points.txt").unlink()
     first = table()
@@ -105,9 +105,7 @@ def test_what_is_registered_is_found_by_the_next_process_too(packages: Path) -> 
         ("spots_gan", "", "cannot be loaded"),
     ],
 )
-def test_what_cannot_be_registered_is_refused_with_the_reason(
-    name: str, place: str, sentence: str
-) -> None:
+def test_invalid_rows_are_refused_with_the_reason(name: str, place: str, sentence: str) -> None:
     with pytest.raises(PackageError) as refused:
         Table(OWN, "gan_runtime.none_of_these", WorkloadEntry).register(name, place)
     assert sentence in str(refused.value)

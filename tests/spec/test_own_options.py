@@ -1,6 +1,4 @@
-"""Options that a workload has for itself: where they stand, and what is said when they are
-wrong.
-"""
+"""Options of a workload: their place in a spec, and the errors about them."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ def reads_nothing(_options: Any, _offered: Fields) -> Fields:
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A workload that somebody has added to the catalog."""
+    """A workload of a package."""
     entry = WorkloadEntry(
         title="A critic and a painter",
         summary="",
@@ -80,10 +78,10 @@ def messages(values: dict[str, Any]) -> dict[str, str]:
     return refused.value.by_field()
 
 
-# ---- where they stand ----------------------------------------------------------------------------
+# ---- nested and flat -----------------------------------------------------------------------------
 
 
-def test_own_options_stand_under_the_name_of_their_workload() -> None:
+def test_own_options_are_nested_under_the_name_of_their_workload() -> None:
     spec = RunSpec.parse({"workload": "mlp_gan", "mlp_gan": {"label_smoothing": 0.1}})
     assert spec.of_workload == pairs.PairOptions(label_smoothing=0.1)
     assert spec.model_dump()["mlp_gan"]["label_smoothing"] == 0.1
@@ -104,7 +102,7 @@ def test_flat_dotted_and_nested_say_the_same_and_the_later_wins(given: dict[str,
     assert RunSpec.parse(given) == RunSpec.parse({"dcgan_mnist": {"label_smoothing": 0.1}})
 
 
-def test_an_option_is_asked_for_by_its_plain_name_or_with_its_workload() -> None:
+def test_an_option_is_read_by_its_plain_name_or_with_its_workload() -> None:
     spec = RunSpec.parse({"label_smoothing": 0.1, "epochs": 3})
     assert (spec.value("epochs"), spec.value("label_smoothing")) == (3, 0.1)
     assert spec.value("dcgan_mnist.label_smoothing") == 0.1
@@ -129,7 +127,7 @@ def test_a_stranger_brings_its_networks_batches_and_rules(stranger: str) -> None
     }
 
 
-def test_a_workload_may_have_no_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_can_have_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = replace(catalog.WORKLOADS["mlp_gan"], options=OptionRecord, rules=())
     monkeypatch.setitem(catalog.WORKLOADS, "plain", plain)
     spec = RunSpec.parse({"workload": "plain"})
@@ -148,7 +146,7 @@ def test_the_rates_of_a_study_are_those_of_the_networks_there_are(stranger: str)
 # ---- what is wrong -------------------------------------------------------------------------------
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     wrong = {
         "epochs": 0,
         "dcgan_mnist": {"label_smoothing": 2, "updates": "often"},
@@ -234,7 +232,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         ),
     ],
 )
-def test_a_wrong_place_is_named_with_what_to_do(
+def test_a_misplaced_option_is_refused_with_what_to_do(
     given: dict[str, Any], field: str, sentence: str
 ) -> None:
     found = messages(given)
@@ -292,7 +290,7 @@ def test_flat_is_what_a_form_would_hold(values: dict[str, Any]) -> None:
     assert RunSpec.parse(spec.flat()) == spec
 
 
-def test_the_options_of_an_unknown_workload_are_spread_out_too() -> None:
+def test_the_options_of_an_unknown_workload_are_flattened_too() -> None:
     assert nesting.flat({"workload": "later_gan", "epochs": 3, "later_gan": {"beauty": 1}}) == {
         "workload": "later_gan",
         "epochs": 3,

@@ -331,7 +331,7 @@ def test_what_cannot_work_together_is_refused(
     assert refused.value.by_field() == {field: sentence}
 
 
-def test_wrong_choices_and_wrong_numbers_are_told_at_once() -> None:
+def test_invalid_choices_and_numbers_are_reported_at_once() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(
             {
@@ -353,7 +353,7 @@ def test_wrong_choices_and_wrong_numbers_are_told_at_once() -> None:
     }
 
 
-def test_rules_across_fields_are_told_together() -> None:
+def test_broken_rules_are_reported_together() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(
             {
@@ -367,7 +367,7 @@ def test_rules_across_fields_are_told_together() -> None:
     assert set(refused.value.by_field()) == {"batch_size_global", "precision", "xla"}
 
 
-def test_rules_across_fields_are_told_beside_wrong_values_of_other_fields() -> None:
+def test_broken_rules_are_reported_with_invalid_values_of_other_options() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(
             {"epochs": 0, "dataset": "mi nst", "batch_size_global": "30", "replicas": "4"}
@@ -379,8 +379,8 @@ def test_rules_across_fields_are_told_beside_wrong_values_of_other_fields() -> N
     )
 
 
-def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
-    """The default of 256 cannot be shared by 3 replicas, but nobody asked for 256."""
+def test_a_rule_is_not_checked_on_an_invalid_value() -> None:
+    """The default of 256 cannot be shared by 3 replicas, but 256 was not set."""
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"batch_size_global": "many", "replicas": 3})
     assert [error.message for error in refused.value.errors] == [

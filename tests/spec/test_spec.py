@@ -17,7 +17,7 @@ def test_a_name_that_could_not_be_shown_plainly_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x", "x" * 60, " two words "])
-def test_a_plain_name_is_taken_as_it_is(name: str) -> None:
+def test_a_plain_name_is_accepted(name: str) -> None:
     assert RunSpec.parse({"name": name}).name == name
 
 
@@ -37,7 +37,7 @@ def test_several_wrong_values_give_several_sentences() -> None:
     )
 
 
-def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
+def test_a_misspelled_option_is_refused_with_the_likely_one() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"epoch": 3})
     assert refused.value.by_field() == {
@@ -45,7 +45,7 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
     }
 
 
-def test_an_unknown_option_lists_the_options_there_are() -> None:
+def test_an_unknown_option_lists_all_options() -> None:
     with pytest.raises(
         SpecError,
         match=(

@@ -141,7 +141,7 @@ def test_the_paper_preset_is_the_setting_of_the_study() -> None:
     assert presets.preset("paper").suggestions["batch_size_global"] == (64, 128, 256, 512)
 
 
-def test_a_workload_may_have_defaults_of_its_own_for_shared_options() -> None:
+def test_a_workload_can_have_other_defaults_of_shared_options() -> None:
     showers = {"workload": "shower_3dgan", "dataset": "showers"}
     assert RunSpec.parse(showers).optimizer == "rmsprop"
     assert RunSpec.parse({**showers, "optimizer": "adam"}).optimizer == "adam"
@@ -150,7 +150,7 @@ def test_a_workload_may_have_defaults_of_its_own_for_shared_options() -> None:
     assert set(RunSpec.parse(showers).changed_from_default()) == {"workload", "dataset"}
 
 
-def test_shared_options_begin_anew_where_a_workload_has_a_default_of_its_own() -> None:
+def test_shared_options_return_to_the_default_of_the_new_workload() -> None:
     """A preset made for another GAN says nothing of this one's optimizer."""
     moved = nesting.overlaid(
         {"workload": "dcgan_mnist", "optimizer": "sgd", "epochs": 3}, {"workload": "shower_3dgan"}
@@ -167,7 +167,7 @@ def test_shared_options_begin_anew_where_a_workload_has_a_default_of_its_own() -
     assert RunSpec.parse(back).optimizer == "adam"
 
 
-def test_an_unknown_preset_names_the_presets_there_are() -> None:
+def test_an_unknown_preset_lists_all_presets() -> None:
     with pytest.raises(
         SpecError,
         match="preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick",

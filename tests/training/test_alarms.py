@@ -69,7 +69,7 @@ def test_a_discriminator_that_is_always_right_has_won() -> None:
     )  # it doubts the real ones too
 
 
-def test_the_first_epoch_is_spared() -> None:
+def test_the_first_epoch_raises_no_alarm() -> None:
     assert alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0}, epoch=1) == []
 
 
@@ -102,7 +102,7 @@ def test_a_workload_that_gives_no_number_a_role_has_no_alarm_and_no_best_epoch(
     assert alarms.shortfall(SPEC, hopeless) is None
 
 
-def test_an_alarm_calls_networks_and_rows_what_the_workload_calls_them(
+def test_an_alarm_uses_the_workloads_names_of_networks_and_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     roles: tuple[tuple[str, str, Role], ...] = (
@@ -168,5 +168,5 @@ def test_the_best_epoch_is_that_of_the_best_quality_where_a_workload_measures_it
     assert alarms.shortfall(SPEC, HEALTHY) == pytest.approx(0.2)
 
 
-def test_within_an_epoch_nothing_is_judged() -> None:
+def test_within_an_epoch_there_is_no_score() -> None:
     assert alarms.shortfall(SPEC, {}) is None

@@ -1,4 +1,4 @@
-"""Checkpoints on disk: kept, found again, and passed over when damaged."""
+"""Checkpoints on disk: retention, loading, and damaged files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def arrays(value: float) -> dict[str, np.ndarray]:
     return {"generator/kernel": np.full((2, 3), value, np.float32), "step": np.asarray(7, np.int64)}
 
 
-def test_a_checkpoint_comes_back_with_shapes_types_and_place(tmp_path: Path) -> None:
+def test_a_checkpoint_loads_with_its_shapes_types_and_step(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, arrays(0.5), step=7, wall_s=1.25, retained=3)
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
@@ -37,7 +37,7 @@ def test_a_checkpoint_comes_back_with_shapes_types_and_place(tmp_path: Path) -> 
     )
 
 
-def test_only_the_newest_three_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_three_are_retained(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4, 5):
         checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, retained=3)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -89,7 +89,7 @@ def test_a_new_run_has_no_checkpoint(tmp_path: Path) -> None:
     assert checkpoints.load_newest(tmp_path / "missing") is None
 
 
-def test_changed_contents_are_found_though_the_file_still_opens(tmp_path: Path) -> None:
+def test_changed_contents_are_detected_though_the_file_still_opens(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3)
     newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, retained=3)
     content = bytearray(newest.read_bytes())
@@ -101,7 +101,7 @@ def test_changed_contents_are_found_though_the_file_still_opens(tmp_path: Path) 
     assert "its contents have changed since they were written" in found.warnings[0]
 
 
-def test_another_bit_anywhere_is_found(tmp_path: Path) -> None:
+def test_a_flipped_bit_anywhere_is_detected(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.5, retained=3)
     newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=1.5, retained=3, shortfall=0.25)
     (tmp_path / checkpoints.BEST).unlink()
@@ -148,7 +148,7 @@ def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None
     assert (found.step, found.path.name, len(found.warnings)) == (2, "best.safetensors", 1)
 
 
-def test_the_newest_and_the_best_one_can_be_asked_for(tmp_path: Path) -> None:
+def test_the_newest_and_the_best_checkpoint_load(tmp_path: Path) -> None:
     assert checkpoints.steps(tmp_path) == {}
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3)):
         checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, retained=1, shortfall=gap)
@@ -169,7 +169,7 @@ def test_the_newest_and_the_best_one_can_be_asked_for(tmp_path: Path) -> None:
         checkpoints.load(tmp_path / "none", "newest")
 
 
-def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
+def test_a_disk_without_space_for_a_checkpoint_is_reported_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = {"weights": np.zeros(1_000_000, np.float32)}
@@ -198,9 +198,7 @@ def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_full_disk_is_the_same_sentence_whoever_meets_it(
-    tmp_path: Path, error: Exception
-) -> None:
+def test_a_full_disk_gives_the_same_sentence_everywhere(tmp_path: Path, error: Exception) -> None:
     with (
         pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: make space on it"),
         disk.told_when_full(tmp_path),

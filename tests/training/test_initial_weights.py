@@ -1,6 +1,4 @@
-"""Runs that begin with another run's weights: what fits, what is refused, and that a stop
-leaves no trace.
-"""
+"""Runs that start with another run's weights: what fits, what is refused, and exact resume."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def source(home: Home, arrays: Arrays, *steps: int, best: int | None = None) -> 
     return run
 
 
-def test_arrays_of_one_name_and_shape_are_taken_and_others_are_named() -> None:
+def test_arrays_of_equal_name_and_shape_are_copied_and_others_are_named() -> None:
     state = {
         KERNEL: ones(2, 3),
         BIAS: ones(3),
@@ -78,7 +76,7 @@ def test_arrays_of_one_name_and_shape_are_taken_and_others_are_named() -> None:
 @pytest.mark.parametrize(
     ("start_from", "step"), [("quick-0001", 7), ("quick-0001:3", 6), ("quick-0001:1", 2), ("", 0)]
 )
-def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
+def test_an_epoch_is_loaded_from_the_newest_checkpoints_or_the_best(
     home: Home, start_from: str, step: int
 ) -> None:
     source(home, {KERNEL: ones(1)}, 4, 6, 7, best=2)
@@ -91,7 +89,7 @@ def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
 @pytest.mark.parametrize(
     ("start_from", "kind", "sentence"),
     [
-        ("quick-0007", UnknownRunError, "run 'quick-0007' is not stored in"),
+        ("quick-0007", UnknownRunError, "run 'quick-0007' is not in"),
         (
             "quick-0001:5",
             CheckpointError,
@@ -102,7 +100,7 @@ def test_an_epoch_is_found_among_the_newest_checkpoints_and_the_best(
         ),
     ],
 )
-def test_a_run_or_an_epoch_that_is_not_there_is_refused_at_the_door(
+def test_a_missing_run_or_epoch_is_refused_before_the_start(
     home: Home, start_from: str, kind: type[Exception], sentence: str
 ) -> None:
     source(home, {KERNEL: ones(1)}, 4, 6)

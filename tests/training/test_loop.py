@@ -124,7 +124,7 @@ def test_the_next_call_runs_while_the_numbers_of_the_last_are_written(run: RunDi
         loop.train(SPEC, IMAGES, Overlapping(), run, writer, lambda: False)
 
 
-def test_an_epoch_begins_while_pictures_and_checkpoint_of_the_one_before_are_written(
+def test_an_epoch_starts_while_images_and_checkpoint_of_the_last_one_are_written(
     run: RunDir, wait_until: Callable[..., Any]
 ) -> None:
     begun: list[int] = []
@@ -162,13 +162,13 @@ def test_nothing_is_trained_beyond_what_ends_a_run(
     assert engine.step == 10
 
 
-def test_a_stop_between_epochs_begins_no_other_one(run: RunDir) -> None:
+def test_a_stop_between_epochs_starts_no_further_epoch(run: RunDir) -> None:
     engine = CountingEngine()
     outcome = train(run, engine, stop=lambda: engine.step >= 5)
     assert (outcome.status, outcome.step, engine.step) == ("stopped", 5, 5)
 
 
-def test_a_stop_within_an_epoch_saves_and_a_later_attempt_goes_on_from_there(run: RunDir) -> None:
+def test_a_stop_within_an_epoch_saves_and_a_later_attempt_resumes_there(run: RunDir) -> None:
     engine = CountingEngine()
     outcome = train(run, engine, stop=lambda: engine.step >= 7)
     assert outcome.status == "stopped"
@@ -192,7 +192,7 @@ def test_a_run_whose_epochs_are_done_ends_at_once(run: RunDir) -> None:
 def test_a_nan_fails_the_run_and_names_metric_and_step(run: RunDir) -> None:
     with pytest.raises(NonFiniteError, match=r"loss_generator became NaN at step 7 \(epoch 2\)"):
         train(run, CountingEngine(nan_at=7))
-    assert 7 in steps_recorded(run)  # the number itself is kept
+    assert 7 in steps_recorded(run)  # the number itself is recorded
     saved = checkpoints.load_newest(run.checkpoints)
     assert saved is not None
     assert saved.step == 5  # of the epoch before
@@ -227,7 +227,7 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
     assert stopped.step % 5 != 0, (
         "the stop must fall within an epoch to test the position in the data"
     )
-    train(parts, first_engine, attempt=2)  # which stands at the end of the other run
+    train(parts, first_engine, attempt=2)  # which is at the end of the other run
 
     first, second = (checkpoints.load_newest(run.checkpoints) for run in (whole, parts))
     assert first is not None
@@ -257,7 +257,7 @@ def test_a_plan_of_an_old_journal_is_read_without_what_it_does_not_say() -> None
 def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
     run: RunDir,
 ) -> None:
-    """The wish of this worker alone stops nothing; that of another does, told in the third call."""
+    """A stop request of this worker alone stops nothing; all stop after the third call agrees."""
 
     class OneOfTwo(CountingEngine):
         def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
@@ -288,7 +288,7 @@ def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
 @pytest.mark.parametrize(
     ("every", "epochs"), [(1, [1, 2, 3]), (2, [1, 2, 3]), (3, [1, 3]), (100, [1, 3])]
 )
-def test_pictures_are_kept_of_every_so_many_epochs_and_of_the_first_and_the_last(
+def test_sample_images_are_stored_every_so_many_epochs_and_of_the_first_and_last(
     run: RunDir, every: int, epochs: list[int]
 ) -> None:
     train(run, CountingEngine(), pictures_every=every)

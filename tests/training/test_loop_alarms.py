@@ -29,7 +29,7 @@ from tests.support.counting_engine import (
 )
 
 
-def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
+def test_an_alarm_is_logged_once_while_it_lasts(run: RunDir) -> None:
     outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED, COLLAPSED)))
     assert outcome.status == "finished"
     assert events(run) == [
@@ -43,7 +43,7 @@ def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
     ]
 
 
-def test_an_alarm_stops_the_run_when_asked_to(run: RunDir) -> None:
+def test_an_alarm_stops_the_run_with_alarm_action_stop(run: RunDir) -> None:
     outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED)), alarm_action="stop")
     assert (outcome.status, outcome.step) == ("stopped", 10)
     assert outcome.reason.startswith(
@@ -92,7 +92,7 @@ def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
     ):
         train(run, engine, alarm_action="roll_back")
     # Each factor is against the state that was loaded, which has the full rates: step 5, then 0;
-    # then 5, saved anew, again.
+    # then 5, saved again, once more.
     assert engine.slowed == 0.5 * 0.25 * 0.5
 
 

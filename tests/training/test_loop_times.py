@@ -98,7 +98,7 @@ def test_profiled_steps_of_which_the_training_goes_back_are_profiled_again(run: 
     ], "back to step 10, when the attempt was warm already"
 
 
-def test_the_scatter_of_the_steps_is_told_at_the_end(run: RunDir) -> None:
+def test_the_scatter_of_the_steps_is_recorded_at_the_end(run: RunDir) -> None:
     class Uneven(CountingEngine):
         def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
             return replace(super().run(steps, stop_requested), seconds=steps * len(self.calls) / 10)
@@ -128,7 +128,7 @@ def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -
     assert phases["steady_step"] == pytest.approx(0.00166)
 
 
-def test_memory_is_told_at_the_end_of_each_epoch(run: RunDir) -> None:
+def test_memory_is_recorded_at_the_end_of_each_epoch(run: RunDir) -> None:
     train(run, CountingEngine())
     found = recorded(run, journal.Memory)
     assert [

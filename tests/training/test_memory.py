@@ -9,7 +9,7 @@ import pytest
 from gan_runtime.training import resources
 
 
-def test_the_peak_remembers_what_was_given_back() -> None:
+def test_the_peak_includes_memory_that_was_freed() -> None:
     before = resources.process_memory()
     block = bytearray(b"x") * (
         before.peak_bytes - before.bytes + 200_000_000

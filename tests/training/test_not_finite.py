@@ -1,5 +1,5 @@
-"""Weights that become NaN where no loss shows it: caught before they are saved, turned back
-from, and told with what to do.
+"""Weights that become NaN while no loss does: they are never saved, and the error says what
+to do.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def test_a_second_failure_from_a_checkpoint_goes_back_to_the_one_before_it(run: 
     assert engine.slowed == 0.5 * 0.25 * 0.125
 
 
-def test_a_state_that_was_left_behind_is_never_taken_up_again(run: RunDir) -> None:
+def test_a_discarded_state_is_never_resumed(run: RunDir) -> None:
     """On the way back to step 0 the files of steps 10 and 5 go, so that a resume cannot fall
     back into them.
     """
@@ -160,7 +160,7 @@ def test_a_state_that_was_left_behind_is_never_taken_up_again(run: RunDir) -> No
 # ---- the next attempt ----------------------------------------------------------------------------
 
 
-def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -> None:
+def test_the_reason_has_a_command_that_resumes_with_half_the_rates(run: RunDir) -> None:
     with pytest.raises(NonFiniteError) as failed:
         train(run, CountingEngine(nan_at=7), learning_rate_generator=2e-4)
     command = str(failed.value).split("Resume with lower rates: ")[1]
@@ -170,7 +170,7 @@ def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -
     )
 
 
-def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: RunDir) -> None:
+def test_without_a_checkpoint_the_reason_has_a_command_that_starts_again(run: RunDir) -> None:
     with pytest.raises(
         NonFiniteError, match="It has no checkpoint yet; start again with lower rates: "
     ) as failed:
@@ -180,7 +180,7 @@ def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: Ru
     )
 
 
-def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir) -> None:
+def test_the_second_failure_from_a_checkpoint_deletes_it(run: RunDir) -> None:
     with pytest.raises(NonFiniteError, match=r"\(epoch 3\)\. Resume with lower rates"):
         train(run, CountingEngine(nan_at=12))
     with pytest.raises(
@@ -193,7 +193,7 @@ def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir
     assert sum(third.calls) == 10, "steps 6 to 15"
 
 
-def test_a_checkpoint_with_nan_from_before_is_passed_over(tmp_path: Path) -> None:
+def test_an_old_checkpoint_with_nan_is_skipped(tmp_path: Path) -> None:
     for step, value in ((5, 1.0), (10, np.inf)):
         checkpoints.save(
             tmp_path, {"kernel": np.asarray([value, 1.0], np.float32)}, step, wall_s=0.0, retained=3
@@ -225,7 +225,7 @@ def test_the_note_of_a_failure_goes_with_its_checkpoint(tmp_path: Path) -> None:
     ]
 
 
-def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> None:
+def test_a_run_without_its_checkpoints_is_not_overwritten(run: RunDir) -> None:
     train(run, CountingEngine())
     for path in run.checkpoints.iterdir():
         path.unlink()
@@ -241,7 +241,9 @@ def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> N
 # ---- several workers -----------------------------------------------------------------------------
 
 
-def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(run: RunDir) -> None:
+def test_workers_that_see_different_folders_report_it_instead_of_waiting_forever(
+    run: RunDir,
+) -> None:
     class OneOfTwo(CountingEngine):
         def worker_extremes(self, number: int) -> tuple[int, int]:
             return min(number, 10), max(number, 10)
@@ -260,7 +262,7 @@ def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(r
     assert engine.calls == []
 
 
-def test_only_the_first_worker_gives_a_checkpoint_up(run: RunDir) -> None:
+def test_only_the_first_worker_deletes_a_checkpoint(run: RunDir) -> None:
     train(run, CountingEngine(), epochs=1)
     for attempt in (2, 3):
         with (

@@ -21,7 +21,7 @@ def rates(steps: list[int], **options: Any) -> list[float]:
     return [float(value) for value in plan.rate(np.array(steps, float), np) * np.ones(len(steps))]
 
 
-def test_a_constant_rate_is_what_was_given() -> None:
+def test_a_constant_rate_is_the_option() -> None:
     assert rates([0, 7, 1000]) == [0.4, 0.4, 0.4]
 
 
@@ -45,7 +45,7 @@ def test_a_cosine_falls_to_nearly_nothing_and_starts_again() -> None:
     assert rates([19], **COSINE)[0] == pytest.approx(0.4 * 0.5 * (1 + np.cos(np.pi * 0.95)))
 
 
-def test_the_cycles_begin_after_the_warm_up() -> None:
+def test_the_cycles_start_after_the_warm_up() -> None:
     assert rates([9, 10, 20, 30], warmup_epochs=1, **COSINE) == pytest.approx([0.4, 0.4, 0.2, 0.4])
 
 

@@ -1,4 +1,4 @@
-"""Weight snapshots of a run: what is kept, and what is read again."""
+"""Weight snapshots of a run: what is stored and loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATE = {
 }
 
 
-def test_weights_alone_are_kept_in_half_precision(tmp_path: Path) -> None:
+def test_only_weights_are_stored_in_half_precision(tmp_path: Path) -> None:
     checkpoints.save_snapshot(tmp_path / "snapshots", STATE, 3)
     found = checkpoints.load_snapshots(tmp_path / "snapshots")
     assert list(found) == [3]
@@ -42,7 +42,7 @@ def test_a_run_without_snapshots_has_none(tmp_path: Path) -> None:
     assert checkpoints.load_snapshots(tmp_path / "snapshots") == {}
 
 
-def test_epochs_are_told_as_spans() -> None:
+def test_epochs_are_written_as_ranges() -> None:
     told = [
         checkpoints.epochs_in_words(there) for there in ([3], [0, 1, 2], [0, 2], [0, 1, 2, 5, 7, 8])
     ]

@@ -1,4 +1,4 @@
-"""Who is slow, from the times that the workers told each other."""
+"""Slow workers, from the times that workers exchange."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gan_runtime.training.workers import WorkerLog, straggler
         ([], None),
     ],
 )
-def test_the_slowest_is_named_only_when_it_stands_out(
+def test_the_slowest_worker_is_named_only_above_the_limit(
     compute_s: list[float], slowest: int | None
 ) -> None:
     assert straggler(compute_s) == slowest

@@ -25,7 +25,7 @@ def fields(side: int, channels: int, classes: tuple[str, ...] = ()) -> Fields:
 
 
 def shapes(network: Any, *kinds: str) -> list[tuple[int, ...]]:
-    """Of what the layers give whose names begin so."""
+    """Outputs of the layers whose names start so."""
     return [
         tuple(layer.output.shape[1:]) for layer in network.layers if layer.name.startswith(kinds)
     ]
@@ -104,13 +104,13 @@ def test_labels_are_read_where_there_are_some_unless_they_are_ignored() -> None:
         (fields(64, 2), "its images are 64 × 64 × 2"),
     ],
 )
-def test_pictures_that_do_not_fit_are_refused_with_the_reason(offered: Fields, reason: str) -> None:
+def test_images_that_do_not_fit_are_refused_with_the_reason(offered: Fields, reason: str) -> None:
     with pytest.raises(DatasetError) as refusal:
         reads(DcganOptions(), offered)
     assert str(refusal.value).startswith(reason)
 
 
-def test_a_class_of_its_own_scale_makes_other_pictures_of_the_same_latents() -> None:
+def test_a_class_with_another_scale_gives_other_images_of_the_same_latents() -> None:
     options, offered = DcganOptions(base_channels=4), fields(28, 1, CLASSES)
     networks = WORKLOAD.networks(options, offered)
     latents = np.tile(np.random.default_rng(1).standard_normal((1, 100)).astype(np.float32), (6, 1))

@@ -1,5 +1,4 @@
-"""Every workload of the catalog, by its entry and its program alone: what a step, a look after an
-epoch and the catalog promise.
+"""Every workload of the catalog: its steps and measurements match its entry.
 
 A workload is tested on the first of `OFFERED` that it reads; one that reads none of them adds the
 fields of its rows there.
@@ -47,7 +46,7 @@ class TensorNoise(PlainNoise):
 
 
 class RecordedNetwork:
-    """A network that keeps what it is called with."""
+    """A network that records its inputs."""
 
     def __init__(self, network: Any) -> None:
         self.network, self.calls = network, []
@@ -179,7 +178,7 @@ def test_the_losses_of_the_catalog_are_those_of_the_program(case: Case) -> None:
     assert {metric.name for metric in case.entry.metrics if metric.role == "loss"} <= given
 
 
-def test_what_is_judged_is_a_number_for_each_row_within_its_bounds(case: Case) -> None:
+def test_judgements_are_numbers_per_row_within_their_bounds(case: Case) -> None:
     noise, batch = PlainNoise(), case.batch
     with step_scope(alone(noise)):
         inputs = case.workload.inputs(
@@ -197,7 +196,7 @@ def test_what_is_judged_is_a_number_for_each_row_within_its_bounds(case: Case) -
     assert set(judged.scalars) <= {metric.name for metric in case.entry.metrics if metric.per_epoch}
 
 
-def test_the_pictures_of_the_catalog_are_drawn_of_arrays_that_are_the_same_twice(
+def test_the_images_of_the_catalog_come_from_reproducible_arrays(
     case: Case,
 ) -> None:
     random = np.random.RandomState(3)
@@ -219,9 +218,7 @@ def test_the_catalog_knows_the_number_of_weights(case: Case) -> None:
 
 
 def test_the_catalog_estimates_the_activations_within_a_factor_of_two(case: Case) -> None:
-    """Of the phase that keeps most: the outputs of all layers, once for each call of their
-    network.
-    """
+    """Of the largest phase: the outputs of all layers, once per call of their network."""
     kept = max(
         sum(calls * outputs(case.networks[name]) for name, calls in each.calls.items())
         for each in case.passes
@@ -242,7 +239,7 @@ def outputs(network: RecordedNetwork) -> int:
     )
 
 
-def test_networks_can_be_written_down_and_made_again(case: Case) -> None:
+def test_networks_can_be_saved_and_loaded(case: Case) -> None:
     import keras
 
     for name, recorded in case.networks.items():
@@ -257,7 +254,7 @@ def test_networks_can_be_written_down_and_made_again(case: Case) -> None:
             assert np.array_equal(np.asarray(before), np.asarray(after)), name
 
 
-def test_new_weights_follow_the_seed_and_no_two_layers_begin_alike(case: Case) -> None:
+def test_new_weights_follow_the_seed_and_differ_between_layers(case: Case) -> None:
     """An initializer that layers share, or that is made when a module is imported, draws its
     seed once and too early.
     """
@@ -265,7 +262,7 @@ def test_new_weights_follow_the_seed_and_no_two_layers_begin_alike(case: Case) -
     assert of_one.keys() == again.keys(), "a layer without a name has another one in each process"
     assert [name for name in of_one if not np.array_equal(of_one[name], again[name])] == []
     assert [name for name in of_one if np.array_equal(of_one[name], of_two[name])] == []
-    # Layers with the same seed begin with the same numbers, times their spread.
+    # Layers with the same seed start with the same numbers, times their spread.
     beginnings = {
         tuple(np.round(kernel.ravel()[:8] / np.abs(kernel.ravel()[:8]).max(), 4))
         for kernel in of_one.values()

@@ -1,6 +1,4 @@
-"""Layers refuse what an engine would leave out, in a sentence, and can be written down and
-made again.
-"""
+"""Layers refuse settings that an engine would ignore, and can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -185,7 +183,7 @@ def test_no_mask_is_left_out_of_a_step() -> None:
         ("EnlargedConvolution3D", {"kernel_size": (4, 3, 2), "factors": (3, 1, 2)}, (3, 5, 4, 2)),
     ],
 )
-def test_a_convolution_is_made_again_from_what_is_written_down(
+def test_a_convolution_can_be_saved_and_loaded(
     layer: str, given: dict[str, Any], shape: tuple[int, ...]
 ) -> None:
     import keras
@@ -198,7 +196,7 @@ def test_a_convolution_is_made_again_from_what_is_written_down(
     assert np.array_equal(np.asarray(again(values)), np.asarray(network(values)))
 
 
-def test_a_conditional_batch_norm_is_made_again_and_scales_each_row_by_its_class() -> None:
+def test_a_loaded_conditional_batch_norm_scales_each_row_by_its_class() -> None:
     import keras
 
     values, labels = keras.Input((4, 2)), keras.Input((), dtype="int32")

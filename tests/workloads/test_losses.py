@@ -149,7 +149,7 @@ def test_a_hinge_stops_at_its_margin() -> None:
     assert of_g == pytest.approx((3.0 - 0.25) / 2)
 
 
-def test_a_relativistic_loss_compares_each_real_picture_with_its_generated_one() -> None:
+def test_a_relativistic_loss_compares_each_real_image_with_a_generated_one() -> None:
     of_d, of_g = both("relativistic", logits(1.0, 0.0), logits(0.0, 2.0))
     assert of_d == pytest.approx((0.3132617 + 2.126928) / 2, abs=1e-6)
     assert of_g == pytest.approx((1.3132617 + 0.126928) / 2, abs=1e-6)

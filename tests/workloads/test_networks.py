@@ -146,7 +146,7 @@ def test_the_logit_of_an_image_depends_on_no_other_image(
     assert np.abs(together - apart).max() < 1e-5
 
 
-def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range(
+def test_judgements_are_in_the_catalog_and_within_their_range(
     entry: WorkloadEntry, workload: Pair, batch: dict[str, np.ndarray]
 ) -> None:
     with step_scope(alone(PlainNoise())):
@@ -163,7 +163,7 @@ def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range(
     assert set(judged.scalars) == {metric.name for metric in entry.metrics if metric.per_epoch}
 
 
-def test_what_is_shown_is_the_same_twice_and_is_what_the_pictures_ask_for(
+def test_shown_arrays_are_reproducible_and_are_those_of_the_catalog(
     entry: WorkloadEntry, workload: Pair
 ) -> None:
     networks, inputs = networks_of(workload), {"latents": latents(workload)}
@@ -226,7 +226,7 @@ def test_dropout_is_the_identity_outside_training_and_needs_noise_in_training() 
         layer(ones, training=True)
 
 
-def test_batch_norm_stands_in_the_generator_only_and_learns_in_training_only() -> None:
+def test_only_the_generator_has_batch_norm_and_it_learns_in_training_only() -> None:
     networks = dcgan_mnist.networks()
     assert networks["discriminator"].non_trainable_variables == []
     statistics = networks["generator"].non_trainable_variables
@@ -246,7 +246,7 @@ def test_batch_norm_stands_in_the_generator_only_and_learns_in_training_only() -
 
 
 class GivenMoments:
-    """Kernels whose batch norm finds these moments, whatever the values."""
+    """Kernels whose batch norm returns these moments for any values."""
 
     def batch_norm(
         self,
@@ -260,7 +260,7 @@ class GivenMoments:
 
 def test_stored_statistics_keep_the_share_of_their_momentum() -> None:
     layer = BatchNorm(momentum=0.9)
-    layer.build((None, 1))  # begins with mean 0 and variance 1
+    layer.build((None, 1))  # starts with mean 0 and variance 1
     with step_scope(alone(PlainNoise(), GivenMoments())):  # type: ignore[arg-type]
         layer(np.ones((3, 1), np.float32), training=True)
         assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx(
@@ -310,7 +310,7 @@ REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
     ],
 )
 @pytest.mark.parametrize("loss_scaling", [True, False])
-def test_losses_and_scores_are_told_from_images_of_known_logits(
+def test_losses_and_scores_follow_from_images_of_known_logits(
     options: dict[str, Any], losses: dict[str, float], one_way_back: bool, loss_scaling: bool
 ) -> None:
     """Real images have logit 2, a probability of 0.88; generated ones -1, 0.27."""

@@ -51,14 +51,12 @@ def test_a_step_of_five_critic_phases_and_one_painter_takes_five_batches() -> No
         ),
     ],
 )
-def test_a_program_that_cannot_be_meant_is_refused(
-    phases: tuple[Phase, ...], sentence: str
-) -> None:
+def test_an_inconsistent_program_is_refused(phases: tuple[Phase, ...], sentence: str) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)):
         Program(phases)
 
 
-def test_an_update_may_follow_another_loss_where_each_loss_has_a_scale_of_its_own() -> None:
+def test_an_update_can_follow_another_loss_when_losses_are_scaled() -> None:
     opposed = Update("painter", "distance", loss_when_scaled="own")
     assert (opposed.followed(loss_scaling=False), opposed.followed(loss_scaling=True)) == (
         "distance",

@@ -67,7 +67,7 @@ def test_a_layer_with_bias_or_activation_is_refused(named: dict[str, Any]) -> No
         SpectralNorm(layers.Dense(3, **named))
 
 
-def test_it_can_be_written_down_and_made_again() -> None:
+def test_it_can_be_saved_and_loaded() -> None:
     network = keras.Sequential(
         [keras.Input((4,)), SpectralNorm(layers.Dense(2, use_bias=False), name="norm")]
     )

@@ -248,7 +248,7 @@ def test_in_every_precision_images_and_logits_are_finite_float32(policy: str) ->
 # ---- an epoch, and on request --------------------------------------------------------------------
 
 
-def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range() -> None:
+def test_judgements_are_in_the_catalog_and_within_their_range() -> None:
     data = small_flows(2)
     noise = Known((0.0, 0.0), (0.0, 0.99))
     rows = values_of(data)

@@ -1,5 +1,5 @@
-"""Runs that begin with the weights of another: on both engines, across them, and by the
-command on other pictures, with real trainers.
+"""Runs that start with the weights of another: on both engines, across them, and by the command
+on other images, with trainers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODULE = "tests.support.engines.fine_tuning"
 
 
 def assert_began_with_the_first(tuned: FineTuned) -> None:
-    """And goes on from a stop to the last bit, without it."""
+    """It resumes bit for bit without the other run."""
     weights = [name for name in tuned.begin if name.startswith(OF_NETWORKS)]
     assert_equal(
         {name: tuned.begin[name] for name in weights}, {name: tuned.first[name] for name in weights}
@@ -45,7 +45,7 @@ def assert_began_with_the_first(tuned: FineTuned) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_run_begins_with_the_weights_of_another_and_is_resumed_from_its_own(
+def test_a_run_starts_with_the_weights_of_another_and_resumes_from_its_own(
     tmp_path: Path,
 ) -> None:
     assert_began_with_the_first(fine_tuned("tensorflow", tmp_path))
@@ -56,7 +56,7 @@ def test_so_it_is_on_jax(tmp_path: Path, jax: JaxProcess) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_weights_of_tensorflow_begin_a_run_on_jax(tmp_path: Path, jax: JaxProcess) -> None:
+def test_a_run_on_jax_starts_with_weights_of_tensorflow(tmp_path: Path, jax: JaxProcess) -> None:
     earlier = RunDir(tmp_path / "earlier")
     attempt(earlier, engine="tensorflow")
     (tmp_path / "home" / "runs").mkdir(parents=True)
@@ -126,7 +126,7 @@ def grid(run: RunDir, epoch: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
-def test_a_fine_tuned_run_on_other_pictures_begins_where_a_new_one_does_not(
+def test_a_fine_tuned_run_on_other_images_starts_ahead_of_a_new_one(
     home: Home, engine: str, tmp_path: Path
 ) -> None:
     turned_digits(home, tmp_path / "turned")

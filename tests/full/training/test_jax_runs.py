@@ -77,7 +77,7 @@ def generated(runtime: Runtime, wanted: ImageRequest, wait_until: Wait) -> dict[
     with Image.open(job.results / PICTURE_FILE) as picture:
         rows = (
             10 if not wanted.label else 2
-        )  # a class's name on the left, at most 8 images beside it
+        )  # a class's name on the left, at most 8 images next to it
         assert picture.height == rows * 30 - 2
     with np.load(job.results / ARRAYS_FILE, allow_pickle=False) as arrays:
         return dict(arrays)

@@ -91,7 +91,7 @@ def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
     if layout == "folders":
         return  # what is painted does not depend on it
     naive, grouped = iterated(home, run)
-    # Tiles of 16 that share 12 pixels, as where nobody says otherwise: 5 × 5 cover 32 × 32.
+    # Tiles of 16 that share 12 pixels, the default: 5 × 5 cover 32 × 32.
     assert (
         naive.facts["tiles"],
         naive.facts["overlap"],

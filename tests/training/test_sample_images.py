@@ -61,12 +61,12 @@ def test_a_kind_is_left_out_where_the_workload_does_not_show_its_arrays(run: Run
     assert len(album.records({"images": IMAGES}, run, 1, 10)) == 1
 
 
-def test_a_workload_that_shows_nothing_of_what_it_declares_is_told(run: RunDir) -> None:
+def test_a_workload_without_the_arrays_of_its_images_is_refused(run: RunDir) -> None:
     with pytest.raises(ValueError, match=r"returns image, but the images need \(samples: images\)"):
         SampleWriter((PLAIN,)).write({"image": IMAGES}, run, epoch=1)
 
 
-def test_a_run_has_the_pictures_of_its_workload() -> None:
+def test_a_run_has_the_sample_images_of_its_workload() -> None:
     album = SampleWriter.of(RunSpec.parse({"workload": "mlp_gan"}), ("cat", "dog"))
     assert [kind.name for kind in album.kinds] == ["samples"]
     assert album.classes == ("cat", "dog")

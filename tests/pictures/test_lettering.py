@@ -1,7 +1,4 @@
-"""Pictures with words on them: rows of classes, triplets, film strips.
-
-Words are looked for as ink, images by their pixels.
-"""
+"""Sheets with text: rows by class, triplets, filmstrips. Text is detected as bright pixels."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ def squares(*values: float, channels: int = 1) -> NDArray[np.float32]:
 
 
 def ink(picture: Image.Image, box: tuple[int, int, int, int]) -> int:
-    """Bright pixels in a part of a picture."""
+    """Number of bright pixels in a part of a sheet."""
     return int((np.asarray(picture.crop(box).convert("L")) > 100).sum())
 
 
@@ -41,7 +38,7 @@ def test_each_class_is_a_row_with_its_name_on_the_left() -> None:
     assert ink(picture, (0, SIDE + 2, left - 6, 2 * SIDE + 2)) > 10
 
 
-def test_names_beside_large_images_are_larger_and_as_wide_at_most() -> None:
+def test_names_next_to_large_images_are_larger_and_no_wider() -> None:
     small, large = (
         pictures.render(
             "labelled_grid", (np.zeros((1, side, side, 1)), np.asarray([0])), ("disks",)
@@ -124,7 +121,7 @@ def test_a_triplet_is_input_output_and_target_below_their_titles() -> None:
     assert ink(picture, (0, 0, widths[0], sheet.LINE)) > 10
 
 
-def test_triplets_of_large_images_stand_below_each_other_as_far_as_there_is_room() -> None:
+def test_triplets_of_large_images_are_in_one_column_if_two_do_not_fit() -> None:
     frames = np.zeros((64, 64, 64, 3), np.float32)
     assert pictures.render("triplets", (frames,) * 3).size == (
         2 * 196 + 10,

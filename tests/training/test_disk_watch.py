@@ -1,6 +1,4 @@
-"""A disk that fills while a run trains: told once, and the training ends with a checkpoint
-while one still fits.
-"""
+"""A disk that fills during training: one warning, then a stop while a checkpoint still fits."""
 
 from __future__ import annotations
 
@@ -38,10 +36,7 @@ def run(tmp_path: Path) -> RunDir:
 
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """`left[0]`: the free bytes of every disk, as everything that asks for them hears.
-
-    A look at every call.
-    """
+    """`left[0]`: the free bytes of every disk; checked at every call."""
     free = [PLENTY]
     monkeypatch.setattr(disk, "free_bytes", lambda _: free[0])
     monkeypatch.setattr(watch, "DISK_SECONDS", 0.0)
@@ -49,7 +44,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class FillingEngine(CountingEngine):
-    """Somebody fills the disk while its step 7 is under way."""
+    """The disk fills during its step 7."""
 
     def __init__(self, left: list[int], bytes_left: int) -> None:
         super().__init__()
@@ -63,7 +58,7 @@ class FillingEngine(CountingEngine):
         return numbers
 
 
-def test_a_disk_that_is_nearly_full_ends_the_run_with_a_checkpoint_and_it_goes_on_later(
+def test_a_nearly_full_disk_stops_the_run_with_a_checkpoint_and_it_resumes_later(
     run: RunDir, left: list[int]
 ) -> None:
     outcome = train(run, FillingEngine(left, 15_000_000))
@@ -103,10 +98,10 @@ class FillingWorker(FillingEngine):
         (PLENTY, "because another worker ended"),
     ],
 )
-def test_a_worker_that_ends_since_another_one_has_no_room_says_why(
+def test_a_worker_that_stops_for_the_disk_of_another_says_why(
     run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
 ) -> None:
-    monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)  # this one has just looked
+    monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)  # this one has just checked
     outcome = train(run, FillingWorker(left, bytes_left))
     assert outcome.status == "stopped"
     assert outcome.reason.startswith(f"stopped {why} after step {outcome.step} of 15; saved")
@@ -120,19 +115,21 @@ def test_workers_that_end_on_request_say_so(
     assert outcome.reason.startswith("stopped on request after step ")
 
 
-def test_a_low_disk_is_told_once_and_the_training_goes_on(run: RunDir, left: list[int]) -> None:
+def test_a_low_disk_is_reported_once_and_the_training_continues(
+    run: RunDir, left: list[int]
+) -> None:
     outcome = train(run, FillingEngine(left, 90_000_000))
     assert (outcome.status, outcome.step) == ("finished", 15)
     assert [topic for topic, _ in events(run) if topic == "disk"] == ["disk"]
 
 
-def test_a_run_without_want_of_space_hears_nothing_of_it(run: RunDir, left: list[int]) -> None:
+def test_a_run_with_enough_space_has_no_warning(run: RunDir, left: list[int]) -> None:
     assert left == [PLENTY]
     train(run, CountingEngine())
     assert [topic for topic, _ in events(run) if topic == "disk"] == []
 
 
-def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
+def test_two_checkpoints_must_fit_and_the_disk_is_checked_at_intervals(
     run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "DISK_SECONDS", 2.0)
@@ -153,7 +150,7 @@ def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
 # ---- before it starts ----------------------------------------------------------------------------
 
 
-def test_a_run_whose_checkpoints_have_no_room_is_not_queued(
+def test_a_run_whose_checkpoints_do_not_fit_is_not_queued(
     home: Home, host: Host, left: list[int]
 ) -> None:
     spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
@@ -171,7 +168,7 @@ def test_a_run_whose_checkpoints_have_no_room_is_not_queued(
     assert ask(home, host, actor=ASKER).submit(spec).path.exists()
 
 
-def test_a_run_is_not_resumed_where_it_could_not_save_again(
+def test_a_run_is_not_resumed_without_space_to_save(
     home: Home, host: Host, left: list[int]
 ) -> None:
     run = ask(home, host, actor=ASKER).submit(RunSpec())
