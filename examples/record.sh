@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Trains the example runs anew and bundles them into examples/paper.zip. On an idle machine: two of the studies are about speed.
+# Trains the example runs and bundles them into examples/paper.zip. On an idle machine: two of the studies are about speed.
 #
 #   GAN_DATA_DIR=~/mnist-t10k examples/record.sh HOME_FOLDER
 #
 # GAN_DATA_DIR: a folder with the 10,000 test images of MNIST alone (t10k-images-idx3-ubyte.gz), as the examples have them.
-# Started again, it goes on with the studies that HOME_FOLDER does not hold yet.
+# A second start skips the studies that HOME_FOLDER has.
 set -euo pipefail
 : "${GAN_DATA_DIR:?set it to a folder that holds t10k-images-idx3-ubyte.gz and no training images}"
 home=${1:?usage: examples/record.sh HOME_FOLDER}
@@ -39,6 +39,6 @@ if ! grep -qsF paper-512-repaired "$home"/runs/paper-*/spec.json; then
     gan surface "$(basename "$(ls -d "$home"/runs/paper-* | tail -1)")"
 fi
 
-.venv/bin/python examples/fewer_greys.py "$home"
+.venv/bin/python examples/fewer_grays.py "$home"
 mapfile -t runs < <(ls "$home/runs")
 gan bundle "${runs[@]}" --to examples/paper.zip --prefix example- --overwrite

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Trains the example runs of the Kármán street anew, feeds each with its own frames, and bundles them into examples/karman.zip. On an idle machine.
+# Trains the example runs of the Kármán street, runs rollouts of each, and bundles them into examples/karman.zip. On an idle machine.
 #
-#   examples/record_karman.sh HOME_FOLDER         trains and iterates what HOME_FOLDER does not hold yet
-#   examples/record_karman.sh HOME_FOLDER RUN…    bundles these runs of it, which have been iterated
+#   examples/record_karman.sh HOME_FOLDER         trains what HOME_FOLDER does not have
+#   examples/record_karman.sh HOME_FOLDER RUN…    bundles these runs, which have rollouts
 #
-# Three runs of the preset, which differ in their seed; all held-out flows of each, the first one last, in every way: the newest iteration is the one with the film.
+# Three runs of the preset, which differ in their seed; all held-out flows of each, the first one last, in every way: the newest rollout has the film.
 set -euo pipefail
 home=${1:?usage: examples/record_karman.sh HOME_FOLDER [RUN…]}
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ if [ ${#runs[@]} = 0 ]; then
     for seed in 1 2 3; do
         [ -n "$(run_of "$seed")" ] || gan train --preset karman --set accelerator=cpu --set seed="$seed" --set name="karman seed $seed"
         runs+=("$(run_of "$seed")")
-        [ -e "$home/runs/${runs[-1]}/journal-flow.jsonl" ] || {
+        [ -e "$home/runs/${runs[-1]}/journal-evaluations.jsonl" ] || {
             for trajectory in 4 3 2 1; do gan flow "${runs[-1]}" --trajectory "$trajectory" --cores 2; done
             gan flow "${runs[-1]}" --trajectory 0 --way map_reduce --way whole --way naive --cores 2
         }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains the example runs of showers anew, measures them after each epoch, and bundles them into examples/showers.zip. On an idle machine.
+# Trains the example runs of showers, measures them after each epoch, and bundles them into examples/showers.zip. On an idle machine.
 #
 #   examples/record_showers.sh HOME_FOLDER
 #
-# Three runs of the preset, which differ in their seed. Started again, it goes on with what HOME_FOLDER does not hold yet.
+# Three runs of the preset, which differ in their seed. A second start skips what HOME_FOLDER has.
 set -euo pipefail
 home=${1:?usage: examples/record_showers.sh HOME_FOLDER}
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ run_of() { grep -lsF "\"showers seed $1\"" "$home"/runs/*/spec.json | tail -1 | 
 mkdir -p "$home"
 for seed in 1 2 3; do
     [ -n "$(run_of "$seed")" ] || gan train --preset showers --set accelerator=cpu --set seed="$seed" --set name="showers seed $seed"
-    [ -e "$home/runs/$(run_of "$seed")/journal-physics.jsonl" ] || gan physics "$(run_of "$seed")" --checkpoint every
+    [ -e "$home/runs/$(run_of "$seed")/journal-evaluations.jsonl" ] || gan physics "$(run_of "$seed")" --checkpoint every
 done
 
 .venv/bin/python examples/smaller_showers.py "$home"

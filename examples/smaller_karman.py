@@ -1,6 +1,5 @@
-"""Copies runs of the Kármán street, small enough to come with the project: of each the film of one
-iteration, with 256 levels a value; pictures and histograms of some epochs, in 64 colors; fewer
-digits of losses, scores and times. The runs themselves stay as they are.
+"""Copies runs of the Kármán street, small enough to come with the project: the film of one rollout
+with 256 levels; images and histograms of some epochs; fewer digits of losses and times.
 
 python -m examples.smaller_karman HOME RUN… TO_HOME
 """
@@ -20,8 +19,8 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
 COLORS = 64
-EVERY = {"sample": 15, "histogram": 45}  # epochs; the first and the last always stay
-# Of what has most of the bytes. The edges of narrow bins around 1 differ in their sixth digit.
+EVERY = {"sample": 15, "histogram": 45}  # epochs; the first and the last are always copied
+# The edges of narrow bins around 1 differ in their sixth digit.
 DIGITS = {"values": 4, "wall_s": 7, "bin_left": 7, "bin_right": 7}
 Record = dict[str, Any]
 
@@ -38,12 +37,12 @@ def main(home: Home, run_ids: list[str], target: Home) -> None:
             (small.path / journal.name).write_text(
                 "".join(f"{line}\n" for line in lines), encoding="utf-8"
             )
-        copy_pictures(run, small)
+        copy_images(run, small)
         copy_film(run, small)
 
 
 def records_of(journal: Path) -> Iterator[Record]:
-    """Its lines, but for one torn by a crash."""
+    """Its lines, without one torn by a crash."""
     for line in journal.read_bytes().splitlines():
         try:
             yield json.loads(line)
@@ -52,30 +51,28 @@ def records_of(journal: Path) -> Iterator[Record]:
 
 
 def shortened(records: list[Record]) -> list[Record]:
-    """Fewer of them, with fewer digits; of the iterations only one with its film."""
+    """Fewer records, with fewer digits; one rollout has its film."""
     last = max((record.get("epoch", 0) for record in records), default=0)
     film = film_of(records)
-    kept = [record for record in records if has_part(record, last)]
     return [
         (
             rounded({**record, "arrays": record["arrays"] if record is film else []})
             if record["kind"] == "answer"
             else rounded(record)
         )
-        for record in kept
+        for record in records
+        if is_copied(record, last)
     ]
 
 
-def has_part(record: Record, last: int) -> bool:
-    """Whether it stays."""
+def is_copied(record: Record, last: int) -> bool:
+    """Whether the smaller run has this record."""
     every = EVERY.get(record["kind"], 1)
     return every == 1 or record["epoch"] in (1, last) or record["epoch"] % every == 0
 
 
 def film_of(records: list[Record]) -> Record | None:
-    """Of the newest iteration the way in tiles over the cores, which the page shows at first,
-    or else another one.
-    """
+    """The map-reduce record of the newest rollout, or another one of it."""
     filmed = [record for record in records if record["kind"] == "answer" and record["arrays"]]
     newest = max((record["facts"]["iteration"] for record in filmed), default="")
     ways = [record for record in filmed if record["facts"]["iteration"] == newest]
@@ -83,7 +80,7 @@ def film_of(records: list[Record]) -> Record | None:
 
 
 def rounded(record: Record) -> Record:
-    """With fewer digits where there are many."""
+    """The record with fewer digits."""
     return {
         name: to_digits(value, DIGITS[name]) if name in DIGITS else value
         for name, value in record.items()
@@ -103,8 +100,8 @@ def to_digits(value: Any, digits: int) -> Any:
     )
 
 
-def copy_pictures(run: RunDir, small: RunDir) -> None:
-    """Those that the copied records name."""
+def copy_images(run: RunDir, small: RunDir) -> None:
+    """The image files that the copied records name."""
     small.samples.mkdir()
     files = [
         record["file"]
@@ -112,16 +109,16 @@ def copy_pictures(run: RunDir, small: RunDir) -> None:
         if record["kind"] == "sample"
     ]
     for file in files:
-        with Image.open(run.path / file) as picture:
-            # By reach, not by frequency: most pixels are nearly white, and eddies would be grey.
-            few = picture.convert("RGB").quantize(
+        with Image.open(run.path / file) as image:
+            # By coverage, not by frequency: most pixels are nearly white; eddies would be gray.
+            few = image.convert("RGB").quantize(
                 COLORS, Image.Quantize.MAXCOVERAGE, kmeans=10, dither=Image.Dither.NONE
             )
         few.save(small.path / file, optimize=True)
 
 
 def copy_film(run: RunDir, small: RunDir) -> None:
-    """That of the one record that still names its own."""
+    """The film of the one record that names it."""
     records = records_of(small.evaluations_journal)
     for file in [array["file"] for record in records for array in record["arrays"]]:
         image_files.write_film(

@@ -1,5 +1,5 @@
-"""Makes the runs of showers in a home small enough to come with the project: 64 colors in their
-pictures, measurements of every second epoch and of the last one, cells with three digits.
+"""Makes runs of showers small enough to come with the project: images of 64 colors, every second
+measurement and the last one, cells with three digits.
 
 python examples/smaller_showers.py HOME
 """
@@ -17,22 +17,24 @@ COLORS, DIGITS, EVERY = 64, 3, 2
 
 
 def main() -> None:
-    """All runs of the home; done once more, nothing changes."""
+    """All runs of the home; a second time changes nothing."""
     for run in sorted(Path(sys.argv[1]).glob("runs/showers-*")):
         for path in sorted(run.glob("samples/*.png")):
-            with Image.open(path) as picture:
-                few = picture.convert("RGB").quantize(
+            with Image.open(path) as image:
+                few = image.convert("RGB").quantize(
                     COLORS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
                 )
             few.save(path, optimize=True)
         journal = run / "journal-evaluations.jsonl"
         measured = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-        lines = [json.dumps(shortened(record), separators=(",", ":")) for record in kept(measured)]
+        lines = [
+            json.dumps(shortened(record), separators=(",", ":")) for record in thinned(measured)
+        ]
         journal.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def kept(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that the slider over the epochs is to have."""
+def thinned(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records of every second epoch and of the last one."""
     last = max(record["epoch"] for record in measured)
     return [
         record for record in measured if record["epoch"] == last or record["epoch"] % EVERY == 0
@@ -40,7 +42,7 @@ def kept(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def shortened(record: dict[str, Any]) -> dict[str, Any]:
-    """With fewer digits in the energies of its showers' cells."""
+    """The record with three digits of each cell energy."""
     arrays = [
         {**shower, "values": [float(f"{energy:.{DIGITS}g}") for energy in shower["values"]]}
         for shower in record["arrays"]

@@ -1,7 +1,6 @@
-"""Leaves 16 levels of grey in the sample grids of a home, so that its bundle takes a third of the
-room: the strokes look the same.
+"""Reduces the sample grids of a home to 16 levels of gray: its bundle takes a third of the space.
 
-python examples/fewer_greys.py HOME
+python examples/fewer_grays.py HOME
 """
 
 from __future__ import annotations
