@@ -28,7 +28,7 @@ import tensorflow as tf
 from keras import layers
 
 from benchmarks.step_timer import arguments, run_alone_or_serve
-from gan_runtime.domains.showers.layer_tables import POOL, Convolved, LayerPlan, plan
+from gan_runtime.domains.showers.layer_tables import POOL, ConvolutionPlan, LayerPlan, plan
 
 POWER, FLIPS = 0.85, 0.05
 REAL, ENERGY, ANGLE, DEPOSIT = 3.0, 0.1, 25.0, 0.1  # weights of the terms
@@ -83,7 +83,7 @@ def _discriminator(plan: LayerPlan, grid: tuple[int, ...], dropout: float) -> ke
     return keras.Model(showers, [layers.Dense(1, dtype="float32")(features) for _ in range(2)])
 
 
-def _convolution(layer: Convolved, **convolution: Any) -> keras.layers.Layer:
+def _convolution(layer: ConvolutionPlan, **convolution: Any) -> keras.layers.Layer:
     return layers.Conv3D(layer.filters, layer.kernel, **convolution)
 
 

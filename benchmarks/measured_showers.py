@@ -10,7 +10,7 @@ from gan_runtime.domains.showers import simulation
 from gan_runtime.domains.showers.features import measured_angle
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.domains.showers.measurement import ShowerState, answer_of
-from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Score
@@ -25,7 +25,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     """Gives each run EPOCHS measurements on the tiny grid, all alike but for their scores."""
     real, made = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
-    scores = {score.name: Value(1.0, 0.1) for score in SCORES}
+    scores = {score.name: Estimate(1.0, 0.1) for score in SCORES}
     record = answer_of(
         ShowerState(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields
     )

@@ -18,7 +18,7 @@ from benchmarks import bundle_command, markdown
 from gan_runtime import pictures
 from gan_runtime.bundles.packing import example
 from gan_runtime.domains.showers.features import values_of
-from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, compared, sample
 from gan_runtime.domains.showers.simulation import TINY, simulate
 from gan_runtime.records import journal
@@ -37,7 +37,7 @@ ENERGIES_GEV, ANGLES = (100.0, 200.0), (60.0, 120.0)  # the data set's
 AT_ONCE = 50
 PAIRS = 9  # of the lower three of five bins of energy, and three of angle
 PIXELS = 2  # of the docs' picture for one of the program's
-Scores = Mapping[str, Value]
+Scores = Mapping[str, Estimate]
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def noise() -> Scores:
     real, others = _simulated(random), _simulated(random)
     cells = others.cells_gev.reshape(REAL, -1)
     shuffled = random.permuted(cells, axis=1).reshape(others.cells_gev.shape)
-    return compared(real, sample(shuffled, others.features.energy_gev, others.asked_angle, ()))
+    return compared(real, sample(shuffled, others.features.energy_gev, others.requested_angle, ()))
 
 
 def drawn(measured: Answer) -> Image.Image:
@@ -92,13 +92,15 @@ def _of_run(run: RunDir) -> list[str]:
         if isinstance(record, EpochDone)
     ]
     minutes = sum(record.seconds for record in done) / 60.0
-    scores = {score.name: Value(score.value, score.error) for score in last.scores}
+    scores = {score.name: Estimate(score.value, score.error) for score in last.scores}
     return _line(f"seed {run.spec().seed}, epoch {last.epoch}", f"{minutes:.1f}", scores)
 
 
 def _untrained(runs: list[RunDir]) -> list[str]:
     first = [{score.name: score.value for score in measurements(run)[0].scores} for run in runs]
-    means = {name: Value(float(np.mean([scores[name] for scores in first]))) for name in first[0]}
+    means = {
+        name: Estimate(float(np.mean([scores[name] for scores in first]))) for name in first[0]
+    }
     return _line("untrained, mean of them", "0", means)
 
 
@@ -107,13 +109,13 @@ def _floor(runs: list[RunDir]) -> list[str]:
     return _line(
         "real showers among themselves",
         "",
-        {score.name: Value(score.floor, score.floor_error) for score in last.scores},
+        {score.name: Estimate(score.floor, score.floor_error) for score in last.scores},
     )
 
 
 def _line(name: str, minutes: str, scores: Scores) -> list[str]:
     known = {score.name: score for score in SCORES}
-    nothing = Value(math.nan)
+    nothing = Estimate(math.nan)
     values = (scores.get(shown, nothing) for shown in SHOWN)
     return [
         name,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks import shower_results
-from gan_runtime.domains.showers.score_metrics import Value
+from gan_runtime.domains.showers.score_metrics import Estimate
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from tests.support.measured_showers import measured
@@ -32,7 +32,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
 def test_the_newest_measurement_of_the_last_epoch_stands_beside_untrained_networks_noise_and_real_showers(  # noqa: E501
     run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shower_results, "noise", lambda: {"fpd": Value(7.0, 0.5)})
+    monkeypatch.setattr(shower_results, "noise", lambda: {"fpd": Estimate(7.0, 0.5)})
     lines = [line.split(" | ") for line in shower_results.table([run]).splitlines()]
     assert [line[0] for line in lines[2:]] == [
         "| seed 3, epoch 2",

@@ -9,7 +9,7 @@ import numpy as np
 
 from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.domains.showers.measurement import ShowerState, answer_of
-from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve
@@ -37,10 +37,11 @@ def measurement(epoch: int, fault: float = 0.3) -> Answer:
     """
     real, made = showers(0), showers(1, 1.0 + fault, fault)
     found = {
-        score.name: Value(10.0 * fault * (place + 1), fault) for place, score in enumerate(SCORES)
+        score.name: Estimate(10.0 * fault * (place + 1), fault)
+        for place, score in enumerate(SCORES)
     }
     floor = {
-        name: Value(value.value / 10.0, math.nan)
+        name: Estimate(value.value / 10.0, math.nan)
         for name, value in found.items()
         if not name.startswith("ms_")
     }

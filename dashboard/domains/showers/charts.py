@@ -17,7 +17,7 @@ from dashboard import palette
 from dashboard.charts import Rows, heading, layered, legend, scale_of
 from dashboard.domains.showers.words import CurveWords
 from gan_runtime.base import formats
-from gan_runtime.domains.showers.pictures import View, seen
+from gan_runtime.domains.showers.pictures import ShowerView, sums_along
 
 NAMES = (
     2,
@@ -133,17 +133,19 @@ def _decades(rows: pd.DataFrame) -> list[float]:
     return [float(10.0**power) for power in np.arange(low, high + 1, 1 + (high - low) // 5)]
 
 
-def projected(cells_gev: NDArray[np.float32], view: View) -> pd.DataFrame:
+def projected(cells_gev: NDArray[np.float32], view: ShowerView) -> pd.DataFrame:
     """The rows of `projection` for a shower (X, Y, Z) in GeV: the ends of each place that
     holds energy, and its sum.
     """
-    sums_gev = seen(cells_gev[np.newaxis], view)[0]
+    sums_gev = sums_along(cells_gev[np.newaxis], view)[0]
     rows, columns = np.nonzero(sums_gev)
     ends = {"left": columns, "right": columns + 1, "below": rows, "above": rows + 1}
     return pd.DataFrame({**ends, "gev": sums_gev[rows, columns]})
 
 
-def projection(rows: Rows, shape: tuple[int, ...], view: View, height: int = 250) -> alt.Chart:
+def projection(
+    rows: Rows, shape: tuple[int, ...], view: ShowerView, height: int = 250
+) -> alt.Chart:
     """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the
     ground. `rows` as `projected` gives them; `shape`: (X, Y, Z).
     """

@@ -1,4 +1,4 @@
-"""A flow past an obstacle, and images out of images: everything that they declare to the core."""
+"""Flows past an obstacle: what they declare to the core, and the training times of KIT."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ SOURCE = (
 )
 SETTING = (
     "Average training time over 45 epochs, PyTorch with XLA, data parallel over the cores of a TPU."
-    " How many frames an epoch has is not published, so that these times cannot be turned into"
-    " images per second."
+    " The number of frames is unpublished, so images per second are unknown."
 )
 
 
@@ -50,8 +49,8 @@ RULES = (held_out_is_not_trained_on, enough_frames)
 PREPARATIONS = {
     "karman": Preparation(
         "Simulated flow",
-        "Frames of a Kármán vortex street behind an obstacle, simulated here. A run that needs them"
-        " has them made.",
+        "Frames of a Kármán vortex street behind an obstacle. A run that needs them starts the"
+        " simulation.",
         FlowOptions,
         maker="gan_runtime.domains.flows.films",
         name="karman",
@@ -60,7 +59,8 @@ PREPARATIONS = {
     ),
     "karman_small": Preparation(
         "Simulated flow, small",
-        "The same flows in 40 × 96 pixels: for two cores. A run that needs them has them made.",
+        "The same flows in 40 × 96 pixels, for two cores. A run that needs them starts the"
+        " simulation.",
         SmallFlowOptions,
         maker="gan_runtime.domains.flows.films",
         name="karman_small",
@@ -72,9 +72,8 @@ PRESETS = {
     "karman": Preset(
         title="Kármán street: KIT's Pix2Pix, cut down for two cores",
         summary=(
-            "A small U-Net learns the next frame of a flow past an obstacle, 40 × 96 pixels, which"
-            " is simulated here first: minutes of training. Fed back into itself it makes a film"
-            " (docs/pix2pix.md)."
+            "In minutes a small U-Net learns to predict the next frame of a simulated flow, 40 × 96"
+            " pixels. A rollout makes a film (docs/pix2pix.md)."
         ),
         values={
             "workload": "pix2pix",
@@ -90,14 +89,14 @@ PRESETS = {
             ),  # one cycle: the last weights do not oscillate
             "restart_epochs": 90,
             "output": "change",  # from frame to frame little changes
-            "weight_l1": 4000.0,  # a frame has one right successor: D may only sharpen it
-            "dropout": 0.0,  # noise without use
-            "norm_momentum": 0.99,  # films are made by the stored statistics
+            "weight_l1": 4000.0,  # a frame has one right successor: D only sharpens it
+            "dropout": 0.0,  # useless noise
+            "norm_momentum": 0.99,  # rollouts use the stored statistics
             "flip": "vertical",
-            "input_noise": 0.02,  # films are fed with their own errors
+            "input_noise": 0.02,  # inputs of rollouts have errors
             "unrolled": 3,
             "steps_per_loop": 10,
-            "weight_snapshots": "yes",  # to iterate epoch by epoch
+            "weight_snapshots": "yes",  # for rollouts of each epoch
         },
     ),
 }

@@ -256,38 +256,38 @@ def size(options: Pix2pixOptions, fields: Fields) -> Size:
     """Exact weights of both networks, and about the activations of a row in a step."""
     (*_, source), (*_, target) = fields[SOURCE].shape, fields[TARGET].shape
     planned = plan(options)
-    generator, kept = _generator_size(planned.encoder, options.tile, source, target)
-    discriminator, seen = _discriminator_size(planned.patches, options.tile, source + target)
-    return Size(generator + discriminator, options.unrolled * kept + 2 * seen)
+    generator, activations = _generator_size(planned.encoder, options.tile, source, target)
+    discriminator, own = _discriminator_size(planned.patches, options.tile, source + target)
+    return Size(generator + discriminator, options.unrolled * activations + 2 * own)
 
 
 def _generator_size(
     channels: tuple[int, ...], tile: int, source: int, target: int
 ) -> tuple[int, int]:
     innermost = len(channels) - 1
-    weights = kept = 0
+    weights = activations = 0
     for place, (outer, inner) in enumerate(zip((source, *channels), channels, strict=False)):
         pixels = (tile >> (place + 1)) ** 2
         normed = place not in (0, innermost)
         weights += KERNEL**2 * outer * inner + (4 * inner if normed else inner)
-        kept += pixels * inner * (3 if normed else 2)
+        activations += pixels * inner * (3 if normed else 2)
     for place in range(
         innermost, -1, -1
     ):  # up again, from twice the channels but for the innermost block
         inner = channels[place] * (1 if place == innermost else 2)
         outer = channels[place - 1] if place else target
         weights += KERNEL**2 * inner * outer + (4 * outer if place else outer)
-        kept += (tile >> place) ** 2 * outer * (4 if place else 2)
-    return weights, kept
+        activations += (tile >> place) ** 2 * outer * (4 if place else 2)
+    return weights, activations
 
 
 def _discriminator_size(patches: tuple[int, ...], tile: int, channels: int) -> tuple[int, int]:
-    weights, kept, side = 0, tile**2 * channels, tile
+    weights, activations, side = 0, tile**2 * channels, tile
     for place, (outer, inner) in enumerate(zip((channels, *patches), patches, strict=False)):
         side = side // 2 if place < len(patches) - 1 else side - 1
         weights += KERNEL**2 * outer * inner + (4 * inner if place else inner)
-        kept += side**2 * inner * (3 if place else 2)
-    return weights + KERNEL**2 * patches[-1] + 1, kept
+        activations += side**2 * inner * (3 if place else 2)
+    return weights + KERNEL**2 * patches[-1] + 1, activations
 
 
 ENTRY = WorkloadEntry(

@@ -1,10 +1,9 @@
-"""What a row of a flow holds: a frame, the next one, the frames after that, and numbers of the
-flow.
+"""Fields of a row of a flow: a frame, the next one, the frames after that, and numbers of the flow;
+and the fields that Pix2Pix reads.
 
-The source is (ux, uy, vorticity, obstacle), the target the same flow a moment later, without the
-obstacle, which stays where it is. So a target with the source's channels beyond its own is the next
-source. Frames become values and back in domains/flows/lattice.py, which needs NumPy; the catalog
-does not.
+The source is (ux, uy, vorticity, obstacle), the target the next frame without the obstacle, which
+does not move. So a target with the source's further channels is the next source. The conversion of
+frames to values is in domains/flows/lattice.py, which needs NumPy; the catalog does not.
 """
 
 from __future__ import annotations
@@ -17,32 +16,25 @@ from gan_runtime.base.fields import SOURCE, TARGET, Field, Fields, needed
 if TYPE_CHECKING:
     from gan_runtime.domains.flows.entry import Pix2pixOptions
 
-# (count, height, width, channels of the target): the frames after the target, oldest first; may be
-# missing
+# optional, (count, height, width, channels of the target): the frames after the target, in order
 LATER = "later"
-REYNOLDS = (  # of the flow, on the obstacle's diameter; the same for all rows of a trajectory
-    "reynolds"
-)
+REYNOLDS = "reynolds"  # based on the obstacle's diameter; equal for all rows of a trajectory
 LATTICE_STEP = "lattice_step"  # of the solver, of the source
-OBSTACLE_WIDTH = (  # across the stream, cells of the solver; sets of version 0.2.0 lack it
-    "obstacle_width"
-)
-OBSTACLE_SHIFT = "obstacle_shift"  # so many cells lower than the middle; likewise
+# Cells of the solver; missing in data sets of version 0.2.0.
+OBSTACLE_WIDTH = "obstacle_width"  # across the stream
+OBSTACLE_SHIFT = "obstacle_shift"  # below the middle
 
 FLOW_CHANNELS = ("ux", "uy", "vorticity")  # of a target; a source has the obstacle too, 0 or 1
 UX, UY, VORTICITY = range(len(FLOW_CHANNELS))  # their places
 OBSTACLE = len(FLOW_CHANNELS)  # its place in a source
 HEIGHT, WIDTH = 80, 192  # cells of the solver, and pixels of a frame on its full grid
 DIAMETER = 10.0  # of the obstacle, or its side: 1/8 of the height
-# Upside down, a flow goes down where it went up, and turns the other way round.
+# They change their sign when a flow is turned upside down.
 ODD_CHANNELS = (UY, VORTICITY)
 
 
 def flow_fields(height: int, width: int, later: int = 0) -> Fields:
-    """The fields of a data set of frames of a flow.
-
-    `later`: how many frames after the target a row holds.
-    """
+    """The fields of a data set of flows. `later`: number of frames after the target."""
     channels = len(FLOW_CHANNELS)
     rows = {
         SOURCE: _flow(height, width, channels + 1),
@@ -60,9 +52,7 @@ def _flow(*shape: int) -> Field:
 
 
 def describe(fields: Fields) -> str:
-    """A row of a flow in words: "80 × 192, each with the next 3 · Reynolds number"; "" for a
-    row of something else.
-    """
+    """A row in words: "80 × 192, each with the next 3 · Reynolds number"; "" for other rows."""
     if REYNOLDS not in fields:
         return ""
     height, width, _ = fields[SOURCE].shape
@@ -73,30 +63,26 @@ def describe(fields: Fields) -> str:
     )
 
 
-# ---- offered fields ------------------------------------------------------------------------------
-# What Pix2Pix reads of a data set, and which of its options follow the size of the images.
+# ---- fields of Pix2Pix ---------------------------------------------------------------------------
 
 LEAST_TILE, MOST_TILE = 16, 512
 ADVICE = "use data set karman, or paired images"
 
 
 def fitted(offered: Fields) -> dict[str, Any]:
-    """The largest tile, a power of two, for which the sources have room: 128 for images of
-    200 × 150.
-    """
+    """The largest tile, a power of two, within the sources: 128 for images of 200 × 150."""
     if SOURCE not in offered:
         return {}
-    room = min(*offered[SOURCE].shape[:2], MOST_TILE)
-    return {"tile": 1 << (max(room, LEAST_TILE).bit_length() - 1)}
+    side = min(*offered[SOURCE].shape[:2], MOST_TILE)
+    return {"tile": 1 << (max(side, LEAST_TILE).bit_length() - 1)}
 
 
 def reads(options: Pix2pixOptions, offered: Fields) -> Fields:
-    """Sources and targets of one size, not smaller than a tile; the frames after the target where
-    steps are unrolled.
+    """Sources and targets of one size, at least that of a tile; later frames for unrolled steps.
 
     Raises:
-        DatasetError: one of them is missing, or too small, or may not be flipped or fed back as the
-            options say.
+        DatasetError: one of them is missing, too small, or does not allow the flip or the rollout
+            of the options.
     """
     source = needed(
         offered,
@@ -114,14 +100,14 @@ def reads(options: Pix2pixOptions, offered: Fields) -> Fields:
     )
     if options.flip == "horizontal" and (source.odd_channels or target.odd_channels):
         raise DatasetError(
-            "it has a direction from left to right, which flip=horizontal would turn round: use"
+            "it has a direction from left to right, which flip=horizontal inverts: use"
             " flip=vertical or none."
         )
-    (*_, given), (*_, made) = source.shape, target.shape
-    if made > given and options.output == "change":
+    (*_, inputs), (*_, outputs) = source.shape, target.shape
+    if outputs > inputs and options.output == "change":
         raise DatasetError(
-            f"its target has {made} channels and its source {given}, so that a change cannot be"
-            " added to it: use output=image."
+            f"its target has {outputs} channels and its source {inputs}, so output=change is not"
+            " possible: use output=image."
         )
     return {SOURCE: source, TARGET: target, **_later(options, offered, source, target)}
 
@@ -129,11 +115,11 @@ def reads(options: Pix2pixOptions, offered: Fields) -> Fields:
 def _later(options: Pix2pixOptions, offered: Fields, source: Field, target: Field) -> Fields:
     if options.unrolled == 1:
         return {}
-    (*_, given), (*_, made) = source.shape, target.shape
-    if made > given:
+    (*_, inputs), (*_, outputs) = source.shape, target.shape
+    if outputs > inputs:
         raise DatasetError(
-            f"its target has {made} channels and its source {given}, so that what is made cannot be"
-            " fed back: use unrolled=1."
+            f"its target has {outputs} channels and its source {inputs}, so outputs cannot be"
+            " inputs: use unrolled=1."
         )
     more = options.unrolled - 1
     return {

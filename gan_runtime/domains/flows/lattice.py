@@ -13,11 +13,20 @@ doi:10.1209/0295-5075/17/6/001), with the sums over the nine populations
     f_i^eq = w_i (ρ + 3 c_i·j + (4.5 (c_i·j)² - 1.5 j²) / ρ)
     f_i ← f_i - ω (f_i - f_i^eq),  then moves on by c_i;  ω = 1 / (3 ν + 1/2),  ν = U D / Re
 
-Re counts on the DIAMETER (a square's side) and the speed of the inflow. Widely copied programs
-count on the radius: their 220 is 440 here.
-Left: inflow with u = (U, 0), its density after Zou and He 1997 (doi:10.1063/1.869307). Right: what
-would come back is copied from one column before. Obstacle: populations turn round (full-way
-bounce-back), so its wall lies half a cell outside its cells.
+Re is based on the DIAMETER (a square's side) and the speed of the inflow. Widely copied programs
+use the radius: their 220 is 440 here.
+Left: inflow with u = (U, 0), its density after Zou and He 1997 (doi:10.1063/1.869307). Right:
+incoming populations are copied from one column before. Obstacle: full-way bounce-back, so its wall
+is half a cell outside its cells.
+
+Frames are images of three channels, ux, uy and the vorticity, with fixed scales to [-1, 1]:
+
+    ux / U = 0.5 + 1.5 a      uy / U = b      ω D / U = 5 c            ω = ∂uy/∂x - ∂ux/∂y,
+    counterclockwise above 0
+
+Values beyond are clipped: of the vorticity the thin layer at the obstacle's front edges. Row 0 is
+the top, columns run with the stream, y points up, so ∂/∂y = -∂/∂row. In the obstacle all three
+quantities are 0.
 """
 
 from __future__ import annotations
@@ -29,21 +38,16 @@ from numpy.typing import NDArray
 
 from gan_runtime.domains.flows.fields import DIAMETER, FLOW_CHANNELS, HEIGHT, WIDTH
 
-# of the obstacle, cells from the left, a fifth of the width; across the stream it is in the middle
-CENTER = 38.0
-INFLOW = (
-    0.1  # U, cells a step: 0.17 of the speed of sound, so the density stays within some percent
-)
-# cells in one product of matrices: they fit a core's cache, and are too few for OpenBLAS to wake
-# its threads
+CENTER = 38.0  # of the obstacle, cells from the left, a fifth of the width
+INFLOW = 0.1  # U, cells a step: 0.17 of the speed of sound, so the density varies by a few percent
+# Cells of one matrix product: they fit into a core's cache, and are too few for OpenBLAS to use
+# threads.
 BLOCK = 1_900
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 Shape = Literal["circle", "square"]
-Walls = Literal[
-    "slip", "periodic"
-]  # slip: a mirror, nothing sticks to it; periodic: what leaves at the top enters below
+Walls = Literal["slip", "periodic"]  # slip: a mirror, without friction
 Ends = Literal["open", "periodic"]
 
 C = np.array(
@@ -54,16 +58,15 @@ OPPOSITE = np.array([0, 3, 4, 1, 2, 7, 8, 5, 6])
 MIRRORED = np.array([0, 1, 4, 3, 2, 8, 7, 6, 5])  # in a wall above or below
 UPWARDS, DOWNWARDS = (2, 5, 6), (4, 7, 8)
 LEFTWARDS = (3, 6, 7)
-_INSIDE = slice(1, -1)  # without the margin of a cell all around
+_INSIDE = slice(1, -1)  # without the margin of one cell
 _POPULATIONS, _SUMS, _SQUARES = slice(0, 9), slice(9, 12), slice(12, 15)
 
 
 def square(
     height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER
 ) -> Mask:
-    """(height, width), True in the obstacle.
-
-    `shift`: so many cells lower than the middle; `diameter`: cells, an even number.
+    """(height, width), True in the obstacle. `shift`: cells below the middle; `diameter`: cells, an
+    even number.
     """
     across, down = _from_center(height, width, shift)
     return np.maximum(abs(across), abs(down)) < diameter / 2
@@ -81,14 +84,11 @@ OBSTACLES = {"square": square, "circle": circle}
 
 
 class Lattice:
-    """A flow at one moment; `advance` brings it on.
+    """A flow at one moment. It starts with the inflow everywhere, and a kick behind the obstacle.
 
-    Starts with the inflow everywhere, and a kick behind the obstacle.
-
-    `reynolds`: on `diameter`, the obstacle's width in cells.
-    `kick`: the highest velocity across the stream that it starts with, of U; a symmetrical flow
-    would take long to become unsteady. `ends="periodic"`: what leaves on the right enters on the
-    left, a closed box.
+    `reynolds`: based on `diameter`, the obstacle's width in cells. `kick`: highest initial velocity
+    across the stream, of U; a symmetrical flow would take long to become unsteady.
+    `ends="periodic"`: the right end continues at the left one, a closed box.
     """
 
     def __init__(
@@ -105,12 +105,11 @@ class Lattice:
         self._walls, self._ends = walls, ends
         self._collision = collision(relaxation(reynolds, diameter))
         height, width = obstacle.shape
-        # The nine populations, then ρ, jx, jy, then jx²/ρ, jy²/ρ, jx jy/ρ: of each cell and of a
-        # margin around.
+        # The nine populations, then ρ, jx, jy, then jx²/ρ, jy²/ρ, jx jy/ρ: of each cell and of the
+        # margin.
         self._state = np.zeros((15, height + 2, width + 2), np.float32)
-        self._collided = np.empty(
-            (9, height + 2, width + 2), np.float32
-        )  # after the collision, before they move
+        # After the collision, before they move.
+        self._collided = np.empty((9, height + 2, width + 2), np.float32)
         self._solid = np.flatnonzero(np.pad(obstacle, 1))
         self._begin(kick)
 
@@ -121,9 +120,7 @@ class Lattice:
 
     @property
     def mass(self) -> float:
-        """Of all cells, those of the obstacle too, whose populations are on their way back
-        into the flow.
-        """
+        """Of all cells, with those of the obstacle, whose populations return to the flow."""
         return float(self.populations.sum(dtype=np.float64))
 
     def density(self) -> Floats:
@@ -138,15 +135,13 @@ class Lattice:
         return ux, uy
 
     def crossing(self, column: int) -> float:
-        """The mass that went from `column` to the next one in the last step, less what came
-        back.
-        """
+        """Net mass from `column` to the next one in the last step."""
         before, after = column + 1, column + 2  # in arrays with a margin
         right = self._collided[C[:, 0] == 1, _INSIDE, before].sum(dtype=np.float64)
         return float(right - self._collided[C[:, 0] == -1, _INSIDE, after].sum(dtype=np.float64))
 
     def advance(self, steps: int) -> None:
-        """So many steps. Nothing is allocated, but of the size of the obstacle and of a column."""
+        """Allocates only arrays of the size of the obstacle and of a column."""
         for _ in range(steps):
             self._collide()
             self._surround()
@@ -194,9 +189,7 @@ class Lattice:
         np.multiply(yy, jy, out=yy)
 
     def _surround(self) -> None:
-        """The margin above and below holds what comes in from there: the flow on the other
-        side, or its mirror image.
-        """
+        """Fills the margin above and below: with the opposite side, or the mirror image."""
         flow = self._collided
         for up, down in zip(UPWARDS, DOWNWARDS, strict=True):
             if self._walls == "periodic":
@@ -207,23 +200,19 @@ class Lattice:
             flow[:, :, 0], flow[:, :, -1] = flow[:, :, -2], flow[:, :, 1]
 
     def _move(self) -> None:
-        """Each population by its speed: c = (1, 1) comes from the column on the left and the
-        row below.
-        """
+        """Each population by its speed: c = (1, 1) from the left column and the row below."""
         height, width = self.obstacle.shape
         for to, flow, (x, y) in zip(self.populations, self._collided, C, strict=True):
             np.copyto(to, flow[1 + y : 1 + y + height, 1 - x : 1 - x + width])
 
     def _flow_out(self) -> None:
-        """The populations to the left at the right end: as one column before."""
+        """The leftward populations at the right end: as one column before."""
         for population in LEFTWARDS:
             last = self.populations[population]
             last[:, -1] = last[:, -2]
 
     def _flow_in(self) -> None:
-        """The left end: ρ = (Σ across + 2 Σ leftwards) / (1 - U), which is that of what has
-        come there if u = (U, 0), at equilibrium.
-        """
+        """The left end: equilibrium of u = (U, 0) and ρ = (Σ across + 2 Σ leftwards) / (1 - U)."""
         first = self.populations[:, :, 0]
         across = first[0] + first[2] + first[4]
         leftwards = first[3] + first[6] + first[7]
@@ -238,9 +227,7 @@ def relaxation(reynolds: float, diameter: float = DIAMETER) -> float:
 
 
 def collision(omega: float) -> Floats:
-    """[(1 - ω) 1 | ω E], (9, 15): of the populations, and of the six sums that the
-    equilibrium is made of.
-    """
+    """[(1 - ω) 1 | ω E], (9, 15): for the populations, and the six sums of the equilibrium."""
     return np.hstack([(1.0 - omega) * np.eye(9), omega * EQUILIBRIUM]).astype(np.float32)
 
 
@@ -262,44 +249,34 @@ SUMS = np.stack([np.ones(9), *C.T]).astype(np.float32)  # (3, 9): ρ, jx, jy
 def _from_center(
     height: int, width: int, shift: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of the middle of each cell, from the obstacle's center: to the right (1, width),
-    downwards (height, 1).
+    """Distances of the cells from the obstacle's center: to the right (1, width), down (height,
+    1).
     """
     across = np.arange(width, dtype=np.float64) + (0.5 - CENTER)
     down = np.arange(height, dtype=np.float64) + (0.5 - height / 2 - shift)
     return across[None], down[:, None]
 
 
-# ---- solver frames -------------------------------------------------------------------------------
-# A moment of a flow as a picture of three channels: ux, uy and the vorticity, each from -1 to 1 by
-# a scale that never changes.
-#
-# ux / U = 0.5 + 1.5 a      uy / U = b      ω D / U = 5 c            ω = ∂uy/∂x - ∂ux/∂y,
-# counterclockwise above 0
-#
-# What is beyond the scale is cut: of the vorticity this is the thin layer on the obstacle's front
-# edges. Row 0 is the top, columns run with the stream, y points up, so ∂/∂y = -∂/∂row. In the
-# obstacle all three quantities are 0.
-
+# ---- frames --------------------------------------------------------------------------------------
 
 MIDDLE = np.array([0.5, 0.0, 0.0], np.float32)  # of each scale: ux / U, uy / U, ω D / U
 REACH = np.array([1.5, 1.0, 5.0], np.float32)  # from the middle to either end
 
 
 def of(flow: Lattice) -> Floats:
-    """The frame (height, width, 3) of a flow as it is now, values from -1 to 1."""
+    """The current frame (height, width, 3) of a flow, values from -1 to 1."""
     ux, uy = flow.velocity()
     return values(ux, uy, np.where(flow.obstacle, 0.0, vorticity(ux, uy)))
 
 
 def values(
-    ux: NDArray[np.floating], uy: NDArray[np.floating], turning: NDArray[np.floating]
+    ux: NDArray[np.floating], uy: NDArray[np.floating], vorticity: NDArray[np.floating]
 ) -> Floats:
     """(…, height, width) each, velocities in cells a step, vorticity per step → (…, height,
     width, 3) from -1 to 1.
     """
-    physical_values = np.stack([ux / INFLOW, uy / INFLOW, turning * (DIAMETER / INFLOW)], axis=-1)
-    return np.clip((physical_values - MIDDLE) / REACH, -1.0, 1.0).astype(np.float32)
+    scaled = np.stack([ux / INFLOW, uy / INFLOW, vorticity * (DIAMETER / INFLOW)], axis=-1)
+    return np.clip((scaled - MIDDLE) / REACH, -1.0, 1.0).astype(np.float32)
 
 
 def physical(frames: NDArray[np.floating]) -> Floats:

@@ -1,11 +1,8 @@
 """Frames of a flow in colors, and the source, output and target of a network next to each other.
 
-The color of a pixel says which way the flow turns: red counterclockwise, blue clockwise, white not
-at all; the obstacle is grey.
-
-The colors are those of "RdBu" (C. Brewer, colorbrewer2.org, Apache 2.0), which color-blind people
-tell apart, between fixed ends, so that pictures of different flows, epochs and runs can be
-compared.
+Color is vorticity: red counterclockwise, blue clockwise, white none; the obstacle is gray. The
+colors of "RdBu" (C. Brewer, colorbrewer2.org, Apache 2.0), safe for color-blind viewers, have fixed
+ends, so that images of different flows, epochs and runs are comparable.
 """
 
 from __future__ import annotations
@@ -38,20 +35,20 @@ ANCHORS = (
     "#67001F",
 )
 STONE = "#4B5058"  # of an obstacle
-NOWHERE = "#000000"  # of what is no number
+NAN = "#000000"
 TITLES = ("input", "output", "target")
 BETWEEN = 10  # pixels between two triplets
 AROUND_TITLE = 2  # on both sides
-ACROSS = 2  # triplets at most, so that their titles can be read on a phone
-FRAMES_SHOWN = 4  # of the first rows of a set, as far from each other as can be
+ACROSS = 2  # triplets at most, so that their titles are legible on a phone
+PREVIEW_FRAMES = 4  # of the first rows of a data set, evenly spaced
 
 
 def drawn(
     frames: NDArray[np.generic], obstacle: NDArray[np.generic] | None = None
 ) -> NDArray[np.uint8]:
-    """(…, 3) colors of frames (…, 3 or 4) with values from -1 to 1; what is beyond is cut.
+    """(…, 3) colors of frames (…, 3 or 4) with values from -1 to 1; others are clipped.
 
-    `obstacle`: (…), 1 where it is; without it the frames' own, if they have a fourth channel.
+    `obstacle`: (…), 0 or 1; default: the fourth channel of the frames.
 
     Raises:
         ValueError: no frames, or of other channels.
@@ -71,16 +68,14 @@ def drawn(
 
 
 def diverging(values: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """(…, 3) colors of values (…) from -1 to 1, straight lines between the anchors; NaN is
-    black.
-    """
+    """(…, 3) colors of values (…) from -1 to 1, linear between the anchors; NaN is black."""
     anchors = np.stack([_levels(anchor) for anchor in ANCHORS])
     places = np.linspace(-1.0, 1.0, len(anchors))
     colors = np.stack(
         [np.interp(values, places, anchors[:, channel]) for channel in range(3)], axis=-1
     )
-    known = np.isfinite(values)[..., np.newaxis]
-    return np.where(known, np.rint(np.where(known, colors, 0.0)), _levels(NOWHERE)).astype(np.uint8)
+    finite = np.isfinite(values)[..., np.newaxis]
+    return np.where(finite, np.rint(np.where(finite, colors, 0.0)), _levels(NAN)).astype(np.uint8)
 
 
 def _levels(color: str) -> NDArray[np.uint8]:
@@ -91,21 +86,18 @@ def _levels(color: str) -> NDArray[np.uint8]:
 def triplets(
     arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], limits: SheetLimits
 ) -> Image.Image:
-    """Three arrays (N, height, width, 1 or 3) of as many rows; two triplets stand beside each other
-    where there is space.
-
-    Where an input has four channels, all three are frames of a flow, and the fourth is the obstacle
-    of its row.
+    """Three arrays (N, height, width, 1 or 3) of equally many rows; two triplets next to each other
+    where there is space. Inputs with four channels are frames of a flow, the fourth its obstacle.
 
     Raises:
         ValueError: their numbers of images differ.
     """
     counts = [len(array) for array in arrays]
     if len(set(counts)) > 1:
-        given = " and ".join(
+        numbers = " and ".join(
             f"{count} {title}s" for count, title in zip(counts, TITLES, strict=True)
         )
-        raise ValueError(f"triplets was given {given}: give as many of each.")
+        raise ValueError(f"triplets has {numbers}: give equally many of each.")
     height = max(array.shape[1] for array in arrays)
     lefts, width = _columns([array.shape[2] for array in arrays])
     across = min(ACROSS, counts[0], sheet.fitting(width, limits.widest, BETWEEN))
@@ -128,7 +120,7 @@ def triplets(
 
 
 def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
-    """Of each the pixels, (N, height, width, 1 or 3)."""
+    """The pixels of each, (N, height, width, 1 or 3)."""
     if arrays[0].shape[-1] <= OBSTACLE:
         return [sheet.pixels(array) for array in arrays]
     obstacle = arrays[0][..., OBSTACLE]
@@ -136,8 +128,8 @@ def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
 
 
 def _columns(of_images: list[int]) -> tuple[list[int], int]:
-    """Where the three columns of a triplet begin, and how wide it is: a column is as wide as
-    its images and its title.
+    """Left ends of the three columns of a triplet, and its width. A column is as wide as its images
+    and its title.
     """
     titled = [sheet.length(title) + 2 * AROUND_TITLE for title in TITLES]
     widths = [max(image, title) for image, title in zip(of_images, titled, strict=True)]
@@ -146,14 +138,14 @@ def _columns(of_images: list[int]) -> tuple[list[int], int]:
 
 
 def _as(levels: NDArray[np.uint8], channels: int) -> Image.Image:
-    """Grey images beside color ones are three equal channels."""
+    """With equal channels for gray images next to color ones."""
     return sheet.image(np.broadcast_to(levels, (*levels.shape[:2], channels)).copy())
 
 
 def first_rows(rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
-    """Four frames of the first rows of a data set, as stored; None where they are of no flow."""
+    """Four frames of the first rows of a data set, as stored; None for other rows."""
     if REYNOLDS not in rows:
         return None
     source = rows[SOURCE]
-    frames = drawn(source[:: -(-len(source) // FRAMES_SHOWN)])
-    return sheet.image(sheet.tiled(frames, SheetLimits(columns=FRAMES_SHOWN // 2)))
+    frames = drawn(source[:: -(-len(source) // PREVIEW_FRAMES)])
+    return sheet.image(sheet.tiled(frames, SheetLimits(columns=PREVIEW_FRAMES // 2)))

@@ -1,10 +1,8 @@
-"""Pix2Pix: an image out of an image, such as the next frame of a flow; fed back into itself, a
-film.
+"""Pix2Pix: image to image, such as the next frame of a flow; in a rollout, a film.
 
-Images: values (B, height, width, channels), float32 in [-1, 1]. A step sees a tile of each.
+Images: values (B, height, width, channels), float32 in [-1, 1]. A step reads a tile of each.
 Generator G: source → image; discriminator D: [source, image] → logits of patches.
-Source: Isola et al. 2017, arXiv:1611.07004, equations 1 to 4; phillipi/pix2pix, train.lua. See
-docs/pix2pix.md.
+Source: Isola et al. 2017, arXiv:1611.07004, equations 1 to 4; phillipi/pix2pix, train.lua.
 """
 
 from __future__ import annotations
@@ -19,11 +17,10 @@ from keras import ops
 from numpy.typing import NDArray
 
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
-from gan_runtime.domains.flows import unet
 from gan_runtime.domains.flows.entry import Pix2pixOptions
 from gan_runtime.domains.flows.fields import LATER
+from gan_runtime.domains.flows.networks import cut, discriminator, flipped, generator
 from gan_runtime.domains.flows.score_metrics import GENERATED
-from gan_runtime.domains.flows.unet import discriminator, generator
 from gan_runtime.workloads.contract import (
     Arrays,
     Batch,
@@ -47,10 +44,10 @@ FOLLOW_G, FOLLOW_D = (
 
 
 class Pix2pix:
-    """See `contract.Workload`."""
+    """Implements `contract.Workload` and `contract.Translates`."""
 
     def networks(self, options: Pix2pixOptions, fields: Fields) -> dict[str, Any]:
-        """See `unet` and `patch_gan`."""
+        """Generator and discriminator."""
         return {
             GENERATOR: generator(options, fields),
             DISCRIMINATOR: discriminator(options, fields),
@@ -72,11 +69,9 @@ class Pix2pix:
         )
 
     def inputs(self, options: Pix2pixOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
-        """A tile of each source, and the same of its target, which the outcome is held
-        against: (B, tile, tile, channels).
-        """
+        """A tile of each source, and the same tile of its target: (B, tile, tile, channels)."""
         draws = noise.uniform(rows[SOURCE].shape[0], 2)
-        return {name: unet.cut(rows[name], draws, options.tile) for name in (SOURCE, TARGET)}
+        return {name: cut(rows[name], draws, options.tile) for name in (SOURCE, TARGET)}
 
     def fixed_inputs(
         self,
@@ -86,11 +81,11 @@ class Pix2pix:
         random: np.random.RandomState,
         count: int,
     ) -> dict[str, NDArray[Any]]:
-        """Tiles of held-out rows, which come again where there are fewer."""
+        """Tiles of held-out rows, repeated if there are fewer."""
         draws = random.random_sample((count, 2)).astype(np.float32)
-        again = np.arange(count) % len(rows[SOURCE])
+        places = np.arange(count) % len(rows[SOURCE])
         return {
-            name: np.asarray(unet.cut(rows[name][again], draws, options.tile))
+            name: np.asarray(cut(rows[name][places], draws, options.tile))
             for name in (SOURCE, TARGET)
         }
 
@@ -111,14 +106,14 @@ class Pix2pix:
         rows: Batch,  # noqa: ARG002
         inputs: Batch,
     ) -> Judged:
-        """D's scores, each the mean over the patches of a tile; how often it is right; and
-        how far outputs are from their targets.
+        """D's scores, each the mean over the patches of a tile; its accuracy; and the differences
+        of outputs to their targets.
         """
         source, target = inputs[SOURCE], inputs[TARGET]
-        made = _generated(options, networks, source, training=False)
+        generated = _generated(options, networks, source, training=False)
         beliefs = {
             kind: _beliefs(networks[DISCRIMINATOR]([source, images], training=False))
-            for kind, images in (("real", target), ("fake", made))
+            for kind, images in (("real", target), ("fake", generated))
         }
         right = {"real": beliefs["real"] > UNDECIDED, "fake": beliefs["fake"] < UNDECIDED}
         return Judged(
@@ -128,17 +123,17 @@ class Pix2pix:
                 for kind, hits in right.items()
             }
             | {f"probe_score_{kind}": ops.mean(belief) for kind, belief in beliefs.items()}
-            | {"spread_real": spread(target), "spread_fake": spread(made)}
-            | {"tile_error": mean_absolute_error(made, target), **_unchanged(source, target)},
+            | {"spread_real": spread(target), "spread_fake": spread(generated)}
+            | {"tile_error": mean_absolute_error(generated, target), **_unchanged(source, target)},
         )
 
     def tile(self, options: Pix2pixOptions, fields: Fields) -> int:  # noqa: ARG002
-        """Pixels along a side of what `translate` takes, or a multiple of it."""
+        """Pixels along a side of the inputs of `translate`, which can be multiples."""
         return options.tile
 
     def translate(self, options: Pix2pixOptions, networks: Networks, source: Tensor) -> Tensor:
-        """What G makes of sources, float32, by its stored statistics and without dropout:
-        each row by itself.
+        """G's images of sources, float32, with its stored statistics and without dropout, so that
+        rows are independent.
         """
         return _generated(options, networks, source, training=False)
 
@@ -148,95 +143,92 @@ class Pix2pix:
 
 @dataclass(frozen=True)
 class RolloutFrames:
-    """What G starts from, and of the last frame that it makes: what D sees beside it, and the
-    true one. `targets`: of all frames.
+    """`start`: G's first input; `targets`: of all frames; `condition`: the source of the last
+    target, which D reads next to it.
     """
 
     start: Tensor
     targets: tuple[Tensor, ...]
-    beside: Tensor
+    condition: Tensor
 
 
 def both_phase(
     options: Pix2pixOptions, fields: Fields, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """Both losses, of the same images."""
+    """Both losses, on the same images."""
     frames = drawn_frames(options, fields, batch, noise)
-    made = films(options, networks, frames)
-    fake = networks[DISCRIMINATOR]([frames.beside, made[-1]], training=True)
-    of_d, of_g = (
-        _of_discriminator(options, networks, frames, fake),
-        _of_generator(options, frames, made, fake),
-    )
+    images = rolled_out(options, networks, frames)
+    fake = networks[DISCRIMINATOR]([frames.condition, images[-1]], training=True)
+    of_d = _of_discriminator(options, networks, frames, fake)
+    of_g = _of_generator(options, frames, images, fake)
     return Forward({**of_d.losses, **of_g.losses}, {**of_d.scalars, **of_g.scalars})
 
 
 def discriminator_phase(
     options: Pix2pixOptions, fields: Fields, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """D's loss, of images that G is not told about."""
+    """D's loss, without a gradient to G."""
     frames = drawn_frames(options, fields, batch, noise)
-    made = ops.stop_gradient(films(options, networks, frames)[-1])
-    fake = networks[DISCRIMINATOR]([frames.beside, made], training=True)
+    image = ops.stop_gradient(rolled_out(options, networks, frames)[-1])
+    fake = networks[DISCRIMINATOR]([frames.condition, image], training=True)
     return _of_discriminator(options, networks, frames, fake)
 
 
 def generator_phase(
     options: Pix2pixOptions, fields: Fields, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """G's loss against the new D, of images made anew: other tiles, another dropout."""
+    """G's loss against the new D, on newly generated images: other tiles, another dropout."""
     frames = drawn_frames(options, fields, batch, noise)
-    made = films(options, networks, frames)
-    fake = networks[DISCRIMINATOR]([frames.beside, made[-1]], training=True)
-    return _of_generator(options, frames, made, fake)
+    images = rolled_out(options, networks, frames)
+    fake = networks[DISCRIMINATOR]([frames.condition, images[-1]], training=True)
+    return _of_generator(options, frames, images, fake)
 
 
 def drawn_frames(
     options: Pix2pixOptions, fields: Fields, batch: Batch, noise: Noise
 ) -> RolloutFrames:
-    """Tiles at places drawn for each row, the same in all of its frames; turned over and made noisy
-    as the options say.
+    """Random tiles, the same in all frames of a row; flipped and with noise as the options say.
 
-    D sees the last frame beside what truly came before it, for true and generated frames alike.
+    D reads the last frame next to the true one before it, for true and generated frames alike.
     """
-    draws = noise.uniform(batch[SOURCE].shape[0], 3)  # (B, 3): top, left, whether it is turned over
+    draws = noise.uniform(batch[SOURCE].shape[0], 3)  # (B, 3): top, left, whether it is flipped
 
     def tile_of(frames: Tensor, name: str) -> Tensor:
-        own = unet.cut(frames, draws[:, :2], options.tile)
-        return unet.turned(own, draws[:, 2], options.flip, fields[name].odd_channels)
+        tiles = cut(frames, draws[:, :2], options.tile)
+        return flipped(tiles, draws[:, 2], options.flip, fields[name].odd_channels)
 
     source = tile_of(batch[SOURCE], SOURCE)
     targets = [tile_of(batch[TARGET], TARGET)]
     targets += [tile_of(batch[LATER][:, place], LATER) for place in range(options.unrolled - 1)]
-    beside = following(source, targets[-2]) if options.unrolled > 1 else source
-    return RolloutFrames(_noisy(options, source, targets[0], noise), tuple(targets), beside)
+    condition = following(source, targets[-2]) if options.unrolled > 1 else source
+    return RolloutFrames(_noisy(options, source, targets[0], noise), tuple(targets), condition)
 
 
-def films(options: Pix2pixOptions, networks: Networks, frames: RolloutFrames) -> list[Tensor]:
-    """As many images as there are targets, each made of the one before."""
-    source, made = frames.start, []
+def rolled_out(options: Pix2pixOptions, networks: Networks, frames: RolloutFrames) -> list[Tensor]:
+    """As many images as there are targets, each from the one before."""
+    source, images = frames.start, []
     for _ in frames.targets:
-        made.append(_generated(options, networks, source, training=True))
-        source = following(source, made[-1])
-    return made
+        images.append(_generated(options, networks, source, training=True))
+        source = following(source, images[-1])
+    return images
 
 
 def following(source: Tensor, image: Tensor) -> Tensor:
-    """The next source: the image, and the channels that a source has beyond it, such as the
-    obstacle, as they are.
-    """
-    own = image.shape[-1]
-    return ops.concatenate([image, source[..., own:]], axis=-1) if source.shape[-1] > own else image
+    """The next source: the image, and the further channels of the source, such as the obstacle."""
+    channels = image.shape[-1]
+    if source.shape[-1] == channels:
+        return image
+    return ops.concatenate([image, source[..., channels:]], axis=-1)
 
 
 def _noisy(options: Pix2pixOptions, source: Tensor, target: Tensor, noise: Noise) -> Tensor:
-    """s + σ n on the channels that are fed back; an obstacle stands where it is."""
+    """s + σ n on the channels that outputs replace, so not on an obstacle."""
     if options.input_noise == 0.0:
         return source
-    fed_back = min(source.shape[-1], target.shape[-1])
+    channels = min(source.shape[-1], target.shape[-1])
     rows, *sizes = source.shape[:-1]
-    errors = options.input_noise * noise.normal(rows, *sizes, fed_back)
-    return following(source, source[..., :fed_back] + errors)
+    errors = options.input_noise * noise.normal(rows, *sizes, channels)
+    return following(source, source[..., :channels] + errors)
 
 
 def _generated(
@@ -244,13 +236,13 @@ def _generated(
 ) -> Tensor:
     """G(s), or s + G(s) over the channels of the target.
 
-    In training the sum may leave -1 to 1: cut, it would have no gradient there.
+    In training the sum is not clipped to [-1, 1], where it would have no gradient.
     """
-    made = ops.cast(networks[GENERATOR](source, training=training), "float32")
+    output = ops.cast(networks[GENERATOR](source, training=training), "float32")
     if options.output == "image":
-        return made
-    changed = source[..., : made.shape[-1]] + made
-    return changed if training else ops.clip(changed, -1.0, 1.0)
+        return output
+    image = source[..., : output.shape[-1]] + output
+    return image if training else ops.clip(image, -1.0, 1.0)
 
 
 def _of_discriminator(
@@ -259,7 +251,7 @@ def _of_discriminator(
     """L_D = ½ (BCE(D(s, t), real) + BCE(D(s, G(s)), generated)), means over rows and patches:
     at tile 256 of (B, 30, 30, 1) logits.
     """
-    real = networks[DISCRIMINATOR]([frames.beside, frames.targets[-1]], training=True)
+    real = networks[DISCRIMINATOR]([frames.condition, frames.targets[-1]], training=True)
     loss = options.weight_discriminator * (bce_real(real) + bce_fake(fake))
     scores = {
         "d_real": ops.mean(probability_real(real)),
@@ -269,16 +261,16 @@ def _of_discriminator(
 
 
 def _of_generator(
-    options: Pix2pixOptions, frames: RolloutFrames, made: list[Tensor], fake: Tensor
+    options: Pix2pixOptions, frames: RolloutFrames, images: list[Tensor], fake: Tensor
 ) -> Forward:
     """L_G = BCE(D(s, G(s)), real) + λ mean |t - G(s)| (equation 4, non-saturating); the
     difference is the mean over all frames.
     """
-    surely = bce_real(fake)
-    pairs = zip(made, frames.targets, strict=True)
-    difference = sum(mean_absolute_error(*pair) for pair in pairs) / len(made)
-    scalars = {"bce_generator": surely, "l1_difference": difference}
-    return Forward({FOLLOW_G.loss: surely + options.weight_l1 * difference}, scalars)
+    cross_entropy = bce_real(fake)
+    pairs = zip(images, frames.targets, strict=True)
+    difference = sum(mean_absolute_error(*pair) for pair in pairs) / len(images)
+    scalars = {"bce_generator": cross_entropy, "l1_difference": difference}
+    return Forward({FOLLOW_G.loss: cross_entropy + options.weight_l1 * difference}, scalars)
 
 
 def _beliefs(logits: Tensor) -> Tensor:
@@ -287,11 +279,11 @@ def _beliefs(logits: Tensor) -> Tensor:
 
 
 def _unchanged(source: Tensor, target: Tensor) -> dict[str, Tensor]:
-    """What the source itself would be worth as output; nothing where it has fewer channels."""
-    own = target.shape[-1]
-    if source.shape[-1] < own:
+    """The error of the source as output; nothing where it has fewer channels."""
+    channels = target.shape[-1]
+    if source.shape[-1] < channels:
         return {}
-    return {"unchanged_error": mean_absolute_error(source[..., :own], target)}
+    return {"unchanged_error": mean_absolute_error(source[..., :channels], target)}
 
 
 WORKLOAD = Pix2pix()

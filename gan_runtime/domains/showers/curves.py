@@ -81,11 +81,11 @@ def _angle_map(reference: ShowerSample, generated: ShowerSample) -> ShowerCurve:
     showers both are measured. Angles beyond theirs are in no bin, so shares can add up to less than
     1.
     """
-    angles = reference.asked_angle
+    angles = reference.requested_angle
     edges = np.linspace(angles.min(), angles.max() + 1e-9, MAP_BINS + 1)
     x, y = np.meshgrid(*[(edges[1:] + edges[:-1]) / 2.0] * 2, indexing="ij")
     sides = [
-        np.histogram2d(sample.asked_angle, sample.features.angle, [edges, edges])[0].reshape(-1)
+        np.histogram2d(sample.requested_angle, sample.features.angle, [edges, edges])[0].reshape(-1)
         / len(sample)
         for sample in (reference, generated)
     ]
@@ -98,7 +98,7 @@ def _angle_map(reference: ShowerSample, generated: ShowerSample) -> ShowerCurve:
 def bounds(reference: ShowerSample) -> tuple[Array, Array]:
     """Edges of the bins of incident energy (GeV) and of the angle (rad), empty without angles."""
     energy = scores.edges(reference.features.energy_gev, scores.ENERGY_BINS)
-    angles = reference.asked_angle
+    angles = reference.requested_angle
     if np.isnan(angles).any():
         return energy, np.empty(0)
     return energy, scores.edges(angles, scores.ANGLE_BINS)
@@ -109,7 +109,7 @@ def _rows(
 ) -> dict[tuple[int, int], NDArray[np.int64]]:
     everything = np.arange(len(showers))
     by_energy = [everything, *binned(showers.features.energy_gev, energy)]
-    by_angle = [everything, *(binned(showers.asked_angle, angle) if len(angle) else ())]
+    by_angle = [everything, *(binned(showers.requested_angle, angle) if len(angle) else ())]
     return {
         (energy_bin, angle_bin): np.intersect1d(in_energy, in_angle)
         for energy_bin, in_energy in enumerate(by_energy, EVERY)
@@ -275,7 +275,9 @@ def stored_showers(
     """The simulated and the generated shower of one row, for the same energy and angle: their
     brightest cells in MeV. The fact `share` is their share of the shower's energy.
     """
-    angle = None if np.isnan(reference.asked_angle[row]) else float(reference.asked_angle[row])
+    angle = (
+        None if np.isnan(reference.requested_angle[row]) else float(reference.requested_angle[row])
+    )
     for side, showers in (("real", reference), ("generated", generated)):
         cells = showers.cells_gev[row].reshape(-1)
         brightest = np.argsort(cells)[::-1][:MOST_CELLS]
@@ -297,7 +299,9 @@ def stored_showers(
 def _middles(reference: ShowerSample) -> list[int]:
     """Of each bin of energy and angle the row nearest to the middle of both."""
     energies, angles = bounds(reference)
-    by_angle = binned(reference.asked_angle, angles) if len(angles) else [np.arange(len(reference))]
+    by_angle = (
+        binned(reference.requested_angle, angles) if len(angles) else [np.arange(len(reference))]
+    )
     middles = []
     for energy_bin, in_energy in enumerate(binned(reference.features.energy_gev, energies)):
         for angle_bin, in_angle in enumerate(by_angle):
@@ -305,7 +309,7 @@ def _middles(reference: ShowerSample) -> list[int]:
             if len(rows):
                 away = _from_middle(reference.features.energy_gev[rows], energies, energy_bin)
                 if len(angles):
-                    away += _from_middle(reference.asked_angle[rows], angles, angle_bin)
+                    away += _from_middle(reference.requested_angle[rows], angles, angle_bin)
                 middles.append(int(rows[away.argmin()]))
     return middles
 

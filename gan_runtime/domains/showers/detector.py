@@ -1,10 +1,9 @@
-"""The calorimeter that is simulated: 25 layers of tungsten and silicon, the barrel ECAL of CLIC,
-and the medium that a shower sees in it.
+"""The simulated calorimeter, 25 layers of tungsten and silicon, the barrel ECAL of CLIC, and the
+shape of electron showers in it.
 
-Geometry: github.com/key4hep/k4geo, CLIC_o2_v04, ECalBarrel_o2_v01_01. That the authors' files were
-made with exactly this stack is
-inferred: 25 layers and cells of 5.1 mm agree. Mixture rules: Grindhammer and Peters 2000,
-arXiv:hep-ex/0001020, section 3.
+Geometry: github.com/key4hep/k4geo, CLIC_o2_v04, ECalBarrel_o2_v01_01. It is inferred that the
+authors' files are of this stack: 25 layers and cells of 5.1 mm agree. Mixture rules and shapes:
+Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section 3.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ BOARD_RADIATION_LENGTH_MM = 194.0  # G10
 
 @dataclass(frozen=True)
 class Medium:
-    """A section of absorber and sensor as if it were one substance; what the parameters of a shower
-    depend on.
+    """A section of absorber and sensor as one effective substance.
 
     `sections_per_x0`: Fs, X0 over the length of a section. `response`: ê, of electrons over that of
     minimum ionizing particles.
@@ -71,8 +69,8 @@ class Medium:
         Z = Σ w_i Z_i;  X0 = Σ d_i / Σ (d_i / X0_i);  Ec = X0 Σ w_i Ec_i / X0_i;  R_M = Es X0 / Ec
         Fs = X0 / Σ d_i;  ê = 1 / (1 + 0.007 (Z_absorber - Z_sensor))
 
-        `gaps_mm`: of air and boards, in which a shower goes on growing sideways, so R_M grows by
-        the whole length.
+        `gaps_mm`: of air and boards, in which a shower widens too, so R_M scales with the whole
+        length.
         """
         parts = ((absorber, absorber_mm), (sensor, sensor_mm))
         length = absorber_mm + sensor_mm
@@ -99,7 +97,7 @@ class Medium:
 class Detector:
     """A stack of layers, absorber first.
 
-    `absorbers_mm`: of each; behind it lie sensor, board and air, the same in all layers.
+    `absorbers_mm`: of each; after it are sensor, board and air, equal in all layers.
     """
 
     absorbers_mm: tuple[float, ...]
@@ -117,7 +115,7 @@ class Detector:
 
     @cached_property
     def layer_x0(self) -> Numbers:
-        """(Z,): how thick each layer is, in radiation lengths."""
+        """(Z,): thickness of each layer in radiation lengths."""
         behind = (
             self.sensor_mm / SILICON.radiation_length_mm + self.board_mm / BOARD_RADIATION_LENGTH_MM
         )
@@ -125,7 +123,7 @@ class Detector:
 
     @cached_property
     def edges_x0(self) -> Numbers:
-        """(Z + 1,): where the layers begin and end, straight through."""
+        """(Z + 1,): ends of the layers, for perpendicular incidence."""
         return np.concatenate([[0.0], np.cumsum(self.layer_x0)])
 
     @cached_property
@@ -136,10 +134,8 @@ class Detector:
 
     @cached_property
     def density_seen(self) -> Numbers:
-        """(Z,): a sensor sees how dense the shower is, not how much of it its absorber has stopped.
-
-        What is deposited in a layer counts by 1 in a thin one, and by thin / thick, about 0.5, in
-        one of twice the tungsten.
+        """(Z,): a sensor measures the density of the shower, not the energy in its absorber: the
+        deposit of a layer counts by 1 in a thin one, by thin / thick, about 0.5, in a thick one.
         """
         return self.layer_x0.min() / self.layer_x0
 
@@ -161,8 +157,7 @@ CLIC = Detector(
 
 
 # ---- longitudinal --------------------------------------------------------------------------------
-# How a shower of electrons grows and dies along its axis (Grindhammer and Peters 2000,
-# arXiv:hep-ex/0001020, section 3.1).
+# The energy along the axis of a shower (Grindhammer and Peters 2000, section 3.1).
 #
 #     f(t) = b (b t)^(a - 1) exp(-b t) / Γ(a),   b = (a - 1) / T,   t in radiation lengths
 #
@@ -181,14 +176,12 @@ class Profiles:
     shape: Numbers
 
     def fractions(self, edges_x0: Numbers) -> Numbers:
-        """The share of the energy between each two edges (N, Z + 1) → (N, Z): ∫ f dt = P(a, b
-        t₂) - P(a, b t₁).
-        """
+        """Of the energy between edges (N, Z + 1) → (N, Z): ∫ f dt = P(a, b t₂) - P(a, b t₁)."""
         slope = (self.shape - 1.0) / self.maximum  # b
         return np.diff(special.gammainc(self.shape[:, None], slope[:, None] * edges_x0), axis=1)
 
     def of_spots(self, medium: Medium) -> Profiles:
-        """Along which the spots lie: T_s = T (0.813 + 0.0019 Z), a_s = a (0.844 + 0.0026 Z)."""
+        """Of the spots: T_s = T (0.813 + 0.0019 Z), a_s = a (0.844 + 0.0026 Z)."""
         number = medium.atomic_number
         shape = np.maximum(self.shape * (0.844 + 0.0026 * number), LEAST_SHAPE)
         return Profiles(self.maximum * (0.813 + 0.0019 * number), shape)
@@ -235,8 +228,7 @@ def _log_y(energies_gev: Numbers, medium: Medium) -> Numbers:
 
 
 # ---- radial --------------------------------------------------------------------------------------
-# How wide a shower is at each depth (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, section
-# 3.2): a core and a tail.
+# The width of a shower at each depth (Grindhammer and Peters 2000, section 3.2): a core and a tail.
 #
 # f(r) = p 2 r R_c² / (r² + R_c²)² + (1 - p) 2 r R_t² / (r² + R_t²)²,   r in Molière radii
 
@@ -284,7 +276,7 @@ def widths(energies_gev: Numbers, ages: Numbers, medium: Medium) -> Widths:
 def _sampled(
     core: Numbers, tail: Numbers, core_share: Numbers, ages: Numbers, medium: Medium
 ) -> Widths:
-    """What the layers of a sampling calorimeter add.
+    """Terms of a sampling calorimeter.
 
     R_c: - 0.0203 (1 - ê) + 0.0397 exp(-τ) / Fs;   R_t: - 0.14 (1 - ê) - 0.495 exp(-τ) / Fs
     p: + (1 - ê) (0.348 - 0.642 exp(-(τ - 1)²) / Fs)

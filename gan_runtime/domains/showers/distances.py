@@ -1,8 +1,7 @@
 """Distances between two samples of features: FPD and KPD of Kansal et al. 2022 (arXiv:2211.10295)
-for some thousand showers, and the separation power. Those of the CaloChallenge are in
-challenge_distances.py.
+for some thousand showers and as the CaloChallenge computes them, and the separation power.
 
-Features are divided by the largest absolute value that the real sample has, each by its own, as the
+Features are divided by the largest absolute value in the reference sample, each by its own, as the
 authors' package jetnet does.
 """
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 
-from gan_runtime.domains.showers.score_metrics import Value, fewest_showers
+from gan_runtime.domains.showers.score_metrics import Estimate, fewest_showers
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -28,71 +27,71 @@ BINS = 50  # of a histogram for the separation power
 PERCENTILES = (16.275, 83.725)  # one standard deviation of a normal distribution to each side
 
 
-def scaled(real: Array, other: Array) -> tuple[Array, Array]:
-    """Both samples (N, F), (M, F), divided by the largest absolute value of each feature
-    among the real ones.
+def scaled(reference: Array, other: Array) -> tuple[Array, Array]:
+    """Both samples (N, F), (M, F), divided by the largest absolute value of each feature in the
+    reference.
     """
-    largest = np.abs(real).max(axis=0)
+    largest = np.abs(reference).max(axis=0)
     largest[largest == 0.0] = 1.0
-    return real / largest, other / largest
+    return reference / largest, other / largest
 
 
 def frechet(first: Array, second: Array) -> float:
     """d² = |μ₁ - μ₂|² + Tr(Σ₁ + Σ₂ - 2 (Σ₁ Σ₂)^½) of the normal distributions with the means
     and covariances of both samples.
     """
-    one, two = (
+    moments = [
         (sample.mean(axis=0), np.atleast_2d(np.cov(sample, rowvar=False)))
         for sample in (first, second)
-    )
-    return frechet_of_moments(one, two)
+    ]
+    return frechet_of_moments(*moments)
 
 
 def frechet_of_moments(first: Moments, second: Moments) -> float:
     """d² of two normal distributions, each a mean (F,) and a covariance (F, F)."""
-    (mean, one), (other_mean, two) = first, second
+    (mean, covariance), (other_mean, other_covariance) = first, second
     means = mean - other_mean
-    root = _root(one)
-    # Tr (Σ₁ Σ₂)^½ = Tr (Σ₁^½ Σ₂ Σ₁^½)^½, and that one is symmetric: its eigenvalues are real and
-    # not negative.
-    shared = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ two @ root), 0.0)).sum()
-    return float(means @ means + np.trace(one) + np.trace(two) - 2.0 * shared)
+    root = _root(covariance)
+    # Tr (Σ₁ Σ₂)^½ = Tr (Σ₁^½ Σ₂ Σ₁^½)^½, which is symmetric: its eigenvalues are real and not
+    # negative.
+    shared = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ other_covariance @ root), 0.0)).sum()
+    traces = np.trace(covariance), np.trace(other_covariance)
+    return float(means @ means + traces[0] + traces[1] - 2.0 * shared)
 
 
-def fpd(real: Array, other: Array, seed: int = 0) -> Value:
-    """The Fréchet physics distance, extrapolated to infinitely many showers; NaN of fewer than
-    `fewest_showers`, where neither the value nor its error holds (docs/metrics.md).
+def fpd(reference: Array, other: Array, seed: int = 0) -> Estimate:
+    """The Fréchet physics distance, extrapolated to infinitely many showers; NaN for fewer than
+    `fewest_showers`, where value and error are wrong (docs/metrics.md).
     """
-    enough = min(len(real), len(other)) >= fewest_showers(real.shape[1])
-    return extrapolated(real, other, seed) if enough else Value(math.nan)
+    enough = min(len(reference), len(other)) >= fewest_showers(reference.shape[1])
+    return extrapolated(reference, other, seed) if enough else Estimate(math.nan)
 
 
-def extrapolated(real: Array, other: Array, seed: int = 0) -> Value:
+def extrapolated(reference: Array, other: Array, seed: int = 0) -> Estimate:
     """d² at several sample sizes n, and the intercept of a line in 1/n.
 
-    d² of finite samples is too large by about c/n. Each d² is of rows drawn without repetition, so
-    that the bias of a few thousand showers goes with n as well; jetnet repeats rows, which leaves
-    that of its 50,000 in. Error: standard deviation of the intercept when both samples are
-    resampled, so it says how far other showers would be; lengths stay divided by the largest of the
-    real sample.
+    d² of finite samples is too large by about c/n. Rows are drawn without repetition, so that the
+    bias of a few thousand showers vanishes too; jetnet repeats rows, which keeps that of its
+    50,000. Error: standard deviation of the intercept for resampled showers, so it covers other
+    showers; features stay divided by the largest of the reference sample.
     """
     random = np.random.RandomState(seed)
-    first, second = scaled(real, other)
+    first, second = scaled(reference, other)
     value = _intercept(first, second, BATCHES, random)
-    others = []
+    resampled = []
     for _ in range(RESAMPLES):
-        one, two = (sample[random.choice(len(sample), len(sample))] for sample in (first, second))
-        others.append(_intercept(one, two, 1, random))
-    return Value(value, float(np.std(others, ddof=1)))
+        x, y = (sample[random.choice(len(sample), len(sample))] for sample in (first, second))
+        resampled.append(_intercept(x, y, 1, random))
+    return Estimate(value, float(np.std(resampled, ddof=1)))
 
 
-def kpd(real: Array, other: Array, seed: int = 0) -> Value:
+def kpd(reference: Array, other: Array, seed: int = 0) -> Estimate:
     """The kernel physics distance: the unbiased squared maximum mean discrepancy of k(x, y) = (xᵀy
-    / F + 1)⁴, which is 0 on average where both samples are of one distribution. Median over draws,
-    and half of what holds 68 % of them.
+    / F + 1)⁴, 0 on average for two samples of one distribution. Median over draws, and half of the
+    range that holds 68% of them.
     """
-    first, second = scaled(real, other)
-    random, found = np.random.RandomState(seed), []
+    first, second = scaled(reference, other)
+    random, draws = np.random.RandomState(seed), []
     rows = max(
         2, min(KERNEL_ROWS, len(first) // 2, len(second) // 2)
     )  # else all draws were the same
@@ -100,9 +99,9 @@ def kpd(real: Array, other: Array, seed: int = 0) -> Value:
         x, y = (
             sample[random.choice(len(sample), rows, replace=False)] for sample in (first, second)
         )
-        found.append(mmd(x, y))
-    low, high = np.percentile(found, PERCENTILES)
-    return Value(float(np.median(found)), float(high - low) / 2.0)
+        draws.append(mmd(x, y))
+    low, high = np.percentile(draws, PERCENTILES)
+    return Estimate(float(np.median(draws)), float(high - low) / 2.0)
 
 
 def mmd(x: Array, y: Array, of_x: Counts | None = None, of_y: Counts | None = None) -> float:
@@ -128,20 +127,20 @@ def mmd(x: Array, y: Array, of_x: Counts | None = None, of_y: Counts | None = No
     return without_itself(x, xs) + without_itself(y, ys) - 2.0 * across
 
 
-def separation(real: Array, other: Array, bins: int = BINS) -> float:
+def separation(reference: Array, other: Array, bins: int = BINS) -> float:
     """S² = ½ Σ (h₁ - h₂)² / (h₁ + h₂) of two samples (N,), (M,) of one number as histograms of sum
-    1: 0 for equal ones, 1 for those that nowhere overlap (CaloChallenge, arXiv:2410.21611). The
-    bins reach over both samples.
+    1: 0 for equal ones, 1 for disjoint ones (CaloChallenge, arXiv:2410.21611). The bins cover both
+    samples.
     """
-    low, high = min(real.min(), other.min()), max(real.max(), other.max())
+    low, high = min(reference.min(), other.min()), max(reference.max(), other.max())
     if low == high:
         return 0.0
-    one, two = (
-        np.histogram(sample, bins, (low, high))[0] / len(sample) for sample in (real, other)
+    first, second = (
+        np.histogram(sample, bins, (low, high))[0] / len(sample) for sample in (reference, other)
     )
-    both = one + two
+    both = first + second
     filled = both > 0
-    return float(0.5 * ((one - two)[filled] ** 2 / both[filled]).sum())
+    return float(0.5 * ((first - second)[filled] ** 2 / both[filled]).sum())
 
 
 def _root(covariance: Array) -> Array:
@@ -156,40 +155,34 @@ def _intercept(first: Array, second: Array, batches: int, random: np.random.Rand
         (1.0 / np.linspace(1.0 / (SMALLEST * count), 1.0 / count, POINTS)).astype(int)
     )
     distances = [
-        np.mean([_drawn(first, second, size, random) for _ in range(batches)]) for size in sizes
+        np.mean([_of_draw(first, second, size, random) for _ in range(batches)]) for size in sizes
     ]
     return float(np.polyfit(1.0 / sizes, distances, 1)[1])
 
 
-def _drawn(first: Array, second: Array, size: int, random: np.random.RandomState) -> float:
+def _of_draw(first: Array, second: Array, size: int, random: np.random.RandomState) -> float:
     rows = [random.choice(len(sample), size, replace=False) for sample in (first, second)]
     return frechet(first[rows[0]], second[rows[1]])
 
 
-# ---- challenge distances -------------------------------------------------------------------------
-# FPD and KPD as the CaloChallenge computes them: with the draws of jetnet 0.2.5 (Kansal et al.
-# 2022, arXiv:2211.10295), so to its last digits.
-#
-# jetnet draws 20,000 to 50,000 rows with repetition, whatever there is. So the distance is that of
-# the two sets of showers as they are: of N showers it is too large by about c / N, where c grows
-# with the number of features. With fewer than 50,000 showers, compare it with its floor. Rows that
-# were drawn several times are counted, not copied.
+# ---- CaloChallenge -------------------------------------------------------------------------------
+# FPD and KPD with the draws of jetnet 0.2.5 (Kansal et al. 2022, arXiv:2211.10295), to its last
+# digits. jetnet draws 20,000 to 50,000 rows with repetition from any sample, so the distance is
+# that of the two samples: for N showers it is too large by about c / N, where c grows with the
+# number of features. Compare it with its floor. Repeated rows are counted, not copied.
 
 SEED = 42
 FEWEST_DRAWN, MOST_DRAWN, CHALLENGE_POINTS, CHALLENGE_BATCHES = 20_000, 50_000, 10, 20  # of FPD
-KERNEL_DRAWN, CHALLENGE_KERNEL_BATCHES, KERNEL_STRIDE = (
-    5_000,
-    10,
-    1_000,
-)  # of KPD; seeds are 1,000 apart
+KERNEL_DRAWN, CHALLENGE_KERNEL_BATCHES = 5_000, 10  # of KPD
+KERNEL_STRIDE = 1_000  # between seeds
 
 
-def challenge_fpd(real: Array, other: Array) -> Value:
+def challenge_fpd(reference: Array, other: Array) -> Estimate:
     """d² of sizes with even steps in 1/n, and the intercept of a line through their means that
     neither falls nor begins below 0. Error: of the distance when both sets are resampled (jetnet:
     of the line alone).
     """
-    first, second = scaled(real, other)
+    first, second = scaled(reference, other)
     sizes = (1.0 / np.linspace(1.0 / FEWEST_DRAWN, 1.0 / MOST_DRAWN, CHALLENGE_POINTS)).astype(int)
     random = np.random.default_rng(SEED)
     means = [
@@ -199,24 +192,24 @@ def challenge_fpd(real: Array, other: Array) -> Value:
     # The same search as jetnet's, which stops up to 0.2 % before the least squares.
     (intercept, _), _ = curve_fit(_line, 1.0 / sizes, means, bounds=(0.0, np.inf))
     count = min(len(first), len(second))
-    return Value(
+    return Estimate(
         float(intercept),
         float(np.std([_distance(first, second, count, random) for _ in range(RESAMPLES)], ddof=1)),
     )
 
 
-def challenge_kpd(real: Array, other: Array) -> Value:
+def challenge_kpd(reference: Array, other: Array) -> Estimate:
     """MMD² of 5,000 rows of each set, median of ten draws.
 
     Error: half of the range that holds 68 % of ten draws of no more rows than there are (jetnet: of
     5,000).
     """
-    first, second = scaled(real, other)
+    first, second = scaled(reference, other)
     count = min(len(first), len(second))
     draws = _kernel_draws(first, second, KERNEL_DRAWN)
     spread = draws if count >= KERNEL_DRAWN else _kernel_draws(first, second, count)
     low, high = np.percentile(spread, PERCENTILES)
-    return Value(float(np.median(draws)), float(high - low) / 2.0)
+    return Estimate(float(np.median(draws)), float(high - low) / 2.0)
 
 
 def _line(x: Array, intercept: float, slope: float) -> Array:
@@ -224,10 +217,8 @@ def _line(x: Array, intercept: float, slope: float) -> Array:
 
 
 def _distance(first: Array, second: Array, size: int, random: np.random.Generator) -> float:
-    moments, others = (
-        _moments(sample, _counts(sample, size, random), size) for sample in (first, second)
-    )
-    return frechet_of_moments(moments, others)
+    moments = [_moments(sample, _counts(sample, size, random), size) for sample in (first, second)]
+    return frechet_of_moments(*moments)
 
 
 def _kernel_draws(first: Array, second: Array, size: int) -> list[float]:

@@ -1,4 +1,6 @@
-"""Showers of particles in a calorimeter: everything that they declare to the core."""
+"""Showers of particles in a calorimeter: what they declare to the core, and published figures for
+comparison, none of which was measured with this program or on its data.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ CHALLENGE = (
 
 @dataclass(frozen=True)
 class Submission:
-    """One model of the CaloChallenge on data set 2, from the organisers' result files.
+    """One model of the CaloChallenge on data set 2, from the organizers' result files.
 
     `fpd`, `kpd`: times 10³, `fpd_error` likewise; `cpu_single_ms`, `cpu_batch_ms`, `gpu_batch_ms`:
-    a shower at batch 1 and 100; None where nothing is told.
+    a shower at batch 1 and 100; None where unpublished.
     """
 
     name: str
@@ -82,9 +84,7 @@ PUBLISHED_SCORES = tuple(
 
 @dataclass(frozen=True)
 class Convergence:
-    """Losses of the authors' generator on held-out showers, unweighted: what a larger global
-    batch costs.
-    """
+    """Unweighted losses of the authors' generator on held-out showers, by global batch."""
 
     run: str
     batch_size_global: int
@@ -105,8 +105,8 @@ CONVERGENCE = (
 PREPARATIONS = {
     "showers": Preparation(
         "Simulated showers",
-        "Electrons in 25 layers of tungsten and silicon, simulated here: no files and no network"
-        " needed.",
+        "Electrons in 25 layers of tungsten and silicon, simulated on this machine without files or"
+        " network.",
         ShowerOptions,
         maker="gan_runtime.domains.showers.simulation",
         name="showers",
@@ -115,8 +115,8 @@ PREPARATIONS = {
     ),
     "showers_tiny": Preparation(
         "Simulated showers, small",
-        "The same in 17 × 17 × 25 cells, 4,000 of them: for two cores. A run that needs them has"
-        " them made.",
+        "4,000 showers of 17 × 17 × 25 cells, for two cores. A run that needs them starts the"
+        " simulation.",
         TinyShowerOptions,
         maker="gan_runtime.domains.showers.simulation",
         name="showers_tiny",
@@ -125,7 +125,7 @@ PREPARATIONS = {
     ),
     "showers_hdf5": Preparation(
         "Showers of the 3DGAN's authors",
-        "Their HDF5 files: cells of 51 × 51 × 25, energy, measured angle.",
+        "HDF5 files: 51 × 51 × 25 cells, energy and measured angle.",
         AuthorsOptions,
         maker="gan_runtime.domains.showers.file_formats",
         source="an HDF5 file, or a folder of them",
@@ -134,7 +134,7 @@ PREPARATIONS = {
     ),
     "calochallenge": Preparation(
         "Showers of the CaloChallenge",
-        "HDF5 files of data set 2 or 3: 16 × 9 × 45 or 50 × 18 × 45 voxels, and the energy.",
+        "HDF5 files of data set 2 or 3: 16 × 9 × 45 or 50 × 18 × 45 voxels, and energy.",
         CaloChallengeOptions,
         maker="gan_runtime.domains.showers.file_formats",
         source="an HDF5 file, or a folder of them",
@@ -146,20 +146,18 @@ PRESETS = {
     "showers": Preset(
         title="Showers: CERN's 3DGAN, cut down for two cores",
         summary=(
-            "Networks with 4 channels on showers of 17 × 17 × 25 cells, which are simulated here"
-            " first: small batches, rates that fall, and few random numbers a shower give showers"
-            " within minutes (docs/3dgan.md)."
+            "Networks with 4 channels on simulated showers of 17 × 17 × 25 cells. Small batches and"
+            " falling rates give showers within minutes (docs/3dgan.md)."
         ),
         values={
             "workload": "shower_3dgan",
             "dataset": "showers_tiny",
             "size": "tiny",
             "replicas": 1,
-            "latent_size": (16),
-            # decision 21; with 254 random numbers the mean shower drowns in noise for a thousand
-            # steps
+            "latent_size": 16,
+            # with 254 random numbers noise hides the mean shower for a thousand steps
             "angle_gain": 6.0,  # measured angles of the tiny grid differ by 0.17 rad, so now by 1
-            "norm_momentum": 0.9,  # else D judges what G made a hundred updates ago
+            "norm_momentum": 0.9,  # else D trains on the output of G a hundred updates ago
             "batch_size_global": (
                 8
             ),  # nearly as many showers a second as with 64, and eight times the updates

@@ -133,7 +133,7 @@ class Features:
     axes, 3 orders), cells to the power of the order. `hits`: cells above HIT_GEV (N,). `angle`:
     measured, rad (N,); NaN on grids without angles. `spectrum`: cells in each bin of SPECTRUM_EDGES
     (N, bins). `centers`, `widths`: of each layer, across (N, Z, 2), cells; 0 for an empty layer.
-    `peak`: numbers of the brightest cell along the axes, from 1 (N, 3). `challenge`: see
+    `peak`: numbers of the brightest cell along the axes, from 1 (N, 3). `challenge`: of
     `challenge_features` (N, 2 + 8 Z). `belief`, `read_gev`: the discriminator's probability that
     they are simulated, and the incident energy that it reads (N,); NaN without a discriminator.
     """

@@ -39,7 +39,7 @@ LIMIT, LIMIT_OF_ONE = 0.22, 0.30
 
 
 @dataclass(frozen=True)
-class Units:
+class FileUnits:
     """`energies`, `cells`: names of units.
 
     `share`: of the energies in the cells, with these units. `reason`: a sentence about both.
@@ -212,7 +212,7 @@ class CheckedShowers:
 
 
 @dataclass(frozen=True)
-class Rules:
+class FileRules:
     """`least_gev`: showers whose cells sum to no more are skipped.
 
     `threshold`: of a cell, in units of `threshold_gev`. `negative_cells`: as the option. `order`:
@@ -230,11 +230,11 @@ class Rules:
 
 
 @dataclass
-class Checks:
+class FileChecks:
     """Of all parts of a source, one after the other."""
 
-    rules: Rules
-    units: Units
+    rules: FileRules
+    units: FileUnits
     tally: ShowerTally = field(default_factory=ShowerTally)
 
     def checked(self, part: ShowerPart) -> CheckedShowers:

@@ -30,11 +30,11 @@ from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.summary import Summary
 from gan_runtime.domains.showers.file_checks import (
     CheckedShowers,
-    Checks,
+    FileChecks,
+    FileRules,
+    FileUnits,
     Readout,
-    Rules,
     ShowerPart,
-    Units,
     limit,
 )
 from gan_runtime.domains.showers.preparation_options import AUTO, UNITS_GEV, ShowerFileOptions
@@ -63,7 +63,7 @@ class FileKind:
     energies: str
     arranged: Callable[[NDArray[Any]], NDArray[Any]]
     rows: Callable[[CheckedShowers, dict[str, NDArray[Any]], str], Arrays]
-    rules: Rules
+    rules: FileRules
     at_once: int
     usual: tuple[str, str]
     faint: str
@@ -86,13 +86,13 @@ def convert(
 
     Raises:
         DatasetError: a file is damaged, of another kind, or of another shape than the first; units
-            or order of its cells are unclear; a part is refused (see `Checks`); no row remains.
+            or order of its cells are unclear; a part is refused by `FileChecks`; no row remains.
         HomeError: the disk has too little space.
     """
     sources = hdf5_files.source_of(source)
     contents = _contents(sources.files, kind)
     sample = _sample(sources.files[0], kind, contents)
-    checks = Checks(kind.rules, units(sample, options, kind.rules.readout))
+    checks = FileChecks(kind.rules, units(sample, options, kind.rules.readout))
     total, done = contents.showers, 0
     with RowWriter(folder, contents.fields, total, f"a data set of {total:,} showers") as writer:
         for path in sources.files:
@@ -136,7 +136,7 @@ def _contents(files: list[Path], kind: FileKind) -> FileContents:
     return FileContents(first or {}, total, *ends)
 
 
-def _parts(path: Path, kind: FileKind, checks: Checks) -> Iterator[tuple[int, Arrays]]:
+def _parts(path: Path, kind: FileKind, checks: FileChecks) -> Iterator[tuple[int, Arrays]]:
     """Of one file: the number of rows of each part, and its checked rows as stored."""
     with opened(path) as file:
         columns, name = kind.columns(file), hdf5_files.name_of(file)
@@ -186,7 +186,7 @@ def _sample(path: Path, kind: FileKind, contents: FileContents) -> FileSample:
         )
 
 
-def units(sample: FileSample, options: ShowerFileOptions, readout: Readout) -> Units:
+def units(sample: FileSample, options: ShowerFileOptions, readout: Readout) -> FileUnits:
     """Raises DatasetError: no units fit, or several do."""
     if not sample.lowest > 0.0:
         raise DatasetError(
@@ -224,7 +224,7 @@ def units(sample: FileSample, options: ShowerFileOptions, readout: Readout) -> U
         f" ({cells_why}: {share:.3g} of the energy, where about {readout.sampling_fraction:g} is"
         " expected)"
     )
-    return Units(energy, cell, share, reason)
+    return FileUnits(energy, cell, share, reason)
 
 
 def _energy_units(sample: FileSample, options: ShowerFileOptions, readout: Readout) -> list[str]:

@@ -35,7 +35,7 @@ from gan_runtime.domains.showers.fields import (
     cells_along,
     shower_fields,
 )
-from gan_runtime.domains.showers.file_checks import CheckedShowers, Readout, Rules
+from gan_runtime.domains.showers.file_checks import CheckedShowers, FileRules, Readout
 from gan_runtime.domains.showers.file_conversion import Columns, FileKind, convert
 from gan_runtime.domains.showers.preparation_options import (
     AUTO,
@@ -73,7 +73,7 @@ THREE_DGAN = Readout(
 
 def authors(options: AuthorsOptions) -> FileKind:
     """Their files, with these options."""
-    rules = Rules(
+    rules = FileRules(
         THREE_DGAN,
         least_gev=LEAST_SUM / CELL_UNITS,
         threshold=options.threshold,
@@ -180,7 +180,7 @@ def calochallenge(options: CaloChallengeOptions) -> FileKind:
     """Its files, with these options."""
     is_checked = options.order == AUTO
     order = CHALLENGE_ORDER if is_checked else options.order
-    rules = Rules(
+    rules = FileRules(
         CALOCHALLENGE,
         least_gev=0.0,
         threshold=options.threshold,

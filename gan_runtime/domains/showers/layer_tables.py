@@ -1,15 +1,13 @@
-"""The layers of 3DGAN as tables, and what becomes of them on a grid of any size. No framework.
+"""The layers of 3DGAN as tables, and their plan for a grid of any size. No framework.
 
-On 51 × 51 × 25 cells the tables hold as they stand: kernels and zeros of CERN's authors
-(recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py). What another axis makes of them is decided for each
-axis by itself:
+The tables are those of CERN's authors for 51 × 51 × 25 cells: kernels and zero padding
+(recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py). Each axis of another grid follows its own rule:
 
-* an axis of at least LEAST cells: the table's kernels and zeros. The generator's small grid is as
-  long as they need: 54 − 3 = 51
-  for the two lateral axes, 48 − 23 = 25 for the depth, so 20 − 3 = 17 and 68 − 23 = 45 elsewhere;
-* a shorter one: kernels no longer than the axis, and as many zeros as keep its length ("same");
-* one that closes on itself (`Field.periodic`): as a shorter one, but what is beyond its end is what
-  stands at its beginning.
+* of at least LEAST cells: kernels and padding of the table. The generator's small grid has the
+  length that they need: 54 − 3 = 51 for the two lateral axes, 48 − 23 = 25 for the depth, so 20 − 3
+  = 17 and 68 − 23 = 45 on other grids;
+* shorter: kernels no longer than the axis, and padding that preserves its length ("same");
+* periodic (`Field.periodic`): like a shorter one, but with periodic padding.
 """
 
 from __future__ import annotations
@@ -21,22 +19,16 @@ from dataclasses import dataclass
 Sizes = tuple[int, ...]
 Around = tuple[tuple[int, int], ...]  # cells before and after, along each axis
 
-LEAST = 17  # the discriminator's four kernels leave two cells of it, as many as its pooling takes
+LEAST = 17  # the discriminator's four kernels leave two cells of it, as its pooling needs
 POOL = 2
-FACTORS = (
-    6,
-    5,
-    4,
-    3,
-    2,
-)  # of the enlargement; the authors' first, while it divides the axis into LEAST_CELLS
+FACTORS = (6, 5, 4, 3, 2)  # of the enlargement; the first that leaves LEAST_CELLS small cells
 LEAST_CELLS = 3
 
 
 @dataclass(frozen=True)
-class Row:
-    """A line of the authors' tables: `kernel`, and `zeros` on both sides of each axis; None
-    for as many as keep the sizes.
+class KernelRow:
+    """A row of the authors' tables: `kernel`, and `zeros` on both sides of each axis; None for
+    "same".
     """
 
     kernel: Sizes
@@ -44,25 +36,25 @@ class Row:
 
 
 GENERATOR = (
-    Row((6, 6, 8)),  # on the enlarged grid
-    Row((4, 4, 6), (2, 2, 1)),
-    Row((4, 4, 6), (2, 2, 1)),
-    Row((4, 4, 6), (2, 2, 1)),
-    Row((3, 3, 5), (1, 1, 0)),
-    Row((3, 3, 3), (1, 1, 0)),
-    Row((2, 2, 2)),
+    KernelRow((6, 6, 8)),  # on the enlarged grid
+    KernelRow((4, 4, 6), (2, 2, 1)),
+    KernelRow((4, 4, 6), (2, 2, 1)),
+    KernelRow((4, 4, 6), (2, 2, 1)),
+    KernelRow((3, 3, 5), (1, 1, 0)),
+    KernelRow((3, 3, 3), (1, 1, 0)),
+    KernelRow((2, 2, 2)),
 )
 DISCRIMINATOR = (
-    Row((5, 6, 6), None),
-    Row((5, 6, 6), (0, 0, 1)),
-    Row((5, 6, 6), (0, 0, 1)),
-    Row((5, 6, 6)),
+    KernelRow((5, 6, 6), None),
+    KernelRow((5, 6, 6), (0, 0, 1)),
+    KernelRow((5, 6, 6), (0, 0, 1)),
+    KernelRow((5, 6, 6)),
 )
 
 
 @dataclass(frozen=True)
-class Channels:
-    """`cells`: of the generator's small grid; then those of each convolution."""
+class LayerChannels:
+    """`cells`: of the generator's small grid; then of each convolution."""
 
     cells: int
     generator: Sizes
@@ -70,15 +62,15 @@ class Channels:
 
 
 CHANNELS = {
-    "full": Channels(8, (8, 6, 6, 6, 6, 6, 1), (16, 8, 8, 8)),
-    "tiny": Channels(4, (4, 4, 4, 4, 4, 4, 1), (4, 4, 4, 4)),
+    "full": LayerChannels(8, (8, 6, 6, 6, 6, 6, 1), (16, 8, 8, 8)),
+    "tiny": LayerChannels(4, (4, 4, 4, 4, 4, 4, 1), (4, 4, 4, 4)),
 }
 
 
 @dataclass(frozen=True)
-class Convolved:
-    """One convolution: `around` what stands about the values before it, `cut` what is taken
-    off after it; `sizes` then.
+class ConvolutionPlan:
+    """One convolution: `around` is the padding before it, `cut` the cropping after it, `sizes` are
+    those of its output.
     """
 
     kernel: Sizes
@@ -89,26 +81,23 @@ class Convolved:
 
     @property
     def cells(self) -> int:
-        """Of what comes out, over all channels."""
+        """Of the output, over all channels."""
         return math.prod(self.sizes) * self.filters
 
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """Both networks on one grid.
-
-    `cells`: of the small grid; `factors`: how many times each is repeated along each axis.
-    """
+    """Both networks on one grid. `cells`: of the small grid; `factors`: repeats along each axis."""
 
     cells: Sizes
     factors: Sizes
     cell_channels: int
-    generator: tuple[Convolved, ...]
-    discriminator: tuple[Convolved, ...]
+    generator: tuple[ConvolutionPlan, ...]
+    discriminator: tuple[ConvolutionPlan, ...]
 
     @property
     def pooled(self) -> Sizes:
-        """What the discriminator's pooling leaves."""
+        """Sizes after the discriminator's pooling."""
         return tuple(size // POOL for size in self.discriminator[-1].sizes)
 
     def parameters(self, latent_size: int) -> int:
@@ -120,9 +109,7 @@ class LayerPlan:
         return dense + generator + discriminator + heads
 
     def multiplications(self) -> tuple[int, int]:
-        """Multiplications and additions of one pass of a shower through generator and
-        discriminator, convolutions written out.
-        """
+        """Multiply-adds of the convolutions in one pass of a shower through both networks."""
         return (
             _work(self.cell_channels, self.generator),
             _work(1, self.discriminator),
@@ -130,9 +117,7 @@ class LayerPlan:
 
 
 def plan(size: str, grid: Sizes, periodic: Sizes = ()) -> LayerPlan:
-    """The networks of a size, "full" or "tiny", for showers of (x, y, z) cells; `periodic`:
-    which of these axes close.
-    """
+    """The networks of a size, "full" or "tiny", for showers of (x, y, z) cells."""
     channels = CHANNELS[size]
     axes = [_Axis(place, cells, place in periodic) for place, cells in enumerate(grid)]
     generator = zip(
@@ -157,7 +142,7 @@ def plan(size: str, grid: Sizes, periodic: Sizes = ()) -> LayerPlan:
 
 
 @dataclass(frozen=True)
-class _Along:
+class _AxisConvolution:
     """One convolution along one axis."""
 
     taps: int
@@ -168,83 +153,79 @@ class _Along:
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of a shower: its `place` among them, how many cells it has, whether it closes."""
+    """One axis of a shower: its place among them, its cells, and whether it is periodic."""
 
     place: int
     length: int
-    closes: bool
+    is_periodic: bool
 
     @property
-    def is_as_in_the_table(self) -> bool:
-        return not self.closes and self.length >= LEAST
+    def is_tabulated(self) -> bool:
+        return not self.is_periodic and self.length >= LEAST
 
     @property
     def enlarged(self) -> int:
-        """Cells that the first convolution must see: 54 and 48 for 51 and 25."""
-        if not self.is_as_in_the_table:
+        """Cells in front of the first convolution: 54 and 48 for 51 and 25."""
+        if not self.is_tabulated:
             return self.length
         taps = sum(row.kernel[self.place] - 1 for row in GENERATOR)
         return self.length + taps - 2 * sum(row.zeros[self.place] for row in GENERATOR if row.zeros)
 
     @property
     def factor(self) -> int:
-        """How many times each cell of the small grid is repeated: 6 for 54 and 48, 5 for 20,
-        4 for 68.
-        """
+        """Repeats of each cell of the small grid: 6 for 54 and 48, 5 for 20, 4 for 68."""
         fitting = (
             f for f in FACTORS if self.enlarged % f == 0 and self.enlarged // f >= LEAST_CELLS
         )
-        return next(fitting, 1 if self.closes else FACTORS[-1])
+        return next(fitting, 1 if self.is_periodic else FACTORS[-1])
 
     @property
     def cells(self) -> int:
         """Of the small grid: 9 and 8 for 51 and 25."""
         return -(-self.enlarged // self.factor)
 
-    def taps(self, row: Row) -> int:
+    def taps(self, row: KernelRow) -> int:
         """Of a kernel."""
         taps = row.kernel[self.place]
-        return taps if self.is_as_in_the_table else min(taps, self.length)
+        return taps if self.is_tabulated else min(taps, self.length)
 
-    def generator(self) -> Iterator[_Along]:
+    def generator(self) -> Iterator[_AxisConvolution]:
         """The convolutions of the generator, the first one on the enlarged grid."""
         first = self._on_the_enlarged_grid(self.taps(GENERATOR[0]))
         yield first
         yield from self._convolutions(first.size, GENERATOR[1:])
 
-    def discriminator(self) -> Iterator[_Along]:
+    def discriminator(self) -> Iterator[_AxisConvolution]:
         """The convolutions of the discriminator."""
         return self._convolutions(self.length, DISCRIMINATOR)
 
-    def _on_the_enlarged_grid(self, taps: int) -> _Along:
-        """What is beyond the grid stands there as whole small cells, so more than is needed:
-        the rest is cut off afterwards.
-        """
-        before, after = (0, 0) if self.is_as_in_the_table else _halves(taps - 1)
+    def _on_the_enlarged_grid(self, taps: int) -> _AxisConvolution:
+        """The padding is whole small cells, so more than needed: the rest is cropped."""
+        before, after = (0, 0) if self.is_tabulated else _halves(taps - 1)
         around = -(-after // self.factor)
-        found = (self.cells + 2 * around) * self.factor - taps + 1
+        whole = (self.cells + 2 * around) * self.factor - taps + 1
         size = self.enlarged + before + after - taps + 1
         begin = around * self.factor - before
-        return _Along(taps, (around, around), (begin, found - begin - size), size)
+        return _AxisConvolution(taps, (around, around), (begin, whole - begin - size), size)
 
-    def _convolutions(self, size: int, rows: tuple[Row, ...]) -> Iterator[_Along]:
+    def _convolutions(self, size: int, rows: tuple[KernelRow, ...]) -> Iterator[_AxisConvolution]:
         for row in rows:
             taps = self.taps(row)
-            keeps = row.zeros is None or not self.is_as_in_the_table
+            keeps = row.zeros is None or not self.is_tabulated
             around = (
                 _halves(taps - 1) if keeps or row.zeros is None else (row.zeros[self.place],) * 2
             )
             size = size + sum(around) - taps + 1
-            yield _Along(taps, around, (0, 0), size)
+            yield _AxisConvolution(taps, around, (0, 0), size)
 
 
 def _halves(total: int) -> tuple[int, int]:
-    """As a convolution with padding "same" divides what it adds: (2, 3) of 5."""
+    """Padding of a convolution with "same": (2, 3) of 5."""
     return total // 2, total - total // 2
 
 
-def _convolved(filters: int, along: tuple[_Along, ...]) -> Convolved:
-    return Convolved(
+def _convolved(filters: int, along: tuple[_AxisConvolution, ...]) -> ConvolutionPlan:
+    return ConvolutionPlan(
         kernel=tuple(axis.taps for axis in along),
         filters=filters,
         around=tuple(axis.around for axis in along),
@@ -253,7 +234,7 @@ def _convolved(filters: int, along: tuple[_Along, ...]) -> Convolved:
     )
 
 
-def _weights(channels: int, layers: tuple[Convolved, ...]) -> int:
+def _weights(channels: int, layers: tuple[ConvolutionPlan, ...]) -> int:
     inputs = (channels, *(layer.filters for layer in layers))
     return sum(
         (math.prod(layer.kernel) * before + 1) * layer.filters
@@ -261,7 +242,7 @@ def _weights(channels: int, layers: tuple[Convolved, ...]) -> int:
     )
 
 
-def _work(channels: int, layers: tuple[Convolved, ...]) -> int:
+def _work(channels: int, layers: tuple[ConvolutionPlan, ...]) -> int:
     inputs = (channels, *(layer.filters for layer in layers))
     return sum(
         math.prod(layer.kernel) * before * layer.cells
@@ -269,6 +250,6 @@ def _work(channels: int, layers: tuple[Convolved, ...]) -> int:
     )
 
 
-def _norms(layers: tuple[Convolved, ...]) -> int:
+def _norms(layers: tuple[ConvolutionPlan, ...]) -> int:
     """Scale, offset and two statistics of each channel."""
     return 4 * sum(layer.filters for layer in layers)

@@ -39,7 +39,7 @@ from gan_runtime.domains.showers.evaluation import (
 from gan_runtime.domains.showers.features import rows_of, values_of
 from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.pictures import cells_in_gev
-from gan_runtime.domains.showers.score_metrics import MEASURED, Value
+from gan_runtime.domains.showers.score_metrics import MEASURED, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, compared, sample, with_reading
 from gan_runtime.domains.showers.simulation import GRIDS, incidence, simulate_equal
 from gan_runtime.engines.contract import Arrays
@@ -87,8 +87,8 @@ def measure(subject: Subject) -> EvaluationResult:
     held_out, training = _simulated_samples(networks.data, options.showers)
     floor = compared(held_out, training)
     times = {
-        "ms_single": Value(milliseconds_each(networks, 1)),
-        "ms_batch": Value(milliseconds_each(networks, 100)),
+        "ms_single": Estimate(milliseconds_each(networks, 1)),
+        "ms_batch": Estimate(milliseconds_each(networks, 100)),
     }
     read = reading(networks.workload, networks.spec.of_workload, networks.data.fields)
     answers = []
@@ -166,7 +166,7 @@ def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
 def _generated(networks: Trained, options: PhysicsOptions, held_out: ShowerSample) -> ShowerSample:
     """As many as held-out showers, each for the energy and angle of the one in its place."""
     shown = networks.generated(len(held_out), options.seed)
-    angle = None if np.isnan(held_out.asked_angle).any() else held_out.asked_angle
+    angle = None if np.isnan(held_out.requested_angle).any() else held_out.requested_angle
     periodic = networks.data.fields[SHOWERS].periodic
     return sample(cells_in_gev(shown[SHOWERS]), held_out.features.energy_gev, angle, periodic)
 
@@ -183,12 +183,12 @@ def answer_of(
     state: ShowerState,
     held_out: ShowerSample,
     generated: ShowerSample,
-    scores: dict[str, Value],
-    floor: dict[str, Value],
+    scores: dict[str, Estimate],
+    floor: dict[str, Estimate],
     fields: Fields,
 ) -> Answer:
     """The answer about one checkpoint: scores and their floor, curves, and a few showers."""
-    unknown = Value(math.nan)
+    unknown = Estimate(math.nan)
     return Answer(
         evaluation=NAME,
         key=f"epoch {state.epoch}",

@@ -1,5 +1,4 @@
-"""The generator and the discriminator of 3DGAN, on a grid of any size
-(domains/showers/layer_tables.py).
+"""The generator and the discriminator of 3DGAN on a grid of any size, and its measuring heads.
 
 Latents: float32 (B, 256), energy / 100 GeV, angle in rad, then standard normal numbers. Showers:
 float32 (B, X, Y, Z, 1), at least 0. Source: Khattak et al. 2022,
@@ -17,8 +16,9 @@ from keras import layers, ops
 from gan_runtime.base.fields import Fields
 from gan_runtime.domains.showers.entry import ShowerGanOptions
 from gan_runtime.domains.showers.entry import layers as layers_of
+from gan_runtime.domains.showers.features import EMPTY_ANGLE, LEAST_SQUARE
 from gan_runtime.domains.showers.fields import POWER, SHOWERS
-from gan_runtime.domains.showers.layer_tables import POOL, Around, Convolved, LayerPlan
+from gan_runtime.domains.showers.layer_tables import POOL, Around, ConvolutionPlan, LayerPlan
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Tensor
 from gan_runtime.workloads.layers import (
@@ -29,7 +29,7 @@ from gan_runtime.workloads.layers import (
     Shape,
 )
 
-LEAK = 0.3  # Keras' slope of LeakyReLU when none is given
+LEAK = 0.3  # default slope of Keras' LeakyReLU
 EPSILON = 1e-6  # of batch norm, the authors'
 NORMED = 5  # convolutions of the generator with batch norm; the last two have none
 HE = "he_uniform"
@@ -54,12 +54,9 @@ def _generator(
     Shapes: of the authors' grid.
     """
     latents = keras.Input((options.latent_size,), name="latents")  # 256
-    values = layers.Dense(math.prod(plan.cells) * plan.cell_channels, name="dense")(
-        latents
-    )  # 5,184
-    values = layers.Reshape((*plan.cells, plan.cell_channels), name="cells")(
-        values
-    )  # 9 × 9 × 8 × 8
+    cells = (*plan.cells, plan.cell_channels)  # 9 × 9 × 8 × 8
+    values = layers.Dense(math.prod(cells), name="dense")(latents)  # 5,184
+    values = layers.Reshape(cells, name="cells")(values)
     first, *others, last = plan.generator
     values = _around(values, first.around, periodic, "pad_1")
     values = EnlargedConvolution3D(
@@ -73,18 +70,14 @@ def _generator(
     if any(map(any, first.cut)):
         values = layers.Cropping3D(first.cut, name="cut_1")(values)
     values = _normed(values, 1, options)
-    for number, layer in enumerate(
-        others, start=2
-    ):  # 50 × 50 × 38, 51 × 51 × 35, 52 × 52 × 32, 28, 26, all × 6
-        values = _convolved(
-            values, layer, periodic, number, activation="relu", kernel_initializer=HE
-        )
+    # 50 × 50 × 38, 51 × 51 × 35, 52 × 52 × 32, 28, 26, all × 6
+    hidden = {"activation": "relu", "kernel_initializer": HE}
+    for number, layer in enumerate(others, start=2):
+        values = _convolved(values, layer, periodic, number, **hidden)
         if number <= NORMED:
             values = _normed(values, number, options)
-    number = len(plan.generator)
-    values = _convolved(
-        values, last, periodic, number, kernel_initializer="glorot_normal"
-    )  # 51 × 51 × 25 × 1
+    number = len(plan.generator)  # then 51 × 51 × 25 × 1
+    values = _convolved(values, last, periodic, number, kernel_initializer="glorot_normal")
     showers = layers.ReLU(dtype="float32", name="showers")(values)
     return keras.Model(latents, showers, name="generator")
 
@@ -92,14 +85,12 @@ def _generator(
 def _discriminator(
     plan: LayerPlan, periodic: tuple[int, ...], shape: tuple[int, ...], options: ShowerGanOptions
 ) -> keras.Model:
-    """The other two heads, angle and deposited energy, have no weights: they are measured on
-    the shower (shower_heads.py).
+    """The other two heads, angle and deposited energy, have no weights: they are measured on the
+    shower, below.
     """
     showers = keras.Input(shape, name="showers")  # 51 × 51 × 25 × 1
     values = showers
-    for number, layer in enumerate(
-        plan.discriminator, start=1
-    ):  # 51 × 51 × 25 × 16 … 39 × 36 × 14 × 8
+    for number, layer in enumerate(plan.discriminator, 1):  # 51 × 51 × 25 × 16 … 39 × 36 × 14 × 8
         values = _convolved(values, layer, periodic, number)
         values = LeakyReLU(LEAK, name=f"leaky_{number}")(values)
         if number > 1:
@@ -116,11 +107,13 @@ def _normed(values: Tensor, number: int, options: ShowerGanOptions) -> Tensor:
 
 
 def _convolved(
-    values: Tensor, layer: Convolved, periodic: tuple[int, ...], number: int, **convolution: Any
+    values: Tensor,
+    layer: ConvolutionPlan,
+    periodic: tuple[int, ...],
+    number: int,
+    **convolution: Any,
 ) -> Tensor:
-    """With what the plan puts around the values: zeros are the convolution's own; cells of a
-    closed axis are laid there before.
-    """
+    """With the padding of the plan: zeros by the convolution itself, periodic cells before it."""
     if periodic:
         values = _around(values, layer.around, periodic, f"pad_{number}")
     zeros = () if periodic else layer.around
@@ -130,12 +123,12 @@ def _convolved(
 
 
 def _around(values: Tensor, around: Around, periodic: tuple[int, ...], name: str) -> Tensor:
-    return Surrounded(around, periodic, name=name)(values) if any(map(any, around)) else values
+    return PeriodicPadding(around, periodic, name=name)(values) if any(map(any, around)) else values
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class LeakyReLU(layers.LeakyReLU):  # type: ignore[misc]
-    """Keras' layer, told to the engine: it may have laid volumes out otherwise."""
+    """Keras' layer, by the engine's kernels, which can have another layout of volumes."""
 
     def call(self, inputs: Tensor) -> Tensor:
         """max(x, slope · x): same shape and dtype as `inputs`."""
@@ -146,10 +139,10 @@ class LeakyReLU(layers.LeakyReLU):  # type: ignore[misc]
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
-class Surrounded(keras.layers.Layer):
-    """Values (B, X, Y, Z, channels) with `around` cells before and after along each axis: along
-    those of `periodic` the ones that lie there when the axis is closed, elsewhere zeros. 16 cells
-    with (2, 3) around: cells 14, 15, 0, 1, …, 15, 0, 1, 2.
+class PeriodicPadding(keras.layers.Layer):
+    """Pads values (B, X, Y, Z, channels) by `around` cells before and after along each axis:
+    periodically along those of `periodic`, with zeros elsewhere. 16 cells with (2, 3) around: cells
+    14, 15, 0, 1, …, 15, 0, 1, 2.
     """
 
     def __init__(self, around: Around, periodic: tuple[int, ...], **layer: object) -> None:
@@ -157,7 +150,7 @@ class Surrounded(keras.layers.Layer):
         self.around, self.periodic = tuple(map(tuple, around)), tuple(periodic)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Larger by what stands around."""
+        """Larger by `around`."""
         zeros = [(0, 0), *self.around, (0, 0)]
         for place in self.periodic:
             axis = place + 1
@@ -167,7 +160,7 @@ class Surrounded(keras.layers.Layer):
         return ops.pad(inputs, zeros) if any(map(any, zeros)) else inputs
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """Larger by what stands around."""
+        """Larger by `around`."""
         batch, *sizes, channels = input_shape
         along = zip(sizes, self.around, strict=True)
         grown = (None if size is None else size + sum(ends) for size, ends in along)
@@ -179,27 +172,23 @@ class Surrounded(keras.layers.Layer):
 
 
 # ---- measuring heads -----------------------------------------------------------------------------
-# What is measured on a shower without any weight: deposited energy and angle, float32, with a way
-# back to the image.
+# Deposited energy and angle of a shower, float32, differentiable and without weights.
 #
-# Images: values (B, X, Y, Z, 1), float32, at least 0: (GeV · 50)^0.85. Inside, energies are in the
-# unit of a cell, 20 MeV. Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4;
+# Showers: values (B, X, Y, Z, 1), float32, at least 0: (GeV · 50)^0.85. Energies are in the unit of
+# a cell, 20 MeV. Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4;
 # recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py, ecal_angle and ecal_sum.
 #
-# The authors divide first and then choose (`where(sum == 0, 0, x / sum)`): the gradient of the
-# branch that is not chosen is 0/0, so one empty layer made NaN of all weights. Here what is divided
-# by is guarded before.
+# The authors divide first and then select (`where(sum == 0, 0, x / sum)`): the gradient of the
+# other branch is 0/0, so one empty layer made all weights NaN. Here the denominator is guarded
+# before.
 
-EMPTY_ANGLE = 100.0  # of an image without energy, as the authors have it
-# Sums up to here count as empty: 20 eV, which no layer of a detector could tell. A gradient grows
-# as 1 / sum, so without a floor a layer that a network has all but emptied would drive every
-# weight, and RMSprop would remember it for hundreds of steps.
+# Sums up to here count as empty: 20 eV, below any detector. A gradient grows as 1 / sum, so without
+# a floor a nearly empty layer would dominate every weight, and RMSprop for hundreds of steps.
 NOTHING = 1e-6  # in 20 MeV, as in domains/showers/features.py
-LEAST_SQUARE = 1e-7  # of a distance, in cells: Keras' epsilon, as the authors have it
 
 
 def energies(images: Tensor) -> Tensor:
-    """value^(1/0.85): (B, X, Y, Z), in 20 MeV. Its slope at 0 is 0; what is below 0 counts as 0."""
+    """value^(1/0.85): (B, X, Y, Z), in 20 MeV. Its slope at 0 is 0; negative values count as 0."""
     return ops.power(ops.maximum(ops.cast(images[..., 0], "float32"), 0.0), 1.0 / POWER)
 
 
@@ -211,12 +200,12 @@ def deposit(cells: Tensor) -> Tensor:
 def measured_angle(cells: Tensor) -> Tensor:
     """Angles (B,) in rad, of cells (B, X, Y, Z); 100 for an empty shower.
 
-    With places in cells, each at its middle (index + 0.5):
+    With places in cells (index + 0.5):
 
         m_z = ± (y_z − y_c) / √((x_z − x_c)² + (z − z_c)²),   minus where z < z_c
         angle = Σ_z z (π/2 − arctan m_z) / Σ_z z,   over the layers that hold energy
 
-    (x_c, y_c, z_c): barycentre of the shower; (x_z, y_z): of layer z. For 51 × 51 × 25 cells: x_z,
+    (x_c, y_c, z_c): barycenter of the shower; (x_z, y_z): of layer z. For 51 × 51 × 25 cells: x_z,
     y_z, m_z (B, 25), the rest (B, 1).
     """
     layers, along_x, along_y = (
@@ -226,9 +215,9 @@ def measured_angle(cells: Tensor) -> Tensor:
     )
     total = ops.sum(layers, axis=1, keepdims=True)  # (B, 1)
     # (B, X, Z) by its places (X,) → (B, Z)
-    x, y = (_quotient(_weighed(columns), layers) for columns in (along_x, along_y))
-    x_center = _quotient(ops.sum(_weighed(along_x), axis=1, keepdims=True), total)
-    y_center = _quotient(ops.sum(_weighed(along_y), axis=1, keepdims=True), total)
+    x, y = (_quotient(_weighted(columns), layers) for columns in (along_x, along_y))
+    x_center = _quotient(ops.sum(_weighted(along_x), axis=1, keepdims=True), total)
+    y_center = _quotient(ops.sum(_weighted(along_y), axis=1, keepdims=True), total)
     z = _places(layers.shape[1])[None]  # (1, Z)
     z_center = _quotient(ops.sum(layers * z, axis=1, keepdims=True), total)
     distance = ops.sqrt(
@@ -247,12 +236,12 @@ def _places(count: int) -> Tensor:
     return ops.arange(count, dtype="float32") + 0.5
 
 
-def _weighed(columns: Tensor) -> Tensor:
+def _weighted(columns: Tensor) -> Tensor:
     """Σ place · energy over a lateral axis: (B, X, Z) → (B, Z)."""
     return ops.sum(columns * _places(columns.shape[1])[None, :, None], axis=1)
 
 
-def _quotient(above: Tensor, below: Tensor) -> Tensor:
-    """0, with a slope of 0, where there is nothing to divide by."""
-    filled = below > NOTHING
-    return ops.where(filled, above / ops.where(filled, below, 1.0), 0.0)
+def _quotient(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """0, with a slope of 0, for an empty denominator."""
+    filled = denominator > NOTHING
+    return ops.where(filled, numerator / ops.where(filled, denominator, 1.0), 0.0)

@@ -1,9 +1,8 @@
-"""Showers of a calorimeter: three views of each beside each other, or some of its layers.
+"""Images of showers: three views of each next to each other, or some of its layers.
 
 Colors are those of "inferno" (S. van der Walt and N. Smith, CC0), logarithmic between fixed
-energies, so that pictures of different epochs, runs and energies can be compared. A picture carries
-its own dark ground, so it reads the same on light and dark pages; an empty cell is a shade lighter
-than the gaps, which shows where a detector ends.
+energies, so that images of different epochs, runs and energies are comparable. The background is
+dark on all pages; an empty cell is a shade lighter, which shows the borders of the detector.
 """
 
 from __future__ import annotations
@@ -33,20 +32,17 @@ _STOPS = (
     (252, 255, 164),
 )
 EMPTY = (14, 12, 30)
-FAINTEST = (
-    0.16  # of the way through the colors: what is before that cannot be told from an empty cell
-)
-BETWEEN = 10  # pixels between two showers beside each other
+FAINTEST = 0.16  # of the way through the colors: darker ones look like an empty cell
+BETWEEN = 10  # pixels between two neighboring showers
 LAYER_PIXELS = 48  # the least width of a layer, so that its number fits above it
 BAR_PIXELS = 96
-FIRST_ROWS = 5  # showers of a set that are drawn before any training
+FIRST_ROWS = 5  # showers in the preview of a data set
 
 
 @dataclass(frozen=True)
-class Scale:
-    """GeV of the first color and of the last.
-
-    What has less, but is not empty, has the first color; what has more the last.
+class ColorScale:
+    """GeV of the first and of the last color; lower energies above 0 have the first color, higher
+    ones the last.
     """
 
     low_gev: float
@@ -54,9 +50,7 @@ class Scale:
     words: tuple[str, str]
 
     def colors(self, gev: NDArray[np.floating]) -> NDArray[np.uint8]:
-        """(…, 3) of energies (…): the share of the way from low to high in powers of ten;
-        EMPTY where there is none.
-        """
+        """(…, 3) of energies (…), logarithmic from low to high; EMPTY for 0."""
         share = np.log10(np.maximum(gev, self.low_gev) / self.low_gev) / np.log10(
             self.high_gev / self.low_gev
         )
@@ -64,22 +58,21 @@ class Scale:
         return np.where((gev > 0)[..., np.newaxis], colors, EMPTY).astype(np.uint8)
 
 
-SUMS = Scale(
+SUMS = ColorScale(
     1e-4, 10.0, ("0.1 MeV", "10 GeV")
-)  # along an axis: the core of 500 GeV leaves some GeV behind it
-CELLS = Scale(1e-5, 1.0, ("0.01 MeV", "1 GeV"))
+)  # along an axis: some GeV in the core of 500 GeV
+CELLS = ColorScale(1e-5, 1.0, ("0.01 MeV", "1 GeV"))
 
 
 def shower_projections(
     arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], limits: SheetLimits
 ) -> Image.Image:
-    """One array (N, X, Y, Z, 1) of values: of each shower the sums along z, x and y, in GeV.
+    """One array (N, X, Y, Z, 1) of values: sums of each shower along z, x and y, in GeV.
 
-    Two showers are next to each other where there is space; of more than fit the first ones, and a
-    line below says so.
+    Two showers are next to each other where there is space; if not all fit, a line below says so.
     """
     cells = cells_in_gev(arrays[0])
-    views = [seen(cells, view) for view in VIEWS]
+    views = [sums_along(cells, view) for view in VIEWS]
     across = max(1, limits.columns // 4)
     cell = max(
         1, (min(limits.widest, 528) - BETWEEN) // 2 // sum(view.shape[2] + GAP for view in views)
@@ -109,8 +102,8 @@ def shower_projections(
 def shower_slices(
     arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], limits: SheetLimits
 ) -> Image.Image:
-    """One array (N, X, Y, Z, 1) of values: a row for each shower, with evenly spread layers of its
-    cells in GeV, the first and the last among them, x to the right and y upwards.
+    """One array (N, X, Y, Z, 1) of values: a row for each shower, with evenly spaced layers of its
+    cells in GeV from the first to the last, x to the right and y upwards.
     """
     cells = cells_in_gev(arrays[0])
     cell = max(1, -(-LAYER_PIXELS // cells.shape[1]))
@@ -130,21 +123,19 @@ def shower_slices(
 
 
 def first_rows(rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
-    """The first showers of a data set, as stored; None where its rows are no showers."""
+    """The first showers of a data set, as stored; None for other rows."""
     if SHOWERS not in rows:
         return None
     return shower_projections((rows[SHOWERS][:FIRST_ROWS],), (), OF_AN_EPOCH)
 
 
 def _enlarged(colors: NDArray[np.uint8], cell: int) -> NDArray[np.uint8]:
-    """(N, height · cell, width · cell, 3) of (N, height, width, 3), with row 0, the lowest
-    place, at the bottom.
-    """
+    """(N, height · cell, width · cell, 3) of (N, height, width, 3), with row 0 at the bottom."""
     return colors[:, ::-1].repeat(cell, axis=1).repeat(cell, axis=2)
 
 
 def _inferno(shares: NDArray[np.floating]) -> NDArray[np.floating]:
-    """(…, 3) from 0 to 255, straight lines between the stops."""
+    """(…, 3) from 0 to 255, linear between the stops."""
     stops = np.asarray(_STOPS, np.float64)
     places = np.linspace(0.0, 1.0, len(stops))
     return np.stack(
@@ -153,7 +144,7 @@ def _inferno(shares: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _titled(picture: Image.Image, left: int, widths: list[int], titles: list[str]) -> None:
-    """A title above each part, as much of it as there is space for."""
+    """A title above each part, cut to its width."""
     for width, title in zip(widths, titles, strict=True):
         sheet.write(
             picture, left + sheet.INSET, LINE // 2 - 1, sheet.fitted(title, width - sheet.INSET)
@@ -161,10 +152,8 @@ def _titled(picture: Image.Image, left: int, widths: list[int], titles: list[str
         left += width + GAP
 
 
-def _explained(picture: Image.Image, scale: Scale, shown: int, every: int) -> Image.Image:
-    """The picture with a line below: the colors between the energies that they stand for, and
-    how many showers are shown.
-    """
+def _explained(picture: Image.Image, scale: ColorScale, shown: int, every: int) -> Image.Image:
+    """The image with a line below: the color bar, and the number of showers."""
     low, high = scale.words
     begin = sheet.INSET + sheet.length(low) + sheet.INSET
     end = begin + BAR_PIXELS + sheet.INSET
@@ -188,20 +177,15 @@ def _explained(picture: Image.Image, scale: Scale, shown: int, every: int) -> Im
 
 
 # ---- projections ---------------------------------------------------------------------------------
-# A shower seen from three sides: sums of its cells along each axis. NumPy alone.
-#
-# A row is (X, Y, Z): X and Y across the incoming particle, Z along it, from the front of the
-# calorimeter to its back.
+# Sums of the cells of a shower along each axis. A row is (X, Y, Z): X and Y across the incoming
+# particle, Z along it, from the front of the calorimeter to its back.
 
 _AXES = "xyz"
 
 
 @dataclass(frozen=True)
-class View:
-    """`summed`: the axis that is looked along.
-
-    `right`, `up`: the axes that the picture has. All of them 0 for x, 1 for y, 2 for z.
-    """
+class ShowerView:
+    """Axes, 0 for x, 1 for y, 2 for z: `summed`: the line of sight; `right`, `up`: of the image."""
 
     name: str
     title: str
@@ -211,45 +195,40 @@ class View:
 
     @property
     def across(self) -> str:
-        """The name of the axis that goes to the right."""
+        """The name of the axis to the right."""
         return _AXES[self.right]
 
     @property
     def upwards(self) -> str:
-        """The name of the axis that goes up."""
+        """The name of the upward axis."""
         return _AXES[self.up]
 
 
-# An inclined particle leans along y, so the side shows its angle.
+# An inclined particle leans along y, so the side view shows its angle.
 VIEWS = (
-    View("front", "from the front", summed=2, right=0, up=1),
-    View("side", "from the side", summed=0, right=2, up=1),
-    View("top", "from above", summed=1, right=2, up=0),
+    ShowerView("front", "from the front", summed=2, right=0, up=1),
+    ShowerView("side", "from the side", summed=0, right=2, up=1),
+    ShowerView("top", "from above", summed=1, right=2, up=0),
 )
 
 
-def seen(cells_gev: NDArray[np.floating], view: View) -> NDArray[np.float32]:
-    """GeV (N, up, right) of showers (N, X, Y, Z) in GeV; row 0 is the lowest place, and so the
-    lowest of a picture.
-
-    A full grid of 51 × 51 × 25 is (N, 51, 51) from the front and (N, 51, 25) from the side and from
-    above.
+def sums_along(cells_gev: NDArray[np.floating], view: ShowerView) -> NDArray[np.float32]:
+    """GeV (N, up, right) of showers (N, X, Y, Z) in GeV, row 0 at the bottom: of 51 × 51 × 25 cells
+    (N, 51, 51) from the front and (N, 51, 25) from the side and from above.
     """
-    summed = cells_gev.sum(
-        axis=1 + view.summed, dtype=np.float32
-    )  # both other axes stay in their order
+    summed = cells_gev.sum(axis=1 + view.summed, dtype=np.float32)  # keeps the order of the others
     return summed if view.up < view.right else summed.transpose(0, 2, 1)
 
 
 def cells_in_gev(values: NDArray[np.generic]) -> NDArray[np.float32]:
-    """GeV (N, X, Y, Z) of what a network gives, (N, X, Y, Z, 1) or without the last axis; below
-    zero and NaN are zero.
+    """GeV (N, X, Y, Z) of values (N, X, Y, Z, 1) or without the last axis; NaN and negative ones
+    count as 0.
 
     Raises:
         ValueError: the array has another shape.
     """
     if values.ndim not in (4, 5) or values.shape[4:] not in ((), (1,)) or 0 in values.shape:
-        raise ValueError(f"an array of {values.shape} holds no showers: give (rows, x, y, z, 1).")
+        raise ValueError(f"an array of {values.shape} has no showers: give (rows, x, y, z, 1).")
     amounts = np.clip(
         np.where(np.isnan(numbers := values.astype(np.float32)), 0.0, numbers), 0.0, 1e6
     )

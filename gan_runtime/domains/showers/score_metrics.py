@@ -141,7 +141,7 @@ METRICS = tuple(
 
 
 @dataclass(frozen=True)
-class Value:
+class Estimate:
     """A number and its standard deviation, NaN where that is unknown."""
 
     value: float

@@ -1,15 +1,15 @@
-"""Showers of electrons, simulated without Geant4: profiles drawn shower by shower, then spots of
+"""Showers of electrons, simulated without Geant4: random profiles of each shower, then spots of
 energy (Grindhammer and Peters 2000, arXiv:hep-ex/0001020, implemented from the paper's equations;
-their constants as in Geant4's gflash).
+constants as in Geant4's gflash).
 
-    cells = simulate(energies_gev, angles, np.random.default_rng(0))        # (N, 51, 51, 25), GeV
-    that the silicon sees
+    # (N, 51, 51, 25), GeV in the silicon
+    cells = simulate(energies_gev, angles, np.random.default_rng(0))
 
-Own parts, not of the paper: a sensor sees how dense the shower is (`Detector.density_seen`); a
-spot's energy is drawn, as it is two or three particles that cross 0.5 mm of silicon, so cells have
-no steps of whole spots; an inclined shower moves sideways from layer to layer; the window stands on
-the barycentre, up to half a cell. Not simulated: magnetic field, back-scattering, threshold and
-noise of the electronics.
+Not from the paper: a sensor measures the density of the shower (`Detector.density_seen`); the
+energy of a spot is random, of two or three particles in 0.5 mm of silicon, so cells have no steps
+of whole spots; an inclined shower moves sideways from layer to layer; the window is centered on the
+barycenter up to half a cell. Not simulated: magnetic field, back-scattering, threshold and noise of
+the electronics.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from gan_runtime.domains.showers.fields import MERGED, shower_fields
 from gan_runtime.domains.showers.file_checks import ShowerTally
 from gan_runtime.domains.showers.preparation_options import ShowerOptions, held_out
 
-# Of the energy that a thin layer holds: the mean of all showers is then CERN's own fit, 2.0 % of
-# 100 GeV and 1.8 % of 500 GeV.
+# Of the energy in a thin layer; the mean of all showers then agrees with CERN's fit, 2.0% of 100
+# GeV and 1.8% of 500 GeV.
 SAMPLING_FRACTION = 0.0250
-# Of the energy sum, c in σ / E = c / √E[GeV]; sets how many spots a shower has, and what each
-# layer's energy fluctuates by.
+# Of the energy sum, c in σ / E = c / √E[GeV]; determines the number of spots of a shower, and the
+# fluctuations of each layer.
 SAMPLING_RESOLUTION = 0.17
 PARTICLES_A_SPOT = 2
 # Simulated together, with random numbers of their own: the first showers are the same, however many
@@ -58,7 +58,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class DetectorGrid:
-    """The image. `merged`: so many cells a side are summed into one, 1 or 3."""
+    """Cells of a shower. `merged`: cells a side that are summed to one, 1 or 3."""
 
     detector: Detector = CLIC
     merged: int = 1
@@ -76,11 +76,9 @@ GRIDS = {"full": FULL, "tiny": TINY}
 
 
 @dataclass(frozen=True)
-class Layers:
-    """What each layer of each shower holds, all (N, Z).
-
-    `energy_gev`: that its sensor sees; `spots`: their number; `center_cells`: the axis on y, from
-    the barycentre.
+class ShowerLayers:
+    """Layers of showers, all (N, Z): `energy_gev`: visible energy; `spots`: their number;
+    `center_cells`: the axis on y, from the barycenter.
     """
 
     energy_gev: Numbers
@@ -92,14 +90,11 @@ class Layers:
 def simulate(
     energies_gev: Numbers, angles: Numbers, random: np.random.Generator, grid: DetectorGrid = FULL
 ) -> Floats:
-    """Energies (N,), above 0.1 GeV, and angles to the layers (N,), rad, π/2 is straight in → cells
-    (N, X, Y, Z), GeV.
-
-    The same numbers from `random` give the same showers. About 1 ms and 0.5 MB each: ask for some
-    dozens at a time.
+    """Energies (N,), above 0.1 GeV, and angles to the layers (N,), rad, π/2 is perpendicular →
+    cells (N, X, Y, Z), GeV. About 1 ms and 0.5 MB each.
     """
     layers = _layers(energies_gev, angles, random, grid.detector)
-    offsets = random.random((2, len(angles))) - 0.5  # of the barycentre in its cell
+    offsets = random.random((2, len(angles))) - 0.5  # of the barycenter in its cell
     x_cells, y_cells, energy_gev = _spots(layers, np.sin(angles), random, grid.detector)
     middle = grid.detector.lateral_cells / 2.0
     showers = np.repeat(np.arange(len(angles)), layers.spots.sum(axis=1))
@@ -142,24 +137,21 @@ def simulate_equal(
 
 def _layers(
     energies_gev: Numbers, angles: Numbers, random: np.random.Generator, detector: Detector
-) -> Layers:
-    """Energy of each layer, its spots, its widths; depths along the axis are longer by 1 /
-    sin θ.
-    """
+) -> ShowerLayers:
+    """Depths along the axis are longer by 1 / sin θ."""
     medium, mean = detector.medium, mean_profiles(energies_gev, detector.medium)
     profiles = drawn_profiles(energies_gev, medium, random)
     edges = detector.edges_x0 / np.sin(angles)[:, None]  # (N, Z + 1)
     deposited = energies_gev[:, None] * profiles.fractions(edges)
-    variance = (
-        SAMPLING_RESOLUTION**2
-    )  # of a layer with 1 GeV: dE → Γ(dE / c², c²) has the mean dE and the variance c² dE
+    # Of a layer with 1 GeV: dE → Γ(dE / c², c²) has the mean dE and the variance c² dE.
+    variance = SAMPLING_RESOLUTION**2
     sampled = random.gamma(deposited / variance, variance)
     visible = SAMPLING_FRACTION * detector.density_seen * sampled
     number = 10.3 / SAMPLING_RESOLUTION * energies_gev**0.959  # of spots in a shower
     shares = profiles.of_spots(medium).fractions(edges)
     spots = np.floor(number[:, None] * shares + random.random(shares.shape)).astype(np.int64)
     ages = shower_ages((edges[:, :-1] + edges[:, 1:]) / 2.0, profiles, mean)
-    return Layers(
+    return ShowerLayers(
         energy_gev=visible,
         spots=np.maximum(spots, 1),
         center_cells=_axis(visible, angles, detector),
@@ -168,20 +160,20 @@ def _layers(
 
 
 def _axis(visible: Numbers, angles: Numbers, detector: Detector) -> Numbers:
-    """Where the axis crosses each sensor, y = z / tan θ less the barycentre, in cells: (N, Z)."""
+    """The axis in each sensor, y = z / tan θ relative to the barycenter, in cells: (N, Z)."""
     crossing = detector.sensors_mm / np.tan(angles)[:, None] / detector.cell_mm
     total = np.maximum(visible.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return crossing - (visible * crossing).sum(axis=1, keepdims=True) / total
 
 
 def _spots(
-    layers: Layers, sines: Numbers, random: np.random.Generator, detector: Detector
+    layers: ShowerLayers, sines: Numbers, random: np.random.Generator, detector: Detector
 ) -> tuple[Floats, Floats, Floats]:
-    """x and y from the barycentre, in cells, and energy in GeV of all spots, layer by layer, shower
+    """x and y from the barycenter, in cells, and energy in GeV of all spots, layer by layer, shower
     by shower: (S,) each.
 
-    Core and tail: r = R √(u / (1 - u)), φ even. An inclined shower's cut by a layer is longer by 1
-    / sin θ along y.
+    Core and tail: r = R √(u / (1 - u)), φ uniform. The section of an inclined shower with a layer
+    is longer by 1 / sin θ along y.
     """
     cores = random.binomial(layers.spots, layers.widths.core_share)
     parts = np.stack([cores, layers.spots - cores], axis=-1)  # (N, Z, 2)
@@ -201,10 +193,8 @@ def _spots(
     return radius * np.cos(azimuth), y, _energies(layers, random)
 
 
-def _energies(layers: Layers, random: np.random.Generator) -> Floats:
-    """Of all spots (S,), GeV: drawn as those of a few particles, scaled so that each layer
-    keeps its energy.
-    """
+def _energies(layers: ShowerLayers, random: np.random.Generator) -> Floats:
+    """Of all spots (S,), GeV: those of a few particles, scaled to the energy of their layer."""
     rows = layers.spots.ravel()
     weights = random.standard_exponential(
         (PARTICLES_A_SPOT, int(rows.sum())), dtype=np.float32
@@ -215,7 +205,7 @@ def _energies(layers: Layers, random: np.random.Generator) -> Floats:
 
 
 def _rows(spots: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(N, Z) numbers of spots → the layer of each, counted through all showers: (S,)."""
+    """(N, Z) numbers of spots → the layer of each, numbered over all showers: (S,)."""
     return np.repeat(np.arange(spots.size), spots.ravel())
 
 
@@ -227,7 +217,7 @@ def _image(
     count: int,
     grid: DetectorGrid,
 ) -> Floats:
-    """Spots into cells; those beside the window are lost. Returns (N, X, Y, Z)."""
+    """Spots summed to cells (N, X, Y, Z), without those outside of the window."""
     side, _, depth = grid.shape
     inside = (
         (x >= 0) & (x < grid.detector.lateral_cells) & (y >= 0) & (y < grid.detector.lateral_cells)
@@ -264,8 +254,8 @@ def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progr
 
 
 def simulated(options: ShowerOptions, part: int, count: int) -> tuple[Floats, Numbers]:
-    """The first `count` of the showers with number 32 · part and above: cells (count, X, Y,
-    Z) and incident energies (count,), both in GeV.
+    """`count` showers from number 32 · part on: cells (count, X, Y, Z) and incident energies
+    (count,), both in GeV.
     """
     random = np.random.default_rng((options.seed, part))
     energies = random.uniform(options.energy_low, options.energy_high, AT_ONCE)

@@ -1,11 +1,11 @@
-"""3DGAN: a step of four phases, D on real showers, D on generated ones, and G twice, each with an
-all-reduce of its own.
+"""3DGAN: a step of four phases, D on simulated showers, D on generated ones, and G twice, each with
+its own all-reduce.
 
-Showers: values (B, X, Y, Z, 1), float32; energy / 100 GeV, angle in rad (where the data has one)
-and deposited energy in 20 MeV: (B,). Generated showers have the energies and angles of the batch's
-real ones, and are held against what those have deposited.
+Showers: values (B, X, Y, Z, 1), float32; energy / 100 GeV, angle in rad (if the data has it) and
+deposited energy in 20 MeV: (B,). Generated showers have the energies and angles of the batch's
+simulated ones, and their deposits as targets.
 Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_HPC_3DGAN,
-GPU_Version2.py. See docs/3dgan.md.
+GPU_Version2.py.
 """
 
 from __future__ import annotations
@@ -54,24 +54,20 @@ from gan_runtime.workloads.pair import UNDECIDED, spread
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 LATENTS = "latents"
-LEAST_ENERGY, LEAST_DEPOSIT = (
-    1e-3,
-    1.0,
-)  # what an error in per cent is taken of at least: 0.1 GeV, and 20 MeV deposited
-CONDITIONS = (ENERGY, ANGLE)  # what a latent begins with, as far as the data has it
+# Least denominators of errors in percent: 0.1 GeV, and 20 MeV deposited.
+LEAST_ENERGY, LEAST_DEPOSIT = 1e-3, 1.0
+CONDITIONS = (ENERGY, ANGLE)  # at the begin of a latent, if the data has them
 
 
 class Shower3dgan:
-    """See `contract.Workload`."""
+    """Implements `contract.Workload` and `contract.Reads`."""
 
     def networks(self, options: ShowerGanOptions, fields: Fields) -> dict[str, Any]:
-        """See `shower_networks`."""
+        """Generator and discriminator."""
         return shower_networks.networks(options, fields)
 
     def program(self, options: ShowerGanOptions, fields: Fields) -> Program:  # noqa: ARG002
-        """Each update sees what those before it have made of the networks, all of them the
-        same batch.
-        """
+        """Four updates in turn, all on one batch."""
         on_real, on_fake = (
             Update(DISCRIMINATOR, f"loss_discriminator_{kind}") for kind in ("real", "fake")
         )
@@ -92,7 +88,7 @@ class Shower3dgan:
 
     def inputs(self, options: ShowerGanOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
         """{"latents": normal (B, 254)}, and the energies and angles of the rows."""
-        return asked(options, rows, noise)
+        return generator_inputs(options, rows, noise)
 
     def fixed_inputs(
         self,
@@ -102,7 +98,7 @@ class Shower3dgan:
         random: np.random.RandomState,
         count: int,
     ) -> dict[str, NDArray[Any]]:
-        """Energies and angles of held-out showers, which come again where there are fewer."""
+        """Energies and angles of held-out showers, repeated if there are fewer."""
         conditions = {name: np.resize(rows[name], count) for name in CONDITIONS if name in fields}
         latents = random.standard_normal((count, options.latent_size - len(conditions))).astype(
             np.float32
@@ -116,14 +112,14 @@ class Shower3dgan:
         inputs: Batch,
         noise: Noise,  # noqa: ARG002
     ) -> Mapping[str, Tensor]:
-        """{"showers": values (B, X, Y, Z, 1)}, and the energies and angles that were asked for."""
+        """{"showers": values (B, X, Y, Z, 1)}, and the requested energies and angles."""
         conditions = {name: inputs[name] for name in CONDITIONS if name in inputs}
         return {SHOWERS: generated(options, networks, inputs, training=False), **conditions}
 
     def judge(
         self, options: ShowerGanOptions, networks: Networks, rows: Batch, inputs: Batch
     ) -> Judged:
-        """See `shower_scores`."""
+        """D's scores, and the numbers of an epoch."""
         fake = generated(options, networks, inputs, training=False)
         logits = [
             networks[DISCRIMINATOR](showers, training=False)[0] for showers in (rows[SHOWERS], fake)
@@ -136,8 +132,8 @@ class Shower3dgan:
         networks: Networks,
         rows: Batch,
     ) -> Mapping[str, Tensor]:
-        """D's belief that showers are real, 0 to 1, and the incident energy that it reads, in
-        the unit of the field: (B,) each.
+        """D's probability that showers are simulated, and the incident energy that it reads, in the
+        unit of the field: (B,) each.
         """
         logits, energy = networks[DISCRIMINATOR](rows[SHOWERS], training=False)
         return {BELIEF: probability_real(logits), ENERGY: ops.cast(energy[:, 0], "float32")}
@@ -146,7 +142,7 @@ class Shower3dgan:
 def real_phase(
     options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """D on real showers: L = 3 · BCE(real, "real", with flips) + 0.1 · MAPE(its energy, E)."""
+    """D on simulated showers: L = 3 · BCE(D, 1, with flips) + 0.1 · MAPE(its energy, E)."""
     logits, energy = networks[DISCRIMINATOR](batch[SHOWERS], training=True)
     return _of_discriminator(
         options, "real", batch, (logits, energy), 1.0 - flips(options, batch, noise)
@@ -156,9 +152,9 @@ def real_phase(
 def fake_phase(
     options: ShowerGanOptions, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """D on showers that G makes by its stored batch-norm statistics: the same with "generated"."""
+    """D on showers that G generates with its stored batch-norm statistics, with label 0."""
     fake = ops.stop_gradient(
-        generated(options, networks, asked(options, batch, noise), training=False)
+        generated(options, networks, generator_inputs(options, batch, noise), training=False)
     )
     outputs = networks[DISCRIMINATOR](fake, training=True)
     return _of_discriminator(options, "fake", batch, outputs, flips(options, batch, noise))
@@ -167,28 +163,27 @@ def fake_phase(
 def generator_phase(
     options: ShowerGanOptions, number: int, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """G, with new noise: L = 3 · BCE("real") + 0.1 · MAPE(energy that D reads) + 25 · MAE(angle) +
+    """G, with new noise: L = 3 · BCE(D, 1) + 0.1 · MAPE(energy that D reads) + 25 · MAE(angle) +
     0.1 · MAPE(deposit).
 
-    D is in training mode here too (dropout, batch norm over the batch), as the authors have it.
+    D is in training mode here too (dropout, batch norm over the batch), as in the authors' code.
     """
-    fake = generated(
-        options, networks, asked(options, batch, noise), training=True
-    )  # (B, X, Y, Z, 1)
+    inputs = generator_inputs(options, batch, noise)
+    fake = generated(options, networks, inputs, training=True)  # (B, X, Y, Z, 1)
     logits, energy = networks[DISCRIMINATOR](fake, training=True)  # (B, 1) each
     cells = shower_networks.energies(fake)  # (B, X, Y, Z), 20 MeV
-    surely = bce(logits, 1.0)
+    cross_entropy = bce(logits, 1.0)
     energy_error = mean_percentage_error(energy[:, 0], batch[ENERGY], LEAST_ENERGY)
     deposit_error = mean_percentage_error(
         shower_networks.deposit(cells), batch[DEPOSIT], LEAST_DEPOSIT
     )
     loss = (
-        options.weight_real * surely
+        options.weight_real * cross_entropy
         + options.weight_energy * energy_error
         + options.weight_deposit * deposit_error
     )
     terms = {
-        "bce_generator": surely,
+        "bce_generator": cross_entropy,
         "energy_error_fake": energy_error,
         "deposit_error": deposit_error,
     }
@@ -197,13 +192,12 @@ def generator_phase(
             shower_networks.measured_angle(cells), batch[ANGLE]
         )
         loss = loss + options.weight_angle * terms["angle_error"]
-    # Both updates name their terms alike, so those of the second, which a step leaves behind, are
-    # recorded.
+    # Terms of both updates have the same names, so those of the second one are recorded.
     return Forward({_of_generator(number).loss: loss}, terms)
 
 
-def asked(options: ShowerGanOptions, rows: Batch, noise: Noise) -> Batch:
-    """What G makes showers from: noise, and the energies and angles of the rows."""
+def generator_inputs(options: ShowerGanOptions, rows: Batch, noise: Noise) -> Batch:
+    """Noise, and the energies and angles of the rows."""
     conditions = {name: rows[name] for name in CONDITIONS if name in rows}
     latents = noise.normal(rows[ENERGY].shape[0], options.latent_size - len(conditions))
     return {LATENTS: latents, **conditions}
@@ -226,11 +220,9 @@ def generated(
 
 
 def flips(options: ShowerGanOptions, batch: Batch, noise: Noise) -> Tensor:
-    """1 for the showers that D is told the opposite of, else 0: (B, 1), drawn on the device
-    in each step.
-    """
-    drawn = noise.uniform(batch[ENERGY].shape[0], 1)
-    return ops.cast(drawn < options.flip_share, "float32")
+    """1 for showers with an inverted label, else 0: (B, 1), drawn on the device in each step."""
+    draws = noise.uniform(batch[ENERGY].shape[0], 1)
+    return ops.cast(draws < options.flip_share, "float32")
 
 
 def _of_discriminator(
@@ -240,15 +232,12 @@ def _of_discriminator(
     outputs: tuple[Tensor, Tensor],
     targets: Tensor,
 ) -> Forward:
-    """The authors add the terms of angle and deposited energy here as well.
-
-    They have no weight to move, so they are left out.
-    """
+    """Without the authors' terms of angle and deposited energy, which have no gradient here."""
     logits, energy = outputs
-    surely = bce(logits, targets)
+    cross_entropy = bce(logits, targets)
     error = mean_percentage_error(energy[:, 0], batch[ENERGY], LEAST_ENERGY)
-    loss = options.weight_real * surely + options.weight_energy * error
-    scalars = {f"d_{kind}": ops.mean(probability_real(logits)), f"bce_{kind}": surely}
+    loss = options.weight_real * cross_entropy + options.weight_energy * error
+    scalars = {f"d_{kind}": ops.mean(probability_real(logits)), f"bce_{kind}": cross_entropy}
     if kind == "real":
         scalars["energy_error_real"] = error
     return Forward({f"loss_discriminator_{kind}": loss}, scalars)
@@ -262,30 +251,23 @@ WORKLOAD = Shower3dgan()
 
 
 # ---- epoch scores --------------------------------------------------------------------------------
-# What an epoch's look says of generated showers beside real ones of the same energies and angles,
+# Numbers of an epoch: generated showers against simulated ones of the same energies and angles,
 # over the rows of all replicas.
 #
 # Sources: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; svalleco/3Dgan, branch
 # Anglegan, analysis. Definitions: docs/3dgan.md.
 
-# Ends of the bins of the incident energy, in units of 100 GeV: the authors' set ends at 5, the
+# Ends of the bins of the incident energy, in units of 100 GeV: the authors' data set ends at 5, the
 # CaloChallenge's at 10.
 ENERGY_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
-EMPTY_SHARE = 0.01  # of the real deposit; below it a shower counts as empty
-AXES = {
-    "x": (0, 2, 3),
-    "y": (0, 1, 3),
-    "z": (0, 1, 2),
-}  # what is summed over for the profile along each
-PERCENT_A_UNIT = (
-    100 * ENERGY_SCALE / CELL_UNITS
-)  # deposit in 20 MeV over energy in 100 GeV, as a share in per cent
+EMPTY_SHARE = 0.01  # of the simulated deposit; below it a shower counts as empty
+AXES = {"x": (0, 2, 3), "y": (0, 1, 3), "z": (0, 1, 2)}  # to sum over for the profile along each
+PERCENT_A_UNIT = 100 * ENERGY_SCALE / CELL_UNITS  # deposit in 20 MeV over energy in 100 GeV, in %
 
 
 def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) -> Judged:
-    """`rows`: real showers with energies, deposits and perhaps angles.
-
-    `fake`: generated beside them; scores: of D, (B,).
+    """`rows`: simulated showers with energies, deposits and possibly angles; `fake`: generated
+    ones; scores: of D, (B,).
     """
     real = ops.cast(rows[SHOWERS], "float32")
     cells, made = shower_networks.energies(real), shower_networks.energies(fake)
@@ -316,8 +298,8 @@ def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) ->
 
 
 def sampling_fraction_error(energies: Tensor, real: Tensor, fake: Tensor) -> Tensor:
-    """Mean over bins of the energy of |⟨SF_real⟩ - ⟨SF_generated⟩| / ⟨SF_real⟩, bins without a
-    shower left out; scalar, 0 to infinity.
+    """Mean over non-empty bins of the energy of |⟨SF⟩ - ⟨SF_generated⟩| / ⟨SF⟩; scalar, 0 to
+    infinity.
 
     All (B,). For 256 showers and 12 bins: `bins` (256, 12), the sums over the showers of all
     replicas (12,).
@@ -336,9 +318,9 @@ def sampling_fraction_error(energies: Tensor, real: Tensor, fake: Tensor) -> Ten
 
 
 def profile_errors(cells: Tensor, made: Tensor) -> dict[str, Tensor]:
-    """Along each axis Σ |S - Ŝ| / Σ S, with the summed energies S, Ŝ in each of its places over all
-    showers: 0 to infinity, 1 for nothing at all. The authors take the mean over places of |S - Ŝ| /
-    S, which counts the empty border as much as the core.
+    """Along each axis Σ |S - Ŝ| / Σ S, with the summed energies S, Ŝ in each place over all
+    showers: 0 to infinity, 1 for empty showers. The authors' mean over places of |S - Ŝ| / S counts
+    the empty border as much as the core.
     """
     errors = {}
     for axis, others in AXES.items():
@@ -359,9 +341,7 @@ def _of_profiles(cells: Tensor, made: Tensor) -> Mapping[str, Tensor]:
 
 
 def _of_deposits(real: Tensor, fake: Tensor) -> Mapping[str, Tensor]:
-    """Generated over real energy, all showers together; and the share of generated ones that
-    are empty.
-    """
+    """Generated over simulated energy of all showers, and the share of empty generated ones."""
     own = ops.stack([ops.mean(fake), ops.mean(real)])
     of_fake, of_real = ops.unstack(step_context.current().mean_over_replicas(own), 2)
     return {

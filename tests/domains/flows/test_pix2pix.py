@@ -176,7 +176,7 @@ def test_the_full_sizes_are_counted_as_well(full: dict[str, Any]) -> None:
 def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
     assert set(reads(Pix2pixOptions(tile=16, flip="vertical"), FLOW)) == {SOURCE, TARGET}
     with pytest.raises(
-        DatasetError, match="a direction from left to right, which flip=horizontal would turn round"
+        DatasetError, match="a direction from left to right, which flip=horizontal inverts"
     ):
         reads(Pix2pixOptions(tile=16, flip="horizontal"), FLOW)
     assert set(reads(Pix2pixOptions(tile=16, flip="horizontal"), pair_fields(16, 16))) == {
@@ -207,16 +207,16 @@ def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
             {"tile": 16, "unrolled": 2},
             pair_fields(16, 16, 1, 3),
             (
-                "its target has 3 channels and its source 1, so that what is made cannot be fed"
-                " back: use unrolled=1"
+                "its target has 3 channels and its source 1, so outputs cannot be"
+                " inputs: use unrolled=1"
             ),
         ),
         (
             {"tile": 16, "output": "change"},
             pair_fields(16, 16, 1, 3),
             (
-                "its target has 3 channels and its source 1, so that a change cannot be added to"
-                " it: use output=image"
+                "its target has 3 channels and its source 1, so output=change is not"
+                " possible: use output=image"
             ),
         ),
         (

@@ -207,22 +207,23 @@ def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() ->
 
 
 def test_tiles_are_cut_anywhere_within_the_frame_and_rows_by_themselves() -> None:
-    from gan_runtime.domains.flows import unet
+    from gan_runtime.domains.flows import networks
 
     frames = np.arange(3 * 20 * 24 * 2, dtype=np.float32).reshape(3, 20, 24, 2)
     almost_one = np.nextafter(np.float32(1.0), np.float32(0.0))
     draws = np.float32([[0.0, almost_one], [almost_one, 0.0], [0.5, 0.5]])
-    cut = np.asarray(unet.cut(frames, draws, 16))
+    cut = np.asarray(networks.cut(frames, draws, 16))
     corners = [(0, 8), (4, 0), (2, 4)]
     expected = [
         frames[row, top : top + 16, left : left + 16] for row, (top, left) in enumerate(corners)
     ]
     assert np.array_equal(cut, np.stack(expected))
     apart = [
-        np.asarray(unet.cut(frames[row : row + 1], draws[row : row + 1], 16)) for row in range(3)
+        np.asarray(networks.cut(frames[row : row + 1], draws[row : row + 1], 16))
+        for row in range(3)
     ]
     assert np.array_equal(cut, np.concatenate(apart)), "so replicas cut the same"
-    assert unet.cut(cut, draws, 16) is cut
+    assert networks.cut(cut, draws, 16) is cut
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])

@@ -132,5 +132,5 @@ def test_numbers_that_are_none_are_empty_cells_and_the_same_showers_the_same_pic
 
 def test_arrays_that_are_no_showers_are_refused() -> None:
     for shape in ((2, 17, 17), (2, 17, 17, 25, 3), (0, 17, 17, 25, 1)):
-        with pytest.raises(ValueError, match=r"holds no showers: give \(rows, x, y, z, 1\)"):
+        with pytest.raises(ValueError, match=r"has no showers: give \(rows, x, y, z, 1\)"):
             pictures.render("shower_projections", (np.zeros(shape, np.float32),))

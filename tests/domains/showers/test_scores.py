@@ -96,7 +96,7 @@ def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarr
         scores.moments_error(mine, other.features, bins),
         scores.profile_error(mine, other.features, bins),
     )
-    angle = scores.angle_error(mine, other.features, other.asked_angle)
+    angle = scores.angle_error(mine, other.features, other.requested_angle)
     return {
         "sampling_fraction": (
             lambda: scores.sampling_fraction_error(mine, other.features, bins).value
@@ -123,7 +123,7 @@ def test_a_classifier_finds_a_fault_that_is_there() -> None:
 def test_energies_that_are_ten_per_cent_too_high_are_an_error_of_ten_per_cent() -> None:
     features = real().features
     bins = scores.edges(features.energy_gev, 5)
-    higher = sample(1.1 * real().cells_gev, features.energy_gev, real().asked_angle, ())
+    higher = sample(1.1 * real().cells_gev, features.energy_gev, real().requested_angle, ())
     found = scores.sampling_fraction_error(features, higher.features, bins)
     assert found.value == pytest.approx(0.1, rel=1e-5)
     assert 0.0 < found.error < 0.02
@@ -270,7 +270,7 @@ def test_the_map_of_angles_holds_every_shower_where_it_was_asked_for_and_where_i
     leant = {curve.name: curve for curve in curves(real(), real(1))}["angle_map"]
     assert leant.generated.sum() == pytest.approx(1.0, abs=0.05), "a few lie beyond the real angles"
     asked = np.average(leant.x, weights=leant.generated)
-    assert asked == pytest.approx(real(1).asked_angle.mean(), abs=0.02)
+    assert asked == pytest.approx(real(1).requested_angle.mean(), abs=0.02)
     seen = np.average(leant.y, weights=leant.real)
     assert seen == pytest.approx(real().features.angle.mean(), abs=0.05)
 
@@ -282,5 +282,5 @@ def test_showers_without_an_angle_have_no_curve_and_no_score_of_it() -> None:
     assert "angles" not in names
     assert {curve.bins[1] for curve in curves(without, without)} == {-1}
     assert math.isnan(
-        scores.angle_error(without.features, without.features, without.asked_angle).value
+        scores.angle_error(without.features, without.features, without.requested_angle).value
     )

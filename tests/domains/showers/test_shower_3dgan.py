@@ -200,7 +200,7 @@ def test_on_every_grid_showers_have_its_shape_and_the_catalog_counts_the_weights
 
 def test_a_closed_axis_goes_on_with_its_beginning() -> None:
     values = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2, 1)
-    around = np.asarray(shower_networks.Surrounded(((1, 2), (0, 1), (0, 0)), (0,))(values))[
+    around = np.asarray(shower_networks.PeriodicPadding(((1, 2), (0, 1), (0, 0)), (0,))(values))[
         0, ..., 0
     ]
     assert around[:, 0, 0].tolist() == [12, 0, 4, 8, 12, 0, 4]
@@ -311,7 +311,7 @@ def test_a_latent_begins_with_energy_and_angle_and_the_angle_may_have_a_gain(
         return VALUES
 
     chosen = ShowerGanOptions(latent_size=5, **options)
-    inputs = shower_3dgan.asked(chosen, BATCH, Known())
+    inputs = shower_3dgan.generator_inputs(chosen, BATCH, Known())
     shower_3dgan.WORKLOAD.show(chosen, {"generator": generator}, inputs, HostNoise(0))
     assert seen[0] == pytest.approx(
         np.float32([[1.0, expected, 7, 7, 7], [2.0, expected, 7, 7, 7]]), abs=1e-5

@@ -35,7 +35,7 @@ from gan_runtime.jobs.job import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
-from tests.domains.showers.test_physics_work import Networks, rows_of
+from tests.domains.showers.test_measurement import Networks, rows_of
 from tests.support.asking import ask
 
 NewRun = Callable[..., RunDir]

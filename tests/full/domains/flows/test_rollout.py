@@ -1,5 +1,5 @@
 """The job that feeds a model with its own pictures, with networks of TensorFlow; with a toy:
-tests/domains/flows/test_iterate_work.py.
+tests/domains/flows/test_rollout.py.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from gan_runtime.domains.showers import measurement, scores
 from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Weights
 from gan_runtime.domains.showers.features import values_of
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
-from gan_runtime.domains.showers.score_metrics import SCORES, Value
+from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.jobs import evaluate
@@ -109,10 +109,14 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
 def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
     """The job takes one score alone: classifiers take seconds."""
 
-    def compared(real: ShowerSample, other: ShowerSample, told: object = None) -> dict[str, Value]:  # noqa: ARG001
-        bounds = scores.edges(real.features.energy_gev, 5)
+    def compared(
+        reference: ShowerSample, other: ShowerSample, _: object = None
+    ) -> dict[str, Estimate]:
+        bounds = scores.edges(reference.features.energy_gev, 5)
         return {
-            SCORES[0].name: scores.sampling_fraction_error(real.features, other.features, bounds)
+            SCORES[0].name: scores.sampling_fraction_error(
+                reference.features, other.features, bounds
+            )
         }
 
     monkeypatch.setattr(measurement, "compared", compared)
