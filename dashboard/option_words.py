@@ -97,7 +97,7 @@ PHRASES = {
     "all_reduce_type": "gradients in {}",
     "sync_every_steps": words.LOCAL_SGD,
     "alarm_action": "on an alarm: {}",
-    "still_action": "when it stands still: {}",
+    "still_action": "when stalled: {}",
     "resume_lost": "resumed when lost",
     "count_kernels": "kernels counted",
     "weight_snapshots": "weights kept",

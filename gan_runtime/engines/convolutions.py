@@ -97,7 +97,7 @@ def among_zeros(
 def enlarged_convolution(
     values: Any, kernel: Any, factors: Sizes, settled: Callable[[Any], Any] = lambda matrix: matrix
 ) -> Any:
-    """`step_context.Kernels.enlarged_convolution` as one product of matrices: the cells that a
+    """`step_context.LayerKernels.enlarged_convolution` as one product of matrices: the cells that a
     window touches by the kernels of all phases.
 
     (2, 9, 9, 8, 8) and (6, 6, 8, 8, 8) by 6 × 6 × 6 → (2, 49, 49, 41, 8), from (2, 9, 9, 7, 96) and
@@ -162,8 +162,8 @@ def _interleaved(phases: Any, axes: tuple[Axis, ...], filters: int) -> Any:
 def one_pixel_convolution(
     values: Any, kernel: Any, strides: Sizes, padding: Padding, otherwise: Callable[..., Any]
 ) -> Any:
-    """`step_context.Kernels.convolution`; `otherwise(values, kernel, strides, padding)` where the
-    outcome has more than one pixel.
+    """`step_context.LayerKernels.convolution`; `otherwise(values, kernel, strides, padding)` where
+    the outcome has more than one pixel.
     """
     values, kernel, strides, zeros = among_zeros(values, kernel, strides, padding)
     along = zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)

@@ -61,7 +61,7 @@ class _EngineConvolution(keras.layers.Layer):
         refuse_ignored_settings(self)
 
     @property
-    def _kernels(self) -> step_context.Kernels | None:
+    def _kernels(self) -> step_context.LayerKernels | None:
         """The engine's, if they cover this layer."""
         is_uncovered = (
             max(self.dilation_rate) > 1
@@ -71,7 +71,7 @@ class _EngineConvolution(keras.layers.Layer):
         )
         return None if is_uncovered else step_context.kernels()
 
-    def _finished(self, values: Tensor, kernels: step_context.Kernels) -> Tensor:
+    def _finished(self, values: Tensor, kernels: step_context.LayerKernels) -> Tensor:
         """With bias and activation."""
         if self.use_bias:
             values = kernels.elementwise(add, values, ops.convert_to_tensor(self.bias))

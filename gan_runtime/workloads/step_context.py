@@ -21,7 +21,7 @@ from gan_runtime.workloads.contract import Noise, Tensor
 Padding = str | tuple[tuple[int, int], ...]
 
 
-class Kernels(Protocol):
+class LayerKernels(Protocol):
     """The mathematics of the Keras layers, implemented for the device.
 
     Values: (B, …, channels) with one to three axes between; `strides`: one per axis; `padding`:
@@ -70,8 +70,11 @@ class Kernels(Protocol):
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Progress of the training. `step`: int32 scalar, from 0; `steps`: of the whole training."""
+class TrainingProgress:
+    """TrainingProgress of the training.
+
+    `step`: int32 scalar, from 0; `steps`: of the whole training.
+    """
 
     step: Tensor
     steps: int
@@ -82,7 +85,7 @@ class Progress:
         return ops.minimum(ops.cast(self.step, "float32") / self.steps, 1.0)
 
 
-TRAINED = Progress(1, 1)
+TRAINED = TrainingProgress(1, 1)
 
 
 @dataclass(frozen=True)
@@ -99,18 +102,18 @@ class StepContext:
     """
 
     noise: Noise
-    kernels: Kernels | None
+    kernels: LayerKernels | None
     input_gradient: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
     weighted_gradient: Callable[
         [Callable[[Tensor], Tensor], Tensor, Callable[[Tensor], Tensor]], Tensor
     ]
     mean_over_replicas: Callable[[Tensor], Tensor]
     loss_scaling: bool = False
-    progress: Progress = TRAINED
+    progress: TrainingProgress = TRAINED
 
 
 _current: ContextVar[StepContext] = ContextVar("context of the current step on the current replica")
-_outside: ContextVar[Kernels | None] = ContextVar(
+_outside: ContextVar[LayerKernels | None] = ContextVar(
     "the engine's kernels outside a step", default=None
 )
 
@@ -130,14 +133,14 @@ def current() -> StepContext:
     return _current.get()
 
 
-def progress() -> Progress:
-    """Progress of the training, for layers; outside a step that of a finished training."""
+def progress() -> TrainingProgress:
+    """TrainingProgress of the training, for layers; outside a step that of a finished training."""
     context = _current.get(None)
     return context.progress if context else TRAINED
 
 
 @contextmanager
-def kernel_scope(kernels: Kernels | None) -> Iterator[None]:
+def kernel_scope(kernels: LayerKernels | None) -> Iterator[None]:
     """Layers called within use these kernels outside a step, for networks in inference."""
     token = _outside.set(kernels)
     try:
@@ -146,7 +149,7 @@ def kernel_scope(kernels: Kernels | None) -> Iterator[None]:
         _outside.reset(token)
 
 
-def kernels() -> Kernels | None:
+def kernels() -> LayerKernels | None:
     """The engine's kernels; None outside both scopes."""
     context = _current.get(None)
     return context.kernels if context else _outside.get()

@@ -71,5 +71,5 @@ def test_a_layer_that_fades_in_trains_more_with_each_step(make: MakeEngine) -> N
 
 def test_a_network_outside_of_a_step_is_a_trained_one() -> None:
     assert float(step_context.progress().share) == 1.0
-    assert float(step_context.Progress(12, 10).share) == 1.0
-    assert float(step_context.Progress(3, 12).share) == 0.25
+    assert float(step_context.TrainingProgress(12, 10).share) == 1.0
+    assert float(step_context.TrainingProgress(3, 12).share) == 0.25

@@ -23,7 +23,7 @@ from gan_runtime.engines.tf.step import input_gradient
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.losses import r1_penalty
 from gan_runtime.workloads.pair import UnconditionalPair
-from gan_runtime.workloads.step_context import Kernels, step_scope
+from gan_runtime.workloads.step_context import LayerKernels, step_scope
 from tests.support.engines.small_engines import (
     BATCH,
     MakeEngine,
@@ -271,7 +271,9 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
 
 
 @pytest.mark.parametrize("kernels", [TfCpuKernels(), PlainKernels()], ids=["cpu", "plain"])
-def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: Kernels) -> None:
+def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(
+    kernels: LayerKernels,
+) -> None:
     keras.config.set_dtype_policy("float32")
     keras.utils.set_random_seed(1)
     critic = dcgan_mnist.networks()["discriminator"]

@@ -13,12 +13,10 @@ from tests.support import sources
 STILL = {
     "Answer": 2,
     "Curve": 2,
-    "Kernels": 2,
     "Pair": 2,
     "PairOptions": 2,
     "Phase": 2,
     "Place": 2,
-    "Progress": 2,
     "Series": 2,
     "Skipped": 2,
     "Source": 2,

@@ -70,9 +70,8 @@ def assert_both_end_with_a_sentence(
             worker.kill()
             worker.wait()
     assert told == [
-        f"worker {rank} of 2: one worker would go on from step 0, another from step 14: they do not"
-        f" see the same {run.checkpoints}. Give all workers the same home folder, such as one on a"
-        " shared file system."
+        f"worker {rank} of 2: one worker resumes from step 0, another from step 14: they see"
+        f" different {run.checkpoints}. Use one home on a shared file system."
         for rank, run in enumerate(apart)
     ]
     assert [worker.returncode for worker in workers] == [1, 1]

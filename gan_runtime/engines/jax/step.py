@@ -25,7 +25,12 @@ from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import EngineTask, forbid_weight_assignment
 from gan_runtime.workloads.contract import Forward
-from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
+from gan_runtime.workloads.step_context import (
+    LayerKernels,
+    StepContext,
+    TrainingProgress,
+    step_scope,
+)
 
 Numbers = dict[str, jax.Array]
 Function = Callable[[jax.Array], jax.Array]
@@ -117,7 +122,7 @@ class JaxReplicaStep:
         scope: keras.StatelessScope,
         noise: JaxStepNoise,
         step: jax.Array,
-        kernels: Kernels | None = None,
+        kernels: LayerKernels | None = None,
     ) -> StepContext:
         """What layers and losses may use inside `scope`. `step`: int32 from 0."""
         return StepContext(
@@ -127,7 +132,7 @@ class JaxReplicaStep:
             weighted_gradient=weighted_gradient,
             mean_over_replicas=lambda values: jax.lax.pmean(jax.lax.stop_gradient(values), AXIS),
             loss_scaling=self._task.is_loss_scaled,
-            progress=Progress(step, self._task.steps),
+            progress=TrainingProgress(step, self._task.steps),
         )
 
     # ---- one forward pass ------------------------------------------------------------------------

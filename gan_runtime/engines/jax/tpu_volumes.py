@@ -268,7 +268,9 @@ def volume_elementwise(
 def volume_batch_norm(
     values: jax.Array, gamma: Any, beta: Any, epsilon: float, axis: str | None
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """`step_context.Kernels.batch_norm` of a volume; `axis` as in `JaxKernels`. Moments in float32.
+    """`step_context.LayerKernels.batch_norm` of a volume; `axis` as in `JaxKernels`.
+
+    Moments in float32.
 
     With s = gamma / √(variance + epsilon) it is x · s + (beta - mean · s): one product and one sum
     a number.

@@ -23,7 +23,12 @@ from gan_runtime.engines.tf.optimizers import shared_overflow
 from gan_runtime.engines.tf.strategy import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise, Phase
-from gan_runtime.workloads.step_context import Kernels, Progress, StepContext, step_scope
+from gan_runtime.workloads.step_context import (
+    LayerKernels,
+    StepContext,
+    TrainingProgress,
+    step_scope,
+)
 
 # By these names profiles classify operations (step_profile.py).
 FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"
@@ -88,9 +93,11 @@ class TfReplicaStep:
         begin = phase.batch * share
         return {name: array[begin : begin + share] for name, array in rows.items()}
 
-    def context(self, noise: Noise, step: tf.Tensor, kernels: Kernels | None = None) -> StepContext:
+    def context(
+        self, noise: Noise, step: tf.Tensor, kernels: LayerKernels | None = None
+    ) -> StepContext:
         """What layers and losses may use in this step. `step`: int32 from 0."""
-        scaled, progress = self._task.is_loss_scaled, Progress(step, self._task.steps)
+        scaled, progress = self._task.is_loss_scaled, TrainingProgress(step, self._task.steps)
         slopes = input_gradient, weighted_gradient
         return StepContext(noise, kernels, *slopes, mean_over_replicas, scaled, progress)
 
@@ -266,7 +273,7 @@ def replica_id() -> tf.Tensor:
     return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32)
 
 
-def _kernels(spec: RunSpec, replicas: int, accelerator: str) -> Kernels:
+def _kernels(spec: RunSpec, replicas: int, accelerator: str) -> LayerKernels:
     synchronised = spec.batch_norm == "synchronised" and replicas > 1
     return (
         TfCpuKernels(synchronised)

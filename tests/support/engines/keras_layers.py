@@ -18,7 +18,7 @@ import numpy as np
 from keras import ops
 
 from gan_runtime.workloads import layers as ours
-from gan_runtime.workloads.step_context import Kernels, step_scope
+from gan_runtime.workloads.step_context import LayerKernels, step_scope
 
 ROWS, CHANNELS, FILTERS, CLASSES = 3, 2, 3, 4
 CONVOLUTIONS = {
@@ -46,7 +46,7 @@ KERNELS_AND_STRIDES = {
     2: [((2, 3), (1, 2)), ((4, 5), (2, 2)), ((3, 2), (1, 2)), ((5, 4), (1, 1))],
     3: [((2, 3, 5), (1, 2, 1)), ((4, 5, 2), (2, 2, 2))],
 }
-AllKernels = Mapping[str, Kernels | None]  # of an engine, by name; None: outside a step
+AllKernels = Mapping[str, LayerKernels | None]  # of an engine, by name; None: outside a step
 Differences = dict[
     str, dict[str, float]
 ]  # what is compared → {"values", "by input", variable: the largest difference}
@@ -284,7 +284,7 @@ def _all(named: Iterable[tuple[str, Differences]]) -> Differences:
     }
 
 
-def using(kernels: Kernels | None) -> AbstractContextManager[None]:
+def using(kernels: LayerKernels | None) -> AbstractContextManager[None]:
     """A step that has these kernels; these layers ask for nothing else."""
     return step_scope(SimpleNamespace(kernels=kernels))  # type: ignore[arg-type]
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
 from gan_runtime.workloads.contract import Noise
-from gan_runtime.workloads.step_context import Kernels, StepContext
+from gan_runtime.workloads.step_context import LayerKernels, StepContext
 
 
-def alone(noise: Noise, kernels: Kernels | None = None, loss_scaling: bool = False) -> StepContext:
+def alone(
+    noise: Noise, kernels: LayerKernels | None = None, loss_scaling: bool = False
+) -> StepContext:
     """The mean over the replicas is the value itself."""
 
     def mean(tensor: Any) -> Any:
