@@ -27,8 +27,8 @@ Written by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`;
 `.venv/bin/python -m pip install -r requirements-bench.txt`.
 
 The sides of a comparison take turns, since the speed of a machine drifts. A figure is the median of the ratios of neighboring turns. "Of totals" is the ratio of all steps
-and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, ingest, supervisor, probes and checkpoints. Loading,
-building, tracing and compiling are timed on no side.
+and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, probes and checkpoints. What comes once,
+such as compiling, is timed on no side.
 """  # noqa: E501
 WHAT_IS_COMPARED = """
 Ours, plain Keras (benchmarks/keras_loop.py) and PyTorch (benchmarks/torch_loop.py) train the networks of Table 1 with Adam(1e-4) on the same global batch. The other rows
@@ -192,13 +192,7 @@ def dashboard(records: Sequence[Record]) -> str:
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     named = {
-        "first_page_s": ("start of the dashboard until Home is drawn", ".1f", " s"),
         "first_point_s": ('click on "Start a quick run" until the first point', ".1f", " s"),
-        "memory_mb": (
-            "resident memory of the dashboard's process, every page visited",
-            ".0f",
-            " MB",
-        ),
         "import_s": ("import of everything the dashboard loads", ".1f", " s"),
     }
     lines = []
