@@ -15,6 +15,7 @@ from gan_runtime.store.queries.metrics import (
     EVERYTHING,
     Window,
     XAxis,
+    among,
     buckets,
     columns_of,
     declared_of,
@@ -46,7 +47,7 @@ def group_curves(
     """
     members = [(name, run_id) for name, run_ids in groups.items() for run_id in run_ids]
     return store.frame(
-        f"""{buckets(x)}, members AS (
+        f"""{buckets(x, [run_id for _, run_id in members])}, members AS (
             SELECT unnest($names) AS name, unnest($runs) AS run_id
         ), pieces AS (
             SELECT run_id, x, x_to, mean, lead(x) OVER along AS next_x, lead(mean) OVER along AS
@@ -106,10 +107,10 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
         ), ends AS (
             SELECT run_id, max(wall_s) AS seconds, max(step) AS
                 step{columns_of(known.losses, "max(value)")}
-            FROM ingest.last_scalars WHERE list_contains($runs, run_id) GROUP BY run_id
+            FROM ingest.last_scalars WHERE {among(run_ids)} GROUP BY run_id
         ), rates AS (
-            SELECT run_id, median(images_per_s) AS images_per_s FROM epochs WHERE
-                list_contains($runs, run_id) GROUP BY run_id
+            SELECT run_id, median(images_per_s) AS images_per_s FROM epochs
+            WHERE {among(run_ids)} GROUP BY run_id
         ), scores AS (
             SELECT run_id, epoch, {_of_role("judged_real")} - {_of_role("judged_generated")} AS
                 signed_gap,
@@ -118,13 +119,13 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
                        accuracy,
                    nullif(greatest({_of_role("spread_of_generated")}, 0), 0) /
                        nullif({_of_role("spread_of_real")}, 0) AS spread_ratio
-            FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE list_contains($runs,
-                run_id) GROUP BY run_id, epoch
+            FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE {among(run_ids)}
+            GROUP BY run_id, epoch
         ), judged AS (SELECT run_id, {_judged()} FROM scores GROUP BY run_id
         ), means AS (
             SELECT run_id, metric, epoch, avg(value) AS value FROM numbers
-            WHERE list_contains($runs, run_id) AND list_contains($rated, metric) AND
-                isfinite(value) GROUP BY ALL
+            WHERE {among(run_ids)} AND list_contains($rated, metric) AND isfinite(value)
+            GROUP BY ALL
         ), rated AS (SELECT run_id{_best_and_last(known.rated)} FROM means GROUP BY run_id)
         SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS
             images,
@@ -243,13 +244,13 @@ def loss_quartiles(store: Store, run_ids: list[str], metric: str) -> pd.DataFram
     Columns: run_id, epoch, mean, width. Values that are not finite do not count.
     """
     return store.frame(
-        """
+        f"""
         SELECT run_id, epoch, avg(value) AS mean, quantile_cont(value, 0.75) - quantile_cont(value,
             0.25) AS width FROM scalars
-        WHERE list_contains(?, run_id) AND metric = ? AND isfinite(value) GROUP BY run_id, epoch
+        WHERE {among(run_ids)} AND metric = ? AND isfinite(value) GROUP BY run_id, epoch
             ORDER BY run_id, epoch
         """,
-        [run_ids, metric],
+        [metric],
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.metrics import SCORE
 from gan_runtime.base.metrics import histogram as histogram_name
+from gan_runtime.store.queries.metrics import among
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -99,8 +100,7 @@ def histogram_names(store: Store, run_ids: list[str]) -> list[str]:
     return [
         row[0]
         for row in store.rows(
-            "SELECT DISTINCT name FROM histograms WHERE list_contains(?, run_id) ORDER BY 1",
-            [run_ids],
+            f"SELECT DISTINCT name FROM histograms WHERE {among(run_ids)} ORDER BY 1"
         )
     ]
 
@@ -112,7 +112,7 @@ def histogram_ridges(store: Store, run_id: str, name: str) -> pd.DataFrame:
     (float64, bin edges), share (float64, 0 to 1; those of an epoch add up to 1). Before the end of
     the first epoch the frame is empty.
     """
-    return _histograms(store, _SPREAD, {"runs": [run_id], "name": name, "epochs": MAX_EPOCHS})
+    return _histograms(store, [run_id], _SPREAD, {"name": name, "epochs": MAX_EPOCHS})
 
 
 def histogram_overlay(store: Store, run_ids: list[str], name: str, epoch: int) -> pd.DataFrame:
@@ -120,7 +120,7 @@ def histogram_overlay(store: Store, run_ids: list[str], name: str, epoch: int) -
 
     Columns as `histogram_ridges`.
     """
-    return _histograms(store, _AT_EPOCH, {"runs": run_ids, "name": name, "epoch": epoch})
+    return _histograms(store, run_ids, _AT_EPOCH, {"name": name, "epoch": epoch})
 
 
 def loss_ridges(store: Store, run_id: str, metric: str) -> pd.DataFrame:
@@ -131,20 +131,22 @@ def loss_ridges(store: Store, run_id: str, metric: str) -> pd.DataFrame:
     gives an empty frame.
     Source: the concentration of the loss in each epoch, Fig. 8 of the paper.
     """
-    return _step_values(store, _SPREAD, {"runs": [run_id], "metric": metric, "epochs": MAX_EPOCHS})
+    return _step_values(store, [run_id], _SPREAD, {"metric": metric, "epochs": MAX_EPOCHS})
 
 
 def loss_overlay(store: Store, run_ids: list[str], metric: str, epoch: int) -> pd.DataFrame:
     """As `loss_ridges`, of several runs, each at its newest epoch up to `epoch`."""
-    return _step_values(store, _AT_EPOCH, {"runs": run_ids, "metric": metric, "epoch": epoch})
+    return _step_values(store, run_ids, _AT_EPOCH, {"metric": metric, "epoch": epoch})
 
 
-def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.DataFrame:
+def _histograms(
+    store: Store, run_ids: list[str], chosen: str, parameters: dict[str, Any]
+) -> pd.DataFrame:
     import pandas as pd  # see `Store.frame`
 
     rows = store.rows(
         f"""
-        WITH present AS (SELECT run_id, epoch FROM histograms WHERE list_contains($runs, run_id)
+        WITH present AS (SELECT run_id, epoch FROM histograms WHERE {among(run_ids)}
             AND name = $name AND {FINITE}),
         chosen AS ({chosen})
         SELECT run_id, epoch, list_append(bin_left, bin_right), count
@@ -172,7 +174,9 @@ def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Dat
     return pd.concat(frames, ignore_index=True)
 
 
-def _step_values(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.DataFrame:
+def _step_values(
+    store: Store, run_ids: list[str], chosen: str, parameters: dict[str, Any]
+) -> pd.DataFrame:
     """The number of bins follows the steps of an epoch: with few steps, narrow bins would
     show gaps and not a shape.
     """
@@ -180,7 +184,7 @@ def _step_values(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Da
         f"""
         WITH known AS (
             SELECT run_id, epoch, value FROM scalars
-            WHERE list_contains($runs, run_id) AND metric = $metric AND isfinite(value)
+            WHERE {among(run_ids)} AND metric = $metric AND isfinite(value)
         ), present AS (SELECT DISTINCT run_id, epoch FROM known),
         chosen AS ({chosen}),
         wanted AS (SELECT * FROM known JOIN chosen USING (run_id, epoch)),
@@ -240,8 +244,8 @@ def score_histograms(store: Store, run_ids: list[str], epoch: int) -> pd.DataFra
     return store.frame(
         f"""
         WITH scores AS (
-            SELECT * FROM histograms WHERE list_contains($runs, run_id) AND starts_with(name,
-                $scores) AND {FINITE}
+            SELECT * FROM histograms
+            WHERE {among(run_ids)} AND starts_with(name, $scores) AND {FINITE}
         ), chosen AS (
             SELECT * FROM scores WHERE epoch <= $epoch QUALIFY epoch = max(epoch) OVER (PARTITION
                 BY run_id)
@@ -255,5 +259,5 @@ def score_histograms(store: Store, run_ids: list[str], epoch: int) -> pd.DataFra
                (SELECT max(list_max(count) / list_sum(count)) FROM scores) AS top
         FROM bins ORDER BY run_id, name, "left"
         """,
-        {"runs": run_ids, "epoch": epoch, "scores": histogram_name(SCORE, "")},
+        {"epoch": epoch, "scores": histogram_name(SCORE, "")},
     )

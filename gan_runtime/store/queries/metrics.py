@@ -63,9 +63,9 @@ def curves(
     ):
         return _own_curves(store, run_ids[0], metrics, max_points, window)
     return store.frame(
-        f"{buckets(x)} SELECT * EXCLUDE (x_from, x_to) FROM buckets ORDER BY run_id, metric, x",
+        f"{buckets(x, run_ids)} SELECT * EXCLUDE (x_from, x_to) FROM buckets"
+        " ORDER BY run_id, metric, x",
         {
-            "runs": run_ids,
             "metrics": list(metrics),
             "points": max_points,
             "first": window[0],
@@ -132,11 +132,21 @@ def step_ranges(store: Store, run_id: str) -> list[StepRange]:
     return [StepRange(*row) for row in rows]
 
 
-def buckets(x: XAxis) -> str:
+def among(run_ids: Iterable[str]) -> str:
+    """SQL condition that `run_id` is one of these; of none it is false.
+
+    Written out, since DuckDB then skips the blocks of other runs: with a list as a parameter it
+    reads the numbers of all runs.
+    """
+    quoted = ("'" + run_id.replace("'", "''") + "'" for run_id in run_ids)
+    return f"run_id IN ({', '.join(quoted) or 'NULL'})"
+
+
+def buckets(x: XAxis, run_ids: list[str]) -> str:
     """SQL that begins a query with the table `buckets`: as `curves` gives it, and each bucket's
     first and last x.
 
-    Parameters: $runs, $metrics, $points, and the window $first, $last.
+    Parameters: $metrics, $points, and the window $first, $last.
     """
     return f"""
         WITH wanted AS (
@@ -147,8 +157,7 @@ def buckets(x: XAxis) -> str:
                     ingest.plans GROUP BY run_id
             ) USING (run_id) LEFT JOIN (SELECT run_id, spec, images_per_step FROM ingest.created)
                 USING (run_id)
-            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND
-                isfinite(value)
+            WHERE {among(run_ids)} AND list_contains($metrics, metric) AND isfinite(value)
                 AND (x BETWEEN $first AND $last) IS NOT FALSE
         ), width AS (
             SELECT run_id, min(step) AS first, greatest(1, ceil((max(step) - min(step) + 1) /
@@ -227,20 +236,19 @@ def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[s
     A run that has one step so far measures everything once a step.
     """
     rows = store.rows(
-        """
+        f"""
         WITH lengths AS (
-            SELECT run_id, max(step) - min(step) + 1 AS steps FROM scalars WHERE
-                list_contains($runs, run_id) GROUP BY run_id
+            SELECT run_id, max(step) - min(step) + 1 AS steps FROM scalars WHERE {among(run_ids)}
+            GROUP BY run_id
         ), counted AS (
-            SELECT run_id, metric, count(*) AS numbers, max(epoch) - min(epoch) + 1 AS epochs FROM
-                scalars
-            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) GROUP BY run_id,
-                metric
+            SELECT run_id, metric, count(*) AS numbers, max(epoch) - min(epoch) + 1 AS epochs
+            FROM scalars WHERE {among(run_ids)} AND list_contains($metrics, metric)
+            GROUP BY run_id, metric
         )
         SELECT metric FROM counted JOIN lengths USING (run_id)
         GROUP BY metric HAVING bool_and(numbers <= epochs AND numbers < steps)
         """,
-        {"runs": run_ids, "metrics": metrics},
+        {"metrics": metrics},
     )
     return {metric for (metric,) in rows}
 
@@ -252,8 +260,7 @@ def recorded(store: Store, run_ids: list[str]) -> list[str]:
     return [
         row[0]
         for row in store.rows(
-            "SELECT DISTINCT metric FROM numbers WHERE list_contains(?, run_id) ORDER BY 1",
-            [run_ids],
+            f"SELECT DISTINCT metric FROM numbers WHERE {among(run_ids)} ORDER BY 1"
         )
     ]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog
 from gan_runtime.catalog import pairs
-from gan_runtime.store.queries.metrics import declared_of
+from gan_runtime.store.queries.metrics import among, declared_of
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def sample_kinds(store: Store, run_ids: list[str]) -> list[str]:
     """
     rows = store.rows(
         f"""
-        SELECT kind FROM (SELECT DISTINCT kind FROM ({_WHOLE}) WHERE list_contains($runs, run_id))
+        SELECT kind FROM (SELECT DISTINCT kind FROM ({_WHOLE}) WHERE {among(run_ids)})
         ORDER BY {_IN_ORDER} LIMIT {MOST_KINDS}
         """,
-        {"runs": run_ids, "declared": _declared()},
+        {"declared": _declared()},
     )
     return [row[0] for row in rows]
 
@@ -64,9 +64,9 @@ def sample_epochs(store: Store, run_ids: list[str], kind: str = "") -> list[int]
     first to last.
     """
     rows = store.rows(
-        f"SELECT DISTINCT epoch FROM ({_WHOLE}) WHERE list_contains($runs, run_id) AND $kind IN"
+        f"SELECT DISTINCT epoch FROM ({_WHOLE}) WHERE {among(run_ids)} AND $kind IN"
         " ('', kind) ORDER BY epoch",
-        {"runs": run_ids, "kind": kind},
+        {"kind": kind},
     )
     return [row[0] for row in rows]
 
@@ -101,12 +101,11 @@ def same_inputs(store: Store, run_ids: list[str]) -> bool:
     oldest their seed; they are never the same as pictures with a digest.
     """
     rows = store.rows(
-        """
+        f"""
         SELECT count(DISTINCT coalesce(meta->>'inputs', concat_ws(' ', workload, meta->>'latents',
             meta->>'seed')))
-        FROM samples JOIN runs USING (run_id) WHERE list_contains(?, run_id)
-        """,
-        [run_ids],
+        FROM samples JOIN runs USING (run_id) WHERE {among(run_ids)}
+        """
     )
     return bool(rows[0][0] <= 1)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gan_runtime.records.states import ENDED
 from gan_runtime.spec import RunSpec
-from gan_runtime.store.queries.metrics import columns_of, declared_of, names_of
+from gan_runtime.store.queries.metrics import among, columns_of, declared_of, names_of
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.queries.speed import progress
 from gan_runtime.store.store import Store
@@ -132,10 +132,9 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
     members = store.rows(
         "SELECT run_id FROM ingest.created WHERE study->>'study_id' = ?", [study_id]
     )
-    runs_in_study = {f"run_{place}": run_id for place, (run_id,) in enumerate(members)}
-    declared = declared_of(store, list(runs_in_study.values()))
-    # Ids written out: DuckDB skips the blocks of other runs, and need not read all runs' numbers.
-    among = f"run_id IN ({', '.join(f'${name}' for name in runs_in_study) or 'NULL'})"
+    run_ids = [run_id for (run_id,) in members]
+    declared = declared_of(store, run_ids)
+    of_study = among(run_ids)
     return store.frame(
         f"""
         WITH chosen AS (
@@ -144,33 +143,33 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
                    CAST(study->>'repeat' AS INTEGER) AS repeat
             FROM ingest.created WHERE study->>'study_id' = $study
         ), later AS (
-            SELECT * FROM epochs WHERE {among}
+            SELECT * FROM epochs WHERE {of_study}
             QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
         ), speed AS (
             SELECT run_id, median(seconds) AS epoch_seconds, median(images_per_s) AS images_per_s
                 FROM later GROUP BY run_id
         ), last AS (
             SELECT run_id, max(epoch) AS epoch, max(wall_s) AS seconds FROM ingest.last_scalars
-                WHERE {among} GROUP BY run_id
+                WHERE {of_study} GROUP BY run_id
         ), newest AS (
-            SELECT run_id, metric, max(epoch) AS epoch FROM numbers WHERE {among}
+            SELECT run_id, metric, max(epoch) AS epoch FROM numbers WHERE {of_study}
                 GROUP BY ALL
         ), ends AS (
             SELECT run_id{columns_of(declared.compared, "avg(value)")}
-            FROM numbers JOIN newest USING (run_id, metric, epoch) WHERE {among} GROUP BY run_id
+            FROM numbers JOIN newest USING (run_id, metric, epoch) WHERE {of_study} GROUP BY run_id
         ), spreads AS (
             SELECT run_id, avg(value) FILTER (role = 'spread_of_generated')
                            / nullif(avg(value) FILTER (role = 'spread_of_real'), 0) AS spread_ratio
             FROM scalars JOIN last USING (run_id, epoch) JOIN ingest.roles USING (run_id, metric)
-                WHERE {among} GROUP BY run_id
+                WHERE {of_study} GROUP BY run_id
         ), times AS (
             SELECT run_id, arg_max(seconds, attempt) FILTER (phase = 'steady_step') AS steady_step,
                    arg_max(seconds, attempt) FILTER (phase = 'trace') AS trace,
                    arg_max(seconds, attempt) FILTER (phase = 'compile') AS compile,
                    arg_max(seconds, attempt) FILTER (phase = 'first_call') AS first_call
-            FROM phases WHERE {among} GROUP BY run_id
+            FROM phases WHERE {of_study} GROUP BY run_id
         ), peaks AS (SELECT run_id, max(process_peak_bytes) AS memory_bytes FROM memory
-            WHERE {among} GROUP BY run_id)
+            WHERE {of_study} GROUP BY run_id)
         SELECT run_id, r.workload, chosen.variant, variant_index, chosen.repeat, r.status, r.color,
             r.epochs, last.seconds, epoch_seconds,
                max(epoch_seconds) FILTER (variant_index = 0) OVER (PARTITION BY chosen.repeat) /
@@ -182,7 +181,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
              LEFT JOIN times USING (run_id) LEFT JOIN peaks USING (run_id)
         ORDER BY variant_index, chosen.repeat
         """,
-        {"study": study_id, **runs_in_study},
+        {"study": study_id},
     )
 
 
