@@ -1,6 +1,6 @@
 # make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
 # make test     set up if needed, then check and test: no training of minutes, one story in a real browser; ONLY=store: a part
-# make test-all the same and all that takes longer (tests/full), as continuous integration does
+# make test-all the same and all that takes longer (tests/full), with coverage, as continuous integration does
 # make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
 # make faults   harm short runs on real processes and see that nothing is lost; SEED=1 SCENARIOS=200
 # make load     30 windows on one run, 1,000 stored runs, 10 million numbers: how fast pages, ingest and a training beside them are
@@ -61,7 +61,7 @@ test: $(PREPARED)
 
 test-all: $(PREPARED)
 	@scripts/browser.sh $(PYTHON)
-	@$(PYTEST) $(or $(PARTS),$(error there is no tests/$(ONLY)))
+	@$(PYTEST) $(if $(ONLY),,--cov) $(or $(PARTS),$(error there is no tests/$(ONLY)))
 
 audit: setup-dev
 	@scripts/audit.sh $(PYTHON)
