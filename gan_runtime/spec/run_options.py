@@ -270,8 +270,8 @@ class MonitoringOptions(BaseModel):
         group="Monitoring",
         choices=("no", "yes"),
         help=(
-            "Resumes by itself after a killed process or a reboot: up to 3 times, after 10 s, 1 min"
-            " and 5 min."
+            "Resumes by itself after a killed process or reboot: up to 3 times, after 10 s, 1 min,"
+            " 5 min."
         ),
         source="",
         error="use yes or no.",
