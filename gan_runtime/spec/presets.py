@@ -55,7 +55,7 @@ PRESETS: dict[str, Preset] = {
             ),
             text=(
                 "With the rates of Table 1, batches of 256 and 512 gave strokes, not digits, after"
-                " 30 epochs on 10,000 images (docs/dcgan.md). Rates scaled with the batch and"
+                " 30 epochs on 10,000 images. Rates scaled with the batch and"
                 " Adam's beta 1 = 0.5 gave digits. All 60,000 images were not tried."
             ),
             # Goyal et al. 2017; Radford et al. 2016
