@@ -100,16 +100,17 @@ def _records(
 ) -> list[journal.Record]:
     records: list[journal.Record] = [
         journal.AttemptStart(at=at, resume_step=0),
-        journal.Plan(at=at, images=64 * steps, steps_per_epoch=steps, epochs=epochs),
+        journal.AttemptPlan(at=at, images=64 * steps, steps_per_epoch=steps, epochs=epochs),
         journal.StatusChange(at=at, status="running", reason="training"),
     ]
     for epoch in range(1, epochs + 1):
         records += epoch_records(at, epoch, steps, random)
     records += [
-        journal.Phase(at=at, phase=name, seconds=1.0) for name in ("trace", "first_call", "compile")
+        journal.PhaseSeconds(at=at, phase=name, seconds=1.0)
+        for name in ("trace", "first_call", "compile")
     ]
     records += [
-        journal.Phase(at=at, phase="steady_step", seconds=0.01),
+        journal.PhaseSeconds(at=at, phase="steady_step", seconds=0.01),
         journal.StatusChange(
             at=at + timedelta(minutes=15), status="finished", reason=f"all {epochs} epochs done"
         ),

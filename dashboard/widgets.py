@@ -20,7 +20,7 @@ from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
-from gan_runtime.store.queries import PeakMemory, Progress, RunRow
+from gan_runtime.store.queries import PeakMemory, RunProgress, RunRow
 from gan_runtime.store.store import Store
 
 MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
@@ -95,7 +95,7 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
     return [rows[run_id] for run_id in asked]
 
 
-def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -> None:
+def figures(progress: RunProgress, row: RunRow, memory: PeakMemory | None = None) -> None:
     """The row of figures on top of a live run; memory only where it is given."""
     left = formats.duration(progress.seconds_left) if row.is_live else "–"
     shown = [
@@ -129,7 +129,7 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
             st.metric(label, value, help=text or None, width=FIGURE_WIDTH)
 
 
-def _losses(progress: Progress, row: RunRow) -> list[tuple[str, str, str]]:
+def _losses(progress: RunProgress, row: RunRow) -> list[tuple[str, str, str]]:
     """The newest losses: one figure where there are at most two, else one of each network;
     none where the workload names no loss.
     """
@@ -141,7 +141,9 @@ def _losses(progress: Progress, row: RunRow) -> list[tuple[str, str, str]]:
     return [_loss_figure(known, losses, progress) for losses in together.values()]
 
 
-def _loss_figure(known: Declared, losses: list[Metric], progress: Progress) -> tuple[str, str, str]:
+def _loss_figure(
+    known: Declared, losses: list[Metric], progress: RunProgress
+) -> tuple[str, str, str]:
     """Label, value and help. The help says which is which where a network has several."""
     names = dict.fromkeys(
         known.network(one.network).short if one.network else one.title for one in losses
@@ -151,7 +153,7 @@ def _loss_figure(known: Declared, losses: list[Metric], progress: Progress) -> t
     return f"Loss {' / '.join(names)}", values, f"{which}{known.panel(LOSSES).help}"
 
 
-def progress_bar(progress: Progress) -> None:
+def progress_bar(progress: RunProgress) -> None:
     """Steps done out of all steps."""
     share = progress.step / progress.last_step if progress.last_step else 0.0
     st.progress(

@@ -105,7 +105,7 @@ def sql(home: Home, statement: str) -> pd.DataFrame:
     from gan_runtime.store import ingest
     from gan_runtime.store.user_sql import Limits
 
-    answer = ingest.store_of(home).person_answer(statement, Limits(SECONDS, MOST_ROWS))
+    answer = ingest.store_of(home).user_answer(statement, Limits(SECONDS, MOST_ROWS))
     if answer.cut:
         raise QueryError(
             f"the statement has more than {MOST_ROWS:,} rows: ask for fewer with LIMIT, or for"

@@ -247,7 +247,7 @@ def _outcome(
             }
         ),
         *events,
-        journal.Phase(phase="build", seconds=time.perf_counter() - begin),
+        journal.PhaseSeconds(phase="build", seconds=time.perf_counter() - begin),
     )
     classes = fields.class_names(data.fields)
     return loop.train(

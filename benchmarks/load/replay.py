@@ -77,7 +77,9 @@ def replay(
     with JournalWriter(run.trainer_journal()) as writer:
         writer.write(
             journal.AttemptStart(resume_step=0),
-            journal.Plan(images=64 * epoch_steps, steps_per_epoch=epoch_steps, epochs=EPOCHS),
+            journal.AttemptPlan(
+                images=64 * epoch_steps, steps_per_epoch=epoch_steps, epochs=EPOCHS
+            ),
             StatusChange(status="running", reason="training"),
         )
         run.announce()

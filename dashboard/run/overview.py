@@ -22,7 +22,7 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
 from gan_runtime.store import queries
-from gan_runtime.store.queries import Progress, RunRow
+from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as where they are drawn
@@ -86,7 +86,7 @@ def waiting(store: Store, row: RunRow) -> None:
 
 
 def show_newest(
-    store: Store, row: RunRow, progress: Progress, parts: Parts, is_first_screen: bool
+    store: Store, row: RunRow, progress: RunProgress, parts: Parts, is_first_screen: bool
 ) -> None:
     """What changes with each step: the figures and the losses."""
     with parts.figures:

@@ -20,7 +20,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.states import WAITS_IN_TURN
 from gan_runtime.store import queries
-from gan_runtime.store.queries import Progress, RunRow
+from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
 
 PAGE = "run"
@@ -223,7 +223,7 @@ def _gone(run_id: str) -> None:
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
-def _verdict(store: Store, row: RunRow, progress: Progress) -> None:
+def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
     widgets.state(
         row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·")
     )
@@ -236,7 +236,7 @@ def _verdict(store: Store, row: RunRow, progress: Progress) -> None:
         )
 
 
-def _in_words(row: RunRow, progress: Progress) -> str:
+def _in_words(row: RunRow, progress: RunProgress) -> str:
     if row.status == "running":
         return words.balance(declared.of(row.workload), progress.steady)
     if row.status == "queued":

@@ -1,4 +1,4 @@
-"""Bundles: ended runs in one zip file, to be given away and loaded into another home."""
+"""Bundles: ended runs in one zip file, for import into another home."""
 
 from gan_runtime.bundles.packing import examples, pack
 from gan_runtime.bundles.unpacking import unpack

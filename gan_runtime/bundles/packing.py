@@ -44,13 +44,11 @@ from gan_runtime.records.run_files import FILMS_FOLDER
 from gan_runtime.records.run_folder import RunDir, latest_status
 
 MANIFEST = "bundle.json"
-FORMAT = 4  # with answers; raised when a program of today could not read what a later one packs
+FORMAT = 4  # raised when older programs cannot read new bundles
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
-# of all films, whose files are packed once more: looking through them takes some 10 s
-MAX_FILM_BYTES = 2_000_000_000
+MAX_FILM_BYTES = 2_000_000_000  # of all films, unpacked; checking them takes about 10 s
 MAX_MEMBERS = 100_000
-# Unpacked over packed, of a file of more than RATIO_BYTES. Journals of trainings come to 6; what
-# comes to hundreds measures nothing.
+# Compression ratio of a file above RATIO_BYTES. Journals have about 6.
 MAX_RATIO, RATIO_BYTES = 100, 1_000_000
 _FILES = re.compile(
     r"(?P<spec>spec\.json)|(?P<decisions>journal-(?:supervisor|launcher)\.jsonl)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
@@ -59,7 +57,7 @@ _FILES = re.compile(
 _MAX_BYTES_OF = {
     "manifest": 10_000,
     "spec": 100_000,
-    "decisions": 20_000_000,  # of owner and launcher; those of an hour take some kilobytes
+    "decisions": 20_000_000,  # of owner and launcher; some kB an hour
     "journal": 1_000_000_000,
     "picture": image_files.MAX_GRID_BYTES,
     "film": image_files.MAX_FILM_BYTES,
@@ -67,32 +65,32 @@ _MAX_BYTES_OF = {
 
 
 def examples() -> list[Path]:
-    """The bundles that come with the project; none where a copy of it lacks them."""
+    """The example bundles of the project; empty in a copy without them."""
     names = ("paper", *(name for domain in DOMAINS for name in domain.examples))
     return [file for file in map(example, names) if file.exists()]
 
 
 def example(name: str) -> Path:
-    """The file of one of them."""
+    """The file of an example."""
     return SHARE / "examples" / f"{name}.zip"
 
 
 def most_bytes(name: str) -> int | None:
-    """How large a member of that name may be, unpacked; None when it belongs into no bundle."""
+    """The limit of a member, unpacked; None when no bundle may contain it."""
     if name == MANIFEST:
         return _MAX_BYTES_OF["manifest"]
     run_id, _, file = name.partition("/")
-    known = _FILES.fullmatch(file) if SUBMITTED_NAME.fullmatch(run_id) else None
-    return _MAX_BYTES_OF[str(known.lastgroup)] if known else None
+    match = _FILES.fullmatch(file) if SUBMITTED_NAME.fullmatch(run_id) else None
+    return _MAX_BYTES_OF[str(match.lastgroup)] if match else None
 
 
 def is_bloated(member: zipfile.ZipInfo) -> bool:
-    """Whether a small file would become a large one that says next to nothing."""
+    """Whether a small file would unpack to a large, repetitive one."""
     return member.file_size > max(RATIO_BYTES, MAX_RATIO * member.compress_size)
 
 
 def is_whole(run: RunDir) -> bool:
-    """Whether the run has readable options, journals, and a history from its creation to an end."""
+    """Whether the run has readable options, and journals from its submission to an end."""
     try:
         run.spec()
         for path in run.journals():
@@ -108,28 +106,26 @@ def pack(
 ) -> int:
     """Writes a bundle of ended runs; returns its bytes.
 
-    `prefix` comes before the ids of runs and studies. `films`: those of iterations too, some
-    megabytes each.
+    `prefix`: of the ids of runs and studies. `films`: includes rollouts, some MB each.
 
     Raises:
-        RunStateError: a run still waits or trains.
-        BundleError: no home would take a run in under that name, a run is not whole, they are too
-            large together, or the file cannot be
-            written.
-        TargetError: the file is there already and `overwrite` is not given, or it is no plain file.
+        RunStateError: a run waits or trains.
+        BundleError: a run has an invalid name or is not whole, they exceed a limit, or the file
+            cannot be written.
+        TargetError: the file exists and `overwrite` is False, or it is not regular.
     """
     for run in runs:
         _check(run, prefix)
     try:
-        with output_files.whole_file(target, overwrite) as aside:
-            with zipfile.ZipFile(aside, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as bundle:
+        with output_files.whole_file(target, overwrite) as temporary:
+            with zipfile.ZipFile(temporary, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as bundle:
                 bundle.writestr(MANIFEST, json.dumps({"format": FORMAT, "program": __version__}))
                 film_bytes = 0
                 for run in runs:
                     _pack_run(bundle, run, prefix)
                     film_bytes += _pack_films(bundle, run, prefix) if films else 0
                 _check_size(bundle, film_bytes)
-            size = aside.stat().st_size
+            size = temporary.stat().st_size
     except OSError as error:
         raise BundleError(
             f"{target} cannot be written ({error.strerror}): choose another file with --to."
@@ -140,23 +136,24 @@ def pack(
 def _check(run: RunDir, prefix: str) -> None:
     if not SUBMITTED_NAME.fullmatch(f"{prefix}{run.run_id}"):
         raise BundleError(
-            f"a run called {quoted(prefix + run.run_id)} would be imported nowhere: use a prefix"
-            " and a name of small letters, digits and single '-', with the run's number of 4 to 8"
-            " digits at its end, such as example-quick-0007."
+            f"no home can import a run called {quoted(prefix + run.run_id)}: use lowercase letters,"
+            " digits and single '-', and a number of 4 to 8 digits last, such as"
+            " example-quick-0007."
         )
     status = latest_status(run).status
     if status not in ENDED:
-        raise RunStateError(f"run {run.run_id} is {status}: only ended runs can be bundled.")
+        raise RunStateError(f"run {run.run_id} is {status}: stop it first, then bundle it.")
     for path in run.journals():
         size, most = path.stat().st_size, most_bytes(f"{prefix}{run.run_id}/{path.name}") or 0
         if size > most:
             raise BundleError(
-                f"run {run.run_id} cannot be bundled: {path.name} has {size / 1e6:,.0f} MB, but a"
-                f" bundle may have {most / 1e6:,.0f} MB there: leave that run out."
+                f"run {run.run_id} cannot be bundled, as {path.name} has {size / 1e6:,.0f} MB, and"
+                f" at most {most / 1e6:,.0f} MB are allowed: leave that run out."
             )
     if not is_whole(run):
         raise BundleError(
-            f"run {run.run_id} cannot be bundled: its options or its history cannot be read."
+            f"run {run.run_id} cannot be bundled, as its options or journals cannot be read: leave"
+            " it out."
         )
 
 
@@ -174,9 +171,7 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
                 member.write(_line(privacy, record, prefix) + b"\n")
     for path in sorted(run.samples.glob("*.png")):
         if most_bytes(f"{folder}/samples/{path.name}"):
-            with contextlib.suppress(
-                PictureError
-            ):  # a damaged grid: its event says so, and nobody could load the bundle
+            with contextlib.suppress(PictureError):  # a damaged grid, which no home could import
                 bundle.writestr(
                     f"{folder}/samples/{path.name}",
                     image_files.read_grid(run, f"{run.samples.name}/{path.name}"),
@@ -184,28 +179,25 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
 
 
 def _pack_films(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> int:
-    """Those that a record names; returns their bytes, unpacked.
-
-    A damaged one stays: the page says that it is not here.
-    """
+    """Packs undamaged films that a record names; returns their bytes, unpacked."""
     film_bytes = 0
     for path in image_files.referenced_films(run):
         file = f"{run.films.name}/{path.name}"
         with contextlib.suppress(PictureError):
             film_bytes += image_files.read_film(run, file).nbytes
-            # Packed already, and once more is in vain.
+            # An npz file is already compressed.
             bundle.writestr(f"{prefix}{run.run_id}/{file}", path.read_bytes(), zipfile.ZIP_STORED)
     return film_bytes
 
 
 def _check_size(bundle: zipfile.ZipFile, film_bytes: int) -> None:
-    """Raises BundleError where no home would take it in."""
+    """Raises BundleError where no home could import the bundle."""
     members = bundle.infolist()
     if bloated := next(filter(is_bloated, members), None):
         raise BundleError(
-            f"{bloated.filename} repeats itself too much to be measurements"
-            f" ({bloated.file_size / 1e6:,.0f} MB packed into {bloated.compress_size / 1e3:,.0f}"
-            " kB), so no home would take it in: leave that run out."
+            f"{bloated.filename} is too repetitive for measurements"
+            f" ({bloated.file_size / 1e6:,.0f} MB in {bloated.compress_size / 1e3:,.0f} kB), so no"
+            " home could import it: leave that run out."
         )
     size = sum(member.file_size for member in members)
     if size > MAX_BYTES or film_bytes > MAX_FILM_BYTES or len(members) > MAX_MEMBERS:
@@ -218,7 +210,7 @@ def _check_size(bundle: zipfile.ZipFile, film_bytes: int) -> None:
 
 
 def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> bytes:
-    """A journal's line as others may read it, with the study's id as it will be called."""
+    """A line without private parts, and with the prefix of the study's id."""
     if isinstance(record, bytes):
         return record
     public = privacy.record(record)
@@ -230,11 +222,14 @@ def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> byte
 # A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
 _FOLDERS = re.compile(r"(?:file://|(?<![\w:/]))/(?=\S)(?:[^/\n:;,]+/)+")
 _HOST_OF_URL = re.compile(r"(\w+://)[^/\s:\"']+")
-_WORDS_NOBODY_OWNS = ("", "localhost")
+_PUBLIC_HOSTS = ("", "localhost")
 
 
 class Privacy:
-    """What must not be told of one run, gathered from its journals."""
+    """Removes names of hosts and folders, and the address of a TPU, from the records of a run.
+
+    Field types declare what is private (`Sharing` and `Private`).
+    """
 
     def __init__(
         self,
@@ -244,19 +239,19 @@ class Privacy:
     ) -> None:
         self._kinds = kinds
         facts = [record["facts"] for record in records if isinstance(record.get("facts"), dict)]
-        hosts = {str(fact.get("hostname", "")) for fact in facts} - set(_WORDS_NOBODY_OWNS)
+        hosts = {str(fact.get("hostname", "")) for fact in facts} - set(_PUBLIC_HOSTS)
         origins = {str(Path(str(fact.get("data_origin", ""))).parent) for fact in facts} - {
             ".",
             "/",
         }
-        known = {
+        folders = {
             *origins,
             str(run.path),
             str(run.path.parent.parent),
             str(REPOSITORY),
             str(Path.home()),
         } - {"/"}
-        self._folders = sorted(known, key=len, reverse=True)
+        self._folders = sorted(folders, key=len, reverse=True)
         self._hosts = [
             re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
             for host in sorted(hosts, key=len, reverse=True)
@@ -267,17 +262,17 @@ class Privacy:
         return {**options, "tpu_address": "local"} if "tpu_address" in options else options
 
     def record(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A journal's record as others may read it."""
+        """A record without its private parts."""
         marks = _marks(self._kinds).get(str(record.get("kind")))
         public = {name: self._without_folders(value) for name, value in record.items()}
         for name in public.keys() - {"kind", "attempt", "at"}:
-            # Nothing is known of the fields of another version's record.
+            # Of another version's record, every field may be private.
             for mark in (Sharing.PROSE,) if marks is None else marks.get(name, ()):
                 public[name] = self._shared(public[name], mark)
         return public
 
     def _shared(self, value: Any, mark: Sharing | Private) -> Any:
-        """What may go to others of a marked field."""
+        """The public part of a marked field."""
         match mark:
             case Sharing.HOME:
                 return None
@@ -306,9 +301,9 @@ class Privacy:
 def records_of(
     path: Path, kinds: tuple[type[Record], ...] = RECORDS
 ) -> Iterator[bytes | dict[str, Any]]:
-    """The lines of a journal: as they are where they hold numbers only, else as objects.
+    """The records of a journal: unchanged lines where they contain numbers only, else objects.
 
-    What is no object is left out. Raises JournalError.
+    Skips invalid lines. Raises JournalError.
     """
     bad, numbers_only = run_files.BadLines(path), _numbers_only(kinds)
     for line in itertools.chain.from_iterable(map(io.BytesIO, run_files.pieces(path))):
@@ -321,7 +316,7 @@ def records_of(
 
 @functools.cache
 def _marks(kinds: tuple[type[Record], ...]) -> dict[str, dict[str, tuple[Sharing | Private, ...]]]:
-    """Kind → field → what its declaration says of bundles."""
+    """Kind → field → its marks."""
     return {
         _name(kind): {
             name: tuple(mark for mark in field.metadata if isinstance(mark, Sharing | Private))
@@ -333,7 +328,7 @@ def _marks(kinds: tuple[type[Record], ...]) -> dict[str, dict[str, tuple[Sharing
 
 @functools.cache
 def _numbers_only(kinds: tuple[type[Record], ...]) -> tuple[bytes, ...]:
-    """How lines of kinds begin that tell of no host and no person."""
+    """The text in lines of kinds that contain numbers only."""
     return tuple(f'"kind":"{_name(kind)}"'.encode() for kind in kinds if kind.is_numbers_only)
 
 
@@ -354,9 +349,9 @@ def _mapped(change: Any, value: Any) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_mapped(change, item) for item in value]
+        return [_mapped(change, element) for element in value]
     return (
-        {name: _mapped(change, item) for name, item in value.items()}
+        {name: _mapped(change, entry) for name, entry in value.items()}
         if isinstance(value, dict)
         else value
     )

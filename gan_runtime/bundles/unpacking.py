@@ -1,6 +1,4 @@
-"""Unpacking: a bundle is looked through before anything of it is written, and comes in whole
-or not at all.
-"""
+"""Unpacking: a bundle is checked before anything is written, and imported whole or not at all."""
 
 from __future__ import annotations
 
@@ -37,10 +35,12 @@ from gan_runtime.records.home import Home, keep_count
 from gan_runtime.records.run_folder import RunDir
 
 CHUNK_BYTES = 1_000_000
+_USE_A_BUNDLE = "use a file made by `bundle`."
+_AGAIN = "make the bundle again."
 _ENCRYPTED = 0x1  # of the flags of a member
 _NOT_READABLE = (
     zipfile.BadZipFile,
-    NotImplementedError,  # a version of the format that nobody has yet
+    NotImplementedError,  # an unknown version of the format
     RuntimeError,
     zlib.error,
     struct.error,
@@ -52,37 +52,39 @@ _NOT_READABLE = (
 
 
 def unpack(source: Path, home: Home) -> list[str]:
-    """Loads the runs of a bundle into a home; those whose ids are taken there already are left
-    alone. Returns the new ids.
+    """Imports the runs of a bundle, except those whose ids exist; returns the new ids.
 
     Raises:
-        BundleError: no bundle, damaged, of a newer program, or with files that do not belong into
-            one; nothing is loaded.
-        HomeError: the home cannot be written, or its disk has too little space; nothing is loaded.
+        BundleError: no bundle, damaged, of a newer program, or with other files; nothing is
+            imported.
+        HomeError: the home cannot be written, or its disk has too little space; nothing is
+            imported.
     """
     with _opened(source) as bundle:
         members = _checked(bundle, source)
         home.prepare()
-        disk.require(home.runs, sum(member.file_size for member in members), f"what {source} holds")
-        with tempfile.TemporaryDirectory(dir=home.runs, prefix=".import-") as aside:
+        disk.require(
+            home.runs, sum(member.file_size for member in members), f"the import of {source}"
+        )
+        with tempfile.TemporaryDirectory(dir=home.runs, prefix=".import-") as temporary:
             for member in members:
-                _extract(bundle, member, source, Path(aside), home)
-            folders = sorted(Path(aside).iterdir())
+                _extract(bundle, member, source, Path(temporary), home)
+            folders = sorted(Path(temporary).iterdir())
             for run in map(RunDir, folders):
                 if not is_whole(run):
                     raise BundleError(_not_whole(run.run_id, bundle, source))
                 _check_pictures(run, source)
                 _without_pins(run)
             _check_films([RunDir(folder) for folder in folders], source)
-            taken = {run.run_id for run in home.run_dirs()}
-            return _place([folder for folder in folders if folder.name not in taken], home)
+            existing = {run.run_id for run in home.run_dirs()}
+            return _place([folder for folder in folders if folder.name not in existing], home)
 
 
 @contextlib.contextmanager
 def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        if not stat.S_ISREG(source.stat().st_mode):  # opening a pipe would wait for its other end
-            raise BundleError(f"{source} is not a plain file: give a file made by `bundle`.")
+        if not stat.S_ISREG(source.stat().st_mode):  # opening a pipe would block
+            raise BundleError(f"{source} is not a regular file: {_USE_A_BUNDLE}")
     except (OSError, ValueError) as error:
         raise _not_opened(source, error) from None
     with contextlib.ExitStack() as stack:
@@ -96,19 +98,19 @@ def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _not_opened(source: Path, error: Exception) -> BundleError:
-    reason = getattr(error, "strerror", None) or "it is no zip file, or damaged"
-    return BundleError(f"{source} cannot be read ({reason}): give a file made by `bundle`.")
+    reason = getattr(error, "strerror", None) or "it is not a zip file, or damaged"
+    return BundleError(f"{source} cannot be read ({reason}): {_USE_A_BUNDLE}")
 
 
 def _too_large(source: Path) -> BundleError:
     return BundleError(
-        f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a"
+        f"{source} contains more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: use a"
         " smaller bundle."
     )
 
 
 def _checked(bundle: zipfile.ZipFile, source: Path) -> list[zipfile.ZipInfo]:
-    """The files of the runs, every byte of which can be read."""
+    """The files of the runs, all of them readable."""
     members = bundle.infolist()
     if MANIFEST in bundle.namelist():
         _check_format(bundle, source)
@@ -119,51 +121,46 @@ def _checked(bundle: zipfile.ZipFile, source: Path) -> list[zipfile.ZipInfo]:
 
 
 def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
-    """Every name is one that `bundle` would give, once, and what it names is neither too
-    large nor hidden.
+    """Every name is one that `bundle` writes, once, and its member is neither too large nor
+    encrypted.
     """
     for member in members:
         most = most_bytes(member.filename)
         if most is None or member.orig_filename != member.filename:  # zipfile cuts a name at a NUL
             name = quoted(member.orig_filename)
             raise BundleError(
-                f"{source} holds {name}, which belongs into no bundle: give a file made by"
-                " `bundle`."
+                f"{source} contains {name}, which no bundle may contain: {_USE_A_BUNDLE}"
             )
         if member.file_size > most:
-            size = (
-                f"{member.file_size / 1e6:,.0f} MB, more than the {most / 1e6:g} MB that a bundle"
-                " may have there"
-            )
             raise BundleError(
-                f"{member.filename} in {source} has {size}: give a file made by `bundle`."
+                f"{member.filename} in {source} has {member.file_size / 1e6:,.0f} MB, more than the"
+                f" {most / 1e6:g} MB allowed: {_USE_A_BUNDLE}"
             )
         if is_bloated(member):
             raise BundleError(
                 f"{member.filename} in {source} would unpack to"
-                f" {member.file_size / max(1, member.compress_size):,.0f} times its size, but a"
-                f" bundle may have {MAX_RATIO} there: give a file made by `bundle`."
+                f" {member.file_size / max(1, member.compress_size):,.0f} times its size, more than"
+                f" the {MAX_RATIO} allowed: {_USE_A_BUNDLE}"
             )
         if member.flag_bits & _ENCRYPTED or member.compress_type not in (
             zipfile.ZIP_STORED,
             zipfile.ZIP_DEFLATED,
         ):
             raise BundleError(
-                f"{member.filename} in {source} is encrypted or packed as no bundle is: make the"
-                " bundle anew."
+                f"{member.filename} in {source} is encrypted, or uses another compression: {_AGAIN}"
             )
     names = [member.filename for member in members]
     twice = [name for name, count in collections.Counter(names).items() if count > 1]
     if twice:
-        raise BundleError(f"{source} holds {twice[0]} twice: give a file made by `bundle`.")
+        raise BundleError(f"{source} contains {twice[0]} twice: {_USE_A_BUNDLE}")
     if set(names) <= {MANIFEST}:
-        raise BundleError(f"{source} holds no run: give a file made by `bundle`.")
+        raise BundleError(f"{source} contains no run: {_USE_A_BUNDLE}")
     if len(names) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_BYTES:
         raise _too_large(source)
 
 
 def _without_pins(run: RunDir) -> None:
-    """Tags and notes come along; which runs are pinned or hidden is each home's own matter."""
+    """Imports tags and notes, but not which runs are pinned or hidden."""
     marked = run_folder.marks_of(run)
     if marked.pinned or marked.hidden:
         journal.append(
@@ -177,13 +174,13 @@ def _check_pictures(run: RunDir, source: Path) -> None:
             image_files.read_grid(run, f"{run.samples.name}/{path.name}")
         except PictureError as error:
             raise BundleError(
-                f"{run.run_id}/samples/{path.name} in {source} is no sample grid ({error}): make"
-                " the bundle anew."
+                f"{run.run_id}/samples/{path.name} in {source} is not a sample grid ({error}):"
+                f" {_AGAIN}"
             ) from None
 
 
 def _check_films(runs: list[RunDir], source: Path) -> None:
-    """One at a time, so that no more than one is in memory."""
+    """Checks films one at a time, to have at most one in memory."""
     film_bytes = 0
     for run in runs:
         for path in sorted(run.films.glob("*")):
@@ -191,12 +188,12 @@ def _check_films(runs: list[RunDir], source: Path) -> None:
                 film_bytes += image_files.read_film(run, f"{run.films.name}/{path.name}").nbytes
             except PictureError as error:
                 raise BundleError(
-                    f"{run.run_id}/{run.films.name}/{path.name} in {source} is no film ({error}):"
-                    " make the bundle anew."
+                    f"{run.run_id}/{run.films.name}/{path.name} in {source} is not a film"
+                    f" ({error}): {_AGAIN}"
                 ) from None
             if film_bytes > MAX_FILM_BYTES:
                 raise BundleError(
-                    f"{source} holds more than {MAX_FILM_BYTES / 1e9:.0f} GB of films: give a"
+                    f"{source} contains more than {MAX_FILM_BYTES / 1e9:.0f} GB of films: use a"
                     " smaller bundle."
                 )
 
@@ -208,9 +205,7 @@ def _check_format(bundle: zipfile.ZipFile, source: Path) -> None:
 
 
 def _manifest(bundle: zipfile.ZipFile, source: Path) -> dict[str, Any]:
-    """`format` and `program`; those of the first bundles, which have no manifest, when there
-    is none.
-    """
+    """`format` and `program`; of the oldest bundles, which have no manifest, 0 and 0.1.0."""
     if MANIFEST not in bundle.namelist():
         return {"format": 0, "program": "0.1.0"}
     try:
@@ -220,26 +215,24 @@ def _manifest(bundle: zipfile.ZipFile, source: Path) -> dict[str, Any]:
             if member.file_size <= (most_bytes(MANIFEST) or 0)
             else b""
         )
-        said = json.loads(text)
-        return {"format": int(said["format"]), "program": str(said["program"])}
+        manifest = json.loads(text)
+        return {"format": int(manifest["format"]), "program": str(manifest["program"])}
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        raise BundleError(
-            f"{MANIFEST} in {source} says of no format that it has: make the bundle anew."
-        ) from None
+        raise BundleError(f"{MANIFEST} in {source} has no format: {_AGAIN}") from None
 
 
 def _not_whole(run_id: str, bundle: zipfile.ZipFile, source: Path) -> str:
     manifest = _manifest(bundle, source)
     if _version(manifest["program"]) > _version(__version__):
         return _newer(manifest, source)
-    return f"run {run_id} in {source} is not whole: make the bundle anew."
+    return f"run {run_id} in {source} is not whole: {_AGAIN}"
 
 
 def _newer(manifest: dict[str, Any], source: Path) -> str:
     made_by = quoted(manifest["program"])
     return (
         f"{source} was made by a newer version of this program ({made_by}, this is {__version__}):"
-        " update this one first."
+        " update this program first."
     )
 
 
@@ -248,26 +241,22 @@ def _version(text: str) -> list[int]:
 
 
 def _chunks(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path) -> Iterator[bytes]:
-    """The bytes of a member, never more than its header promises.
-
-    Raises BundleError when they cannot be read.
-    """
+    """The bytes of a member, up to the size in its header. Raises BundleError."""
     try:
         with bundle.open(member) as file:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
     except _NOT_READABLE:
         raise BundleError(
-            f"{member.filename} in {source} is damaged: get the file again, or make the bundle"
-            " anew."
+            f"{member.filename} in {source} is damaged: copy the file again, or {_AGAIN}"
         ) from None
 
 
 def _extract(
-    bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path, aside: Path, home: Home
+    bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path, folder: Path, home: Home
 ) -> None:
     chunks = _chunks(bundle, member, source)
-    target = aside / member.filename
+    target = folder / member.filename
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as file:
@@ -278,7 +267,7 @@ def _extract(
 
 
 def _place(folders: list[Path], home: Home) -> list[str]:
-    """Moves whole runs to their places; when one cannot be moved, none is."""
+    """Moves all runs into the home, or none."""
     placed: list[Path] = []
     try:
         keep_count(home.runs)

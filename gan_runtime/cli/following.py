@@ -32,7 +32,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import STAGES
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
-from gan_runtime.store.queries import Progress, RunRow
+from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
 
 POLL_SECONDS, POLL_JOB_SECONDS = 0.25, 0.2
@@ -44,7 +44,7 @@ class Snapshot:
     """A run at one moment."""
 
     row: RunRow
-    progress: Progress
+    progress: RunProgress
 
     @property
     def epochs_done(self) -> int:

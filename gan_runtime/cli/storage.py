@@ -51,7 +51,7 @@ def sql(
 
     In JSON, columns with equal names become a, a_2, …
     """
-    answer = ingest.store_of(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
+    answer = ingest.store_of(Home.choose(home)).user_answer(statement, Limits(seconds, max_rows))
     if answer.cut:
         output.note(f"the answer has more than {max_rows:,} rows: use --max-rows to get more.")
     if as_json:

@@ -27,7 +27,7 @@ from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
 from gan_runtime.evaluation.catalog import EvaluationReport, EvaluationResult, Subject
 from gan_runtime.jobs.job import ON_THE_CPU
-from gan_runtime.records.answer import Answer, Curve, Series
+from gan_runtime.records.answer import Answer, Curve, CurveSeries
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_folder import RunDir, latest_status
@@ -263,7 +263,7 @@ def surface(
         name="loss",
         x=list(xs) * size,
         y=[y for y in ys for _ in xs],
-        series=[Series(name="loss", values=losses)],
+        series=[CurveSeries(name="loss", values=losses)],
         facts={"columns": size},
     )
     path = Curve(
@@ -271,8 +271,8 @@ def surface(
         x=list(plane.path[:, 0]),
         y=list(plane.path[:, 1]),
         series=[
-            Series(name="loss", values=along),
-            Series(name="epoch", values=[float(epoch) for epoch in epochs]),
+            CurveSeries(name="loss", values=along),
+            CurveSeries(name="epoch", values=[float(epoch) for epoch in epochs]),
         ],
     )
     share_x, share_y = plane.shares

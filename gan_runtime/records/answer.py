@@ -47,7 +47,7 @@ class Score(BaseModel):
     samples: Count | None = None
 
 
-class Series(BaseModel):
+class CurveSeries(BaseModel):
     """One line of a curve: real, generated, prediction, truth, …; `error`: one standard deviation,
     or empty.
     """
@@ -67,7 +67,7 @@ class Curve(BaseModel):
     name: Name
     x: list[float]
     y: list[float] = Field(default_factory=list)
-    series: list[Series] = Field(max_length=20)
+    series: list[CurveSeries] = Field(max_length=20)
     facts: Document = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Score, Series
+from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, CurveSeries, Score
 from gan_runtime.records.record import MOST_STEPS, Count, Name, Rank, Record, Step, agree
 
 MOST_CELLS = 10_000_000  # of a grid, so that no page allocates more
@@ -328,8 +328,8 @@ def _physics_curve(curve: PhysicsCurve) -> Curve:
         for name in ("energy", "angle")
         if (limits := getattr(curve, name)) is not None
     }
-    real = Series(name="real", values=curve.real, error=curve.real_error)
-    generated = Series(name="generated", values=curve.generated, error=curve.generated_error)
+    real = CurveSeries(name="real", values=curve.real, error=curve.real_error)
+    generated = CurveSeries(name="generated", values=curve.generated, error=curve.generated_error)
     return Curve(name=curve.name, x=curve.x, y=curve.y, series=[real, generated], facts=bins)
 
 
@@ -373,7 +373,7 @@ def _by_step(series: FlowSeries) -> Curve:
     return Curve(
         name=series.name,
         x=steps,
-        series=[Series(name=name, values=values) for name, values in lines.items() if values],
+        series=[CurveSeries(name=name, values=values) for name, values in lines.items() if values],
     )
 
 
@@ -388,7 +388,7 @@ def _stages(stages: list[FlowStage]) -> list[Curve]:
         Curve(
             name="stages",
             x=[float(number) for number in range(len(stages))],
-            series=[Series(name=name, values=values) for name, values in lines.items()],
+            series=[CurveSeries(name=name, values=values) for name, values in lines.items()],
             facts={"names": [stage.name for stage in stages]},
         )
     ]
@@ -400,14 +400,17 @@ def _of_surface(record: Surface) -> Answer:
         name="loss",
         x=record.x * len(record.y),
         y=[y for y in record.y for _ in record.x],
-        series=[Series(name="loss", values=record.loss)],
+        series=[CurveSeries(name="loss", values=record.loss)],
         facts={"columns": len(record.x)},
     )
     path = Curve(
         name="path",
         x=record.path_x,
         y=record.path_y,
-        series=[Series(name="loss", values=record.path_loss), Series(name="epoch", values=epochs)],
+        series=[
+            CurveSeries(name="loss", values=record.path_loss),
+            CurveSeries(name="epoch", values=epochs),
+        ],
     )
     return Answer(
         attempt=record.attempt,

@@ -24,6 +24,7 @@ from gan_runtime.records.answer import Answer
 from gan_runtime.records.earlier_records import Surface
 from gan_runtime.records.kinds import (
     RECORDS,
+    AttemptPlan,
     AttemptStart,
     Changed,
     Condition,
@@ -32,7 +33,6 @@ from gan_runtime.records.kinds import (
     HostFacts,
     Level,
     Marked,
-    Plan,
     Renamed,
     StatusChange,
     StudyPlace,
@@ -41,9 +41,9 @@ from gan_runtime.records.measured import (
     EpochDone,
     EpochScores,
     Histogram,
-    Kernels,
-    Memory,
-    Phase,
+    KernelCounts,
+    MemoryUse,
+    PhaseSeconds,
     Profile,
     Sample,
     Scalars,
@@ -58,6 +58,7 @@ __all__ = [
     "ACTIVE",
     "ENDED",
     "Answer",
+    "AttemptPlan",
     "AttemptStart",
     "Changed",
     "Chunk",
@@ -69,12 +70,11 @@ __all__ = [
     "Histogram",
     "HostFacts",
     "JournalWriter",
-    "Kernels",
+    "KernelCounts",
     "Level",
     "Marked",
-    "Memory",
-    "Phase",
-    "Plan",
+    "MemoryUse",
+    "PhaseSeconds",
     "Profile",
     "Reader",
     "Record",
@@ -82,7 +82,7 @@ __all__ = [
     "Sample",
     "Scalars",
     "SideJournalWriter",
-    "Skipped",
+    "SkippedLine",
     "Standing",
     "Status",
     "StatusChange",
@@ -187,7 +187,7 @@ def append(path: Path, attempt: int, *records: Record) -> None:
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedLine:
     """A line that is no record. `place`: its first byte; `reason`: empty for a torn line."""
 
     line: bytes
@@ -202,7 +202,7 @@ class Chunk:
     records: list[Record]
     places: list[int]
     end: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedLine, ...]
 
 
 def chunks(
@@ -216,10 +216,10 @@ def chunks(
     for piece in run_files.pieces(path, offset, max_bytes):
         records: list[Record] = []
         places: list[int] = []
-        skipped: list[Skipped] = []
+        skipped: list[SkippedLine] = []
         for line in io.BytesIO(piece):
             read_line = _record(line, reader)
-            if isinstance(read_line, Skipped):
+            if isinstance(read_line, SkippedLine):
                 bad.count()
                 if line.strip():
                     skipped.append(replace(read_line, place=offset))
@@ -242,7 +242,7 @@ def read_all(path: Path) -> list[Record]:
     return [record for chunk in chunks(path) for record in chunk.records]
 
 
-def first(path: Path) -> Record | Skipped | None:
+def first(path: Path) -> Record | SkippedLine | None:
     """The first line; None while it is unfinished. Raises as `chunks`."""
     piece = next(run_files.pieces(path, size=1), b"")
     return _record(piece) if piece else None
@@ -258,7 +258,7 @@ def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
         for line in io.BytesIO(piece) if word in piece else ():
             if word in line:
                 record = _record(line)
-                if isinstance(record, Skipped):
+                if isinstance(record, SkippedLine):
                     bad.count()
                 else:
                     yield place, record
@@ -272,13 +272,13 @@ def statuses(path: Path) -> list[tuple[int, StatusChange]]:
     return [(place, record) for place, record in named if isinstance(record, StatusChange)]
 
 
-def _record(line: bytes, reader: Reader = READER) -> Record | Skipped:
+def _record(line: bytes, reader: Reader = READER) -> Record | SkippedLine:
     if not line.strip():
-        return Skipped(line, 0)
+        return SkippedLine(line, 0)
     try:
         return reader.validate_json(line)
     except ValidationError as error:
-        return Skipped(line, 0, _reason(error))
+        return SkippedLine(line, 0, _reason(error))
 
 
 def _reason(error: ValidationError) -> str:

@@ -222,7 +222,7 @@ class AttemptStart(Record):
     resume_step: Step
 
 
-class Plan(Record):
+class AttemptPlan(Record):
     """The size of the attempt: images of the data set, steps of an epoch, epochs.
 
     `images_per_step`: training images; 0 in old journals. `updates`: per step and network.
@@ -266,6 +266,6 @@ def _images(created: Created) -> int | None:
 
 
 DECIDED: tuple[type[Record], ...] = (
-    *(Created, StatusChange, Changed, Renamed, Marked, HostFacts, AttemptStart, Plan, Event),
+    *(Created, StatusChange, Changed, Renamed, Marked, HostFacts, AttemptStart, AttemptPlan, Event),
 )
 RECORDS: tuple[type[Record], ...] = (*DECIDED, *MEASURED, Answer, *EARLIER)

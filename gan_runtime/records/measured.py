@@ -24,8 +24,8 @@ from gan_runtime.records.record import (
     Rank,
     Record,
     Row,
+    RowSeries,
     RowTable,
-    Series,
     Step,
     agree,
 )
@@ -37,7 +37,7 @@ SCALARS = RowTable(
         *("attempt", Column("step", "", "BIGINT"), "epoch", Column("metric", "", "VARCHAR")),
         *(Column("value", "", "DOUBLE"), Column("wall_s", "", "DOUBLE")),
     ),
-    series=Series("metric"),
+    series=RowSeries("metric"),
     is_public=True,
     is_exported=True,
 )
@@ -58,7 +58,7 @@ class Scalars(Record):
                 Column("step", lambda call, _: call.last_step, "BIGINT"),
                 Column("written_at", "at"),
             ),
-            series=Series(),
+            series=RowSeries(),
         ),
     )
     is_numbers_only = True
@@ -115,7 +115,7 @@ class WorkerTimes(Record):
                 ),
                 *("epoch", "steps", "step_s", "compute_s", "wait_s"),
             ),
-            series=Series(is_of_worker=True),
+            series=RowSeries(is_of_worker=True),
             is_public=True,
         ),
     )
@@ -133,7 +133,7 @@ class EpochDone(Record):
     """One pass over the data. `seconds`: training calls only, without probes and checkpoints."""
 
     author = Author.FIRST_WORKER
-    tables = (RowTable("epochs", series=Series(), is_public=True, is_exported=True),)
+    tables = (RowTable("epochs", series=RowSeries(), is_public=True, is_exported=True),)
     kind: Literal["epoch"] = "epoch"
     epoch: Step
     step: Step
@@ -170,7 +170,7 @@ class Histogram(Record):
     """Counts over equal bins. `bin_left`: left edges; `bin_right`: right edge of the last bin."""
 
     author = Author.FIRST_WORKER
-    tables = (RowTable("histograms", series=Series("name"), is_public=True, is_exported=True),)
+    tables = (RowTable("histograms", series=RowSeries("name"), is_public=True, is_exported=True),)
     is_numbers_only = True
     kind: Literal["histogram"] = "histogram"
     step: Step
@@ -206,7 +206,7 @@ class Sample(Record):
                 ),
                 "meta",
             ),
-            series=Series("kind"),
+            series=RowSeries("kind"),
             is_public=True,
         ),
     )
@@ -241,7 +241,7 @@ class Profile(Record):
             "profiles",
             ("attempt", "step", "steps", "network", "category", "seconds", "share", "phase"),
             each="shares",
-            series=Series(),
+            series=RowSeries(),
             is_public=True,
             is_exported=True,
         ),
@@ -253,13 +253,13 @@ class Profile(Record):
     shares: list[TimeShare] = Field(max_length=MAX_METRICS)
 
 
-class Memory(Record):
+class MemoryUse(Record):
     """Resident bytes of the trainer, and bytes on its fullest device (None where unknown): current
     and peak.
     """
 
     author = Author.FIRST_WORKER
-    tables = (RowTable("memory", series=Series(), is_public=True, is_exported=True),)
+    tables = (RowTable("memory", series=RowSeries(), is_public=True, is_exported=True),)
     kind: Literal["memory"] = "memory"
     step: Step
     epoch: Step
@@ -269,7 +269,7 @@ class Memory(Record):
     device_peak_bytes: Bytes | None
 
 
-class Phase(Record):
+class PhaseSeconds(Record):
     """Seconds of one part of the attempt: build, trace, first_call, compile, steady_step, …"""
 
     tables = (RowTable("phases", is_public=True, is_exported=True),)
@@ -278,7 +278,7 @@ class Phase(Record):
     seconds: float
 
 
-class Kernels(Record):
+class KernelCounts(Record):
     """The operations of one training step, counted once an attempt.
 
     `operations`: of the traced graph. `kernels_before`, `kernels_after`: HLO instructions that do
@@ -303,7 +303,7 @@ MEASURED: tuple[type[Record], ...] = (
         Histogram,
         Sample,
         Profile,
-        Memory,
+        MemoryUse,
     ),
-    *(Phase, Kernels),
+    *(PhaseSeconds, KernelCounts),
 )

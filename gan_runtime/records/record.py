@@ -165,7 +165,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Series:
+class RowSeries:
     """Rows in order of their step. `name`: the column that names the series; "": only one."""
 
     name: str = ""
@@ -190,7 +190,7 @@ class RowTable:
     name: str
     columns: tuple[str | Column, ...] | None = None
     each: str = ""
-    series: Series | None = None
+    series: RowSeries | None = None
     parts: Callable[[Any, Origin], Iterable[Part]] | None = None
     is_public: bool = False
     is_exported: bool = False

@@ -282,7 +282,7 @@ def steps_per_epoch(run: RunDir) -> int:
     """By the newest plan in its journal; 1 without one."""
     path = run.trainer_journal()
     named = journal.naming(path, b'"plan"') if path.exists() else ()
-    plans = [record for _, record in named if isinstance(record, journal.Plan)]
+    plans = [record for _, record in named if isinstance(record, journal.AttemptPlan)]
     return max(1, plans[-1].steps_per_epoch) if plans else 1
 
 

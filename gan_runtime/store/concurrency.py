@@ -19,24 +19,21 @@ Made = TypeVar("Made")
 
 
 class _Slot:
-    """The place of one answer.
-
-    `lock`: whoever comes while it is made waits for it instead of making it again.
-    """
+    """The place of one answer. `lock`: other threads wait while it is computed."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.tables: frozenset[str] = frozenset()
-        self.version = -1  # of these tables when it was made; -1: not made
+        self.version = -1  # of these tables; -1: no answer yet
         self.made_s = 0.0
         self.answer: Any = None
 
 
 class QueryCache:
-    """Of one store.
+    """Answers of one store, each computed once and dropped when one of its tables changes.
 
-    `views`: name → definition; they are read as what they are made of. Every method may be called
-    from any thread.
+    Thirty browsers on one run ask the same questions within a second, and most answers change once
+    an epoch. `views`: name → definition. Methods are thread-safe.
     """
 
     def __init__(
@@ -51,12 +48,10 @@ class QueryCache:
         self._versions = dict.fromkeys(tables, 0)
         self._reads = {name: frozenset([name]) for name in self._versions}
         self._follow(views)
-        self._asking = (
-            threading.local()
-        )  # of this thread: the tables read by each answer that is being made
+        self._asking = threading.local()  # tables of the answers that this thread computes
 
     def changed(self, tables: Iterable[str] | None = None) -> None:
-        """These tables hold something else, or any of them."""
+        """Notes a change of these tables, or of all."""
         with self._lock:
             for table in self._versions if tables is None else tables:
                 self._versions[table] += 1
@@ -69,13 +64,10 @@ class QueryCache:
         is_small: Callable[[Any], bool] = lambda _: True,
         age_s: float = 0.0,
     ) -> Made:
-        """What `make` gives, made by the first who asks.
+        """The result of `make`, computed once and shared, so it must not be changed.
 
-        The answer is shared: whoever gets it leaves it as it is.
-
-        It depends on the tables that `sql` names, and on those of all answers asked for while it is
-        made. `is_small`: False for an answer that is too large to stay in memory. `age_s`: how old
-        the answer may be though a table has changed.
+        It depends on the tables that `sql` names, and on those of nested answers. `is_small`: False
+        for an answer that is too large to retain. `age_s`: allowed age after a change.
         """
         slot = self._slot(key)
         with slot.lock:
@@ -84,29 +76,29 @@ class QueryCache:
                 slot.version = -1
                 return self._made(slot, make, sql, is_small)
             self._note(slot.tables)
-            kept: Made = slot.answer
-            return kept
+            answer: Made = slot.answer
+            return answer
 
     def _made(
         self, slot: _Slot, make: Callable[[], Made], sql: str, is_small: Callable[[Any], bool]
     ) -> Made:
         asking: list[set[str]] = self._asking.__dict__.setdefault("stack", [])
         asked_s = self._clock()
-        before = dict(self._versions)  # what changes meanwhile may be in the answer, or not
+        before = dict(self._versions)  # a change meanwhile may be in the answer, or not
         asking.append(set(self._tables(sql)))
         try:
             made = make()
         finally:
             tables = asking.pop()
         self._note(tables)
-        names_no_table = bool(sql) and not tables  # of what it is read nobody would tell a change
+        names_no_table = bool(sql) and not tables  # its changes are unknown
         if is_small(made) and not names_no_table:
             slot.tables, slot.answer, slot.made_s = frozenset(tables), made, asked_s
             slot.version = sum(before[table] for table in tables)
         return made
 
     def _note(self, tables: Iterable[str]) -> None:
-        """The answer that this thread is making has read these."""
+        """Adds tables to the answer that this thread computes."""
         if stack := self._asking.__dict__.get("stack"):
             stack[-1].update(tables)
 
@@ -114,14 +106,14 @@ class QueryCache:
         return sum(self._versions[table] for table in tables)
 
     def _tables(self, sql: str) -> frozenset[str]:
-        """All that the names in it can mean: too many rather than too few."""
+        """All tables that names in the statement can mean."""
         return frozenset().union(
             *(self._reads.get(name, frozenset()) for name in _NAME.findall(sql))
         )
 
     def _follow(self, views: Mapping[str, str]) -> None:
         before: dict[str, frozenset[str]] = {}
-        while before != self._reads:  # a view of views of views
+        while before != self._reads:  # views of views
             before = dict(self._reads)
             for name, definition in views.items():
                 self._reads[name] = self._reads.get(name, frozenset()) | self._tables(definition)
@@ -135,19 +127,14 @@ class QueryCache:
             return self._slots[key]
 
 
-PATIENCE_SECONDS = (
-    5.0  # with statements under way; the owner then looks after its runs and tries again
-)
-# that a new database is the owner's alone, so that nobody sees half of one; pages say so of those
-# that take longer
-FIRST_SECONDS = 15.0
+PATIENCE_SECONDS = 5.0  # for statements in progress; the owner then tries again later
+FIRST_SECONDS = 15.0  # that only the owner uses a new database, which is incomplete
 
 
 class ReopenBarrier:
-    """One for each store.
+    """Lets statements pass, except while the owner reopens the database.
 
-    The owner's thread neither waits before a closed gate nor for an answer that it would have to
-    give.
+    The owner's thread never waits for itself.
     """
 
     def __init__(self) -> None:
@@ -156,13 +143,11 @@ class ReopenBarrier:
         self._within, self._is_shut = 0, False
         self._owners_until = 0.0
         self._owner = threading.local()
-        self._asked_s: float | None = (
-            None  # when a question ended; None: nobody has asked since the last rest
-        )
+        self._asked_s: float | None = None  # end of the last statement since the last rest
 
     @contextmanager
     def passed(self) -> Iterator[None]:
-        """For one statement; waits while the database is opened anew."""
+        """Surrounds one statement; waits while the database is reopened."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_shut)
             while not self._is_owner and (left := self._owners_until - time.monotonic()) > 0:
@@ -179,8 +164,9 @@ class ReopenBarrier:
 
     @contextmanager
     def rest(self, seconds: float) -> Iterator[bool]:
-        """Whether somebody has asked since the last rest, and nobody for so many seconds; nobody
-        comes in meanwhile. The owner's own statements do not count, as there is always one.
+        """Whether the last statement since the last rest ended so many seconds ago.
+
+        No statement passes meanwhile. The owner's statements do not count.
         """
         with self._changed:
             asked_s = self._asked_s
@@ -191,23 +177,20 @@ class ReopenBarrier:
 
     @contextmanager
     def still(self) -> Iterator[bool]:
-        """Whether no statement is under way; nobody comes in meanwhile."""
+        """Whether no statement is in progress; none passes meanwhile."""
         with self._changed:
             yield self._within == 0 and not self._is_shut
 
     @contextmanager
     def shut(self) -> Iterator[None]:
-        """Nobody is within, and nobody comes in.
-
-        Raises StoreError when a statement does not end.
-        """
+        """No statement is in progress, and none passes. Raises StoreError when one does not end."""
         with self._changed:
             self._is_shut = True
             is_empty = self._changed.wait_for(lambda: self._within == 0, PATIENCE_SECONDS)
         try:
             if not is_empty:
                 raise StoreError(
-                    "the database cannot be opened anew yet: a statement is under way."
+                    "the database cannot be reopened yet, as a statement is running: wait a moment."
                 )
             yield
         finally:
@@ -216,16 +199,14 @@ class ReopenBarrier:
                 self._changed.notify_all()
 
     def open_to_all(self) -> None:
-        """The owner has put in everything that there is."""
+        """Ends the time in which only the owner uses a new database."""
         with self._changed:
             self._owners_until = 0.0
             self._changed.notify_all()
 
     @contextmanager
     def by_owner(self) -> Iterator[None]:
-        """Whatever this thread asks within is answered or refused at once, as nobody else
-        could help it.
-        """
+        """Statements of this thread never wait."""
         self._owner.is_here = True
         try:
             yield
@@ -233,7 +214,7 @@ class ReopenBarrier:
             self._owner.is_here = False
 
     def wait_until(self, is_done: Callable[[], bool], seconds: float) -> bool:
-        """Whether it is done within so many seconds, for whoever is not the owner."""
+        """Whether it is done within so many seconds; at once False for the owner."""
         if not self.is_repaired or self._is_owner:
             return False
         with self._changed:

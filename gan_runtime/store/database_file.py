@@ -1,9 +1,7 @@
-"""Opening results.duckdb: a connection with the tables of this version, or in which way the file is
-not one to be used.
+"""Opening results.duckdb with the tables of this version.
 
-The file is derived from the journals. One that cannot be used is told by a StoreDamagedError, and
-its owner makes another (supervision/store_recovery.py); one of a newer version of this program is
-left to that version.
+The file is derived from the journals, so its owner replaces an unusable one (StoreDamagedError). A
+file of a newer version remains unchanged.
 """
 
 from __future__ import annotations
@@ -33,20 +31,17 @@ from gan_runtime.store import record_tables
 from gan_runtime.store.record_tables import TABLES, RecordTables
 
 SCHEMA_VERSION = 13
-MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
+MEMORY, _NEW_LAYOUT = ":memory:", "layout_of_a_new_file"
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _DOMAINS = Path(__file__).parent.with_name("domains")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "allocator_background_threads": (
-        "true"
-    ),  # what a question needed goes back to the system when nobody asks
+    "allocator_background_threads": "true",  # they return unused memory to the system
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "max_vacuum_tasks": 0,  # see `merge_when_closed`
-    "threads": max(1, min(4, (os.cpu_count() or 1) // 2)),  # a training beside it wants all cores
+    "threads": max(1, min(4, (os.cpu_count() or 1) // 2)),  # a training needs the other cores
 }
-# What DuckDB says of a file that it cannot read, and not of a disk or a system that refuses for
-# now.
+# DuckDB's messages about a file that it cannot read, as opposed to a temporary error of the system.
 _UNREADABLE = (
     *("not a valid DuckDB", "Corrupt database", "Could not read", "Is a directory", "Extension"),
     *("storage version number", "while replaying", "WAL file", "Input/output error"),
@@ -57,14 +52,12 @@ _INVALID = "database has been invalidated"
 
 
 def is_unreadable(error: BaseException) -> bool:
-    """Whether a statement has met a part of the file that is damaged: another one would meet
-    it again.
-    """
+    """Whether a statement met a damaged part of the file."""
     return isinstance(error, duckdb.Error) and any(words in str(error) for words in _OF_A_PAGE)
 
 
 def is_invalidated(error: BaseException) -> bool:
-    """Whether DuckDB answers nothing more before the file is opened anew."""
+    """Whether DuckDB answers no statement until the file is reopened."""
     return isinstance(error, duckdb.FatalException | duckdb.InternalException) or (
         isinstance(error, duckdb.Error) and _INVALID in str(error)
     )
@@ -74,8 +67,8 @@ def connected(path: Path | None, tables: RecordTables = TABLES) -> duckdb.DuckDB
     """Opens or creates the file; without a path, a database in memory.
 
     Raises:
-        StoreLockedError: another process holds the file; the message names it.
-        StoreDamagedError: the file is none that this version can use.
+        StoreLockedError: another process has the file open; the message names it.
+        StoreDamagedError: this version cannot use the file.
         StoreNewerError: a newer version of this program wrote it.
         StoreError, HomeError: it cannot be opened for now, or not be written.
     """
@@ -92,10 +85,9 @@ def connected(path: Path | None, tables: RecordTables = TABLES) -> duckdb.DuckDB
 
 
 def read_through(path: Path) -> None:
-    """Opens the file and reads every value of every table: for a file of which it is not known
-    whether it is damaged.
+    """Reads every value of every table, to find damage.
 
-    Raises as `connected`; StoreDamagedError also where only a table cannot be read.
+    Raises as `connected`, and StoreDamagedError when a table cannot be read.
     """
     connection = connected(path)
     try:
@@ -104,31 +96,28 @@ def read_through(path: Path) -> None:
     except duckdb.Error as error:
         raise _for_now(path, error) or _damaged(path, error) from None
     finally:
-        with suppress(duckdb.Error):  # a damaged file takes nothing more
+        with suppress(duckdb.Error):  # a damaged file cannot be written
             connection.close()
 
 
 def merge_when_closed(connection: duckdb.DuckDBPyConnection) -> None:
-    """The checkpoint that closes the file merges what the checkpoints since it was opened have
-    added to each table.
+    """The checkpoint that closes the file merges the row groups of each table.
 
-    Those leave the rows before them as they are. With merging, which DuckDB does otherwise, each
-    one writes the last pictures anew, up to 2,048 of them and sometimes all, beside a training and
-    with that much memory (decision 24).
+    Earlier checkpoints do not merge: that would write up to 2,048 images again each time, during a
+    training and with that much memory (decision 24).
     """
     connection.execute("RESET GLOBAL max_vacuum_tasks")
 
 
 def spill_folder(path: Path) -> Path:
-    """Where DuckDB puts what does not fit into memory; there while it is needed."""
+    """Where DuckDB writes what does not fit into memory; it exists only while needed."""
     return path.with_name(f"{path.name}.tmp")
 
 
 def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
     try:
-        # What does not fit into memory goes beside the file, or into a folder of its own in the
-        # system's: never into the current one. A person's SQL may read in it, so nothing else lies
-        # there.
+        # Next to the file, or in a separate temporary folder: never in the current folder. SQL of
+        # users may read in it, so it contains nothing else.
         spill = (
             f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}"
             if path is None
@@ -142,26 +131,25 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
 
 
 def _refused(path: Path | None, error: duckdb.Error) -> StoreError | HomeError:
-    """Why the file does not open."""
     text = str(error)
     if "Could not set lock" in text:
         holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
         who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
         return StoreLockedError(
-            f"{path} is held by {who}: end that process, or choose another folder with --home DIR."
+            f"{path} is open in {who}: end that process, or choose another folder with --home DIR."
         )
     if "ermission" in text or "Read-only" in text:
         return HomeError(
-            f"{path} cannot be written: change its rights, or choose another folder with --home"
-            " DIR."
+            f"{path} cannot be written: change its permissions, or choose another folder with"
+            " --home DIR."
         )
     return _for_now(path, error) or _damaged(path, error)
 
 
 def _for_now(path: Path | None, error: duckdb.Error) -> StoreError | HomeError | None:
-    """What is no fault of the file, and may be over soon."""
+    """An error that is not the file's fault and may be temporary."""
     if disk.is_full(error):
-        return HomeError(f"the disk of {path} is full: make space on it.")
+        return HomeError(f"the disk of {path} is full: free some space.")
     unreadable = any(words in str(error) for words in _UNREADABLE)
     if isinstance(error, _OF_THE_SYSTEM) and not unreadable:
         return StoreError(f"{path} cannot be opened: {str(error).splitlines()[0]}")
@@ -172,15 +160,13 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path | None, tables: Re
     layout = _layout(connection)
     if layout:
         _check_version(connection, path)
-    elif _others(connection):
-        raise _unusable(
-            path, "is a database of another program (it has other tables)", StoreKind.FOREIGN
-        )
+    elif _has_tables(connection):
+        raise _unusable(path, "is a database of another program", StoreKind.FOREIGN)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    if layout and _is_as_left(connection, layout, tables):
+    if layout and _is_current(connection, layout, tables):
         return
     if layout:
-        _check_layout(layout, _wanted_layout(connection, tables), path)
+        _check_layout(layout, _new_layout(connection, tables), path)
     make(connection, tables)
     if not layout:
         connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
@@ -191,42 +177,38 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path | None, tables: Re
     connection.execute("CHECKPOINT")
 
 
-def _is_as_left(
+def _is_current(
     connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]], tables: RecordTables
 ) -> bool:
-    """Whether the file has the tables and views that this version gave it: else they are
-    compared and made anew, which takes 0.2 s.
-    """
-    left = connection.execute(
+    """Whether the file has the fingerprint of this version; comparing its tables takes 0.2 s."""
+    fingerprints = connection.execute(
         "SELECT comment FROM duckdb_tables() WHERE schema_name = 'ingest' AND table_name ="
         " 'version'"
     ).fetchall()
-    return left == [(_fingerprint(connection, layout, tables),)]
+    return fingerprints == [(_fingerprint(connection, layout, tables),)]
 
 
 def _fingerprint(
     connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]], tables: RecordTables
 ) -> str:
-    """Of the tables and views that are there, and of the statements that make those of this
-    version.
-    """
+    """A digest of the tables and views of the file, and of the statements of this version."""
     made = [sorted(layout.items()), sorted(_views(connection).items()), *statements(tables)]
     return hashlib.sha256(json.dumps(made).encode()).hexdigest()
 
 
 def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
-    """Asked before anything else: views may name columns that an old file lacks."""
+    """Comes first, as views may name columns that an old file lacks."""
     rows: list[tuple[int | None]] = []
     with suppress(duckdb.CatalogException):
         rows = connection.execute("SELECT schema_version FROM ingest.version").fetchall()
     version = rows[0][0] if len(rows) == 1 else None
     if version is None:
-        raise _changed(path, "it does not say of which version it is")
+        raise _changed(path, "it has no schema version")
     if version > SCHEMA_VERSION:
         raise StoreNewerError(
-            f"{path} was written by a newer version of this program (schema version {version}, this"
-            f" one writes {SCHEMA_VERSION}): use that version, or run `{command_line()} rebuild`,"
-            " which keeps the file aside and makes one of this version from the journals."
+            f"{path} has schema version {version} of a newer program; this version writes"
+            f" {SCHEMA_VERSION}. Use the newer program, or run `{command_line()} rebuild`, which"
+            " renames the file and builds a new one from the journals."
         )
     if version < SCHEMA_VERSION:
         raise _unusable(
@@ -237,15 +219,15 @@ def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> 
 
 
 def _check_layout(
-    found: dict[str, list[str]], wanted: dict[str, list[str]], path: Path | None
+    layout: dict[str, list[str]], expected: dict[str, list[str]], path: Path | None
 ) -> None:
-    for table, columns in wanted.items():
-        if found.get(table) != columns:
+    for table, columns in expected.items():
+        if layout.get(table) != columns:
             raise _changed(path, f"the table ingest.{table} is missing or has other columns")
 
 
 def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
-    """Names and types of the columns of each table in the schema `ingest`; empty for a new file."""
+    """Names and types of the columns of each table in `ingest`; empty for a new file."""
     rows = connection.execute(
         "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM"
         " duckdb_columns() WHERE database_name = current_database() AND schema_name = 'ingest' AND"
@@ -256,7 +238,7 @@ def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 
 
 def tables_and_views(connection: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, str]]:
-    """Names of the tables, and each view with its definition."""
+    """Names of the tables, and the definition of each view."""
     return list(_layout(connection)), _views(connection)
 
 
@@ -268,35 +250,32 @@ def _views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     )
 
 
-def _others(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether it holds tables though none of ours."""
+def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
     return connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]
 
 
-def _wanted_layout(
+def _new_layout(
     connection: duckdb.DuckDBPyConnection, tables: RecordTables
 ) -> dict[str, list[str]]:
-    """Of a new file, made beside this one within the same DuckDB, which takes less time than
-    another one.
-    """
-    connection.execute(f"ATTACH '{MEMORY}' AS {_ASIDE}")
+    """The layout of a new file, created in memory by the same DuckDB, which is faster."""
+    connection.execute(f"ATTACH '{MEMORY}' AS {_NEW_LAYOUT}")
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f"USE {_ASIDE}")
+            cursor.execute(f"USE {_NEW_LAYOUT}")
             make(cursor, tables)
             return _layout(cursor)
     finally:
-        connection.execute(f"DETACH {_ASIDE}")
+        connection.execute(f"DETACH {_NEW_LAYOUT}")
 
 
 def make(connection: duckdb.DuckDBPyConnection, tables: RecordTables = TABLES) -> None:
-    """What is not there yet of tables and views."""
+    """Creates missing tables and views."""
     for statement in statements(tables):
         connection.execute(statement)
 
 
 def statements(tables: RecordTables = TABLES) -> list[str]:
-    """They make the tables and views of this version."""
+    """The statements that create the tables and views of this version."""
     files = (path.read_text(encoding="utf-8") for path in (_SCHEMA, *_domain_views()))
     return [
         "CREATE SCHEMA IF NOT EXISTS ingest",
@@ -307,7 +286,7 @@ def statements(tables: RecordTables = TABLES) -> list[str]:
 
 
 def domain_views() -> list[str]:
-    """Names of the public views that domains build on the tables of evaluations."""
+    """Names of the public views of domains."""
     texts = (path.read_text(encoding="utf-8") for path in _domain_views())
     return [
         name
@@ -329,9 +308,9 @@ def _damaged(path: Path | None, error: Exception) -> StoreDamagedError:
     return _unusable(path, f"is not a usable DuckDB database ({first})", StoreKind.DAMAGED)
 
 
-def _unusable(path: Path | None, found: str, kind: StoreKind) -> StoreDamagedError:
+def _unusable(path: Path | None, problem: str, kind: StoreKind) -> StoreDamagedError:
     message = (
-        f"{path} {found}: run `{command_line()} rebuild`, which keeps it aside and makes a new one"
+        f"{path} {problem}: run `{command_line()} rebuild`, which renames it and builds a new one"
         " from the journals."
     )
-    return StoreDamagedError(message, found, kind)
+    return StoreDamagedError(message, problem, kind)

@@ -1,9 +1,7 @@
-"""Some runs as plain files, for use without this project.
+"""Export of runs as files for other programs.
 
-FOLDER/runs.parquet, scalars, epochs, …   the public views (docs/schema.md) but samples, or the same
-as .csv
-FOLDER/samples/RUN/samples-00001.png      the pictures, called as in the run's folder:
-KIND-EPOCH.png
+FOLDER/runs.parquet, scalars, epochs, …   the public views without samples, or .csv
+FOLDER/samples/RUN/samples-00001.png      the images, named as in the run's folder
 FOLDER/specs/RUN/spec.json                the options; `train --spec` takes this file
 """
 
@@ -24,11 +22,11 @@ from gan_runtime.store.queries.outputs import OLD_KIND
 from gan_runtime.store.record_tables import TABLES
 from gan_runtime.store.store import Store
 
-# Views that show rows of several kinds of records.
+# Views of several kinds of records.
 OTHER_VIEWS = ("surfaces", *database_file.domain_views())
 VIEWS = (*TABLES.exported, *OTHER_VIEWS)  # of the records of this program
 Format = Literal["csv", "parquet"]
-Writer = Callable[[Path], None]  # writes one file to the path that it is given
+FileWriter = Callable[[Path], None]
 
 
 def export(
@@ -37,10 +35,10 @@ def export(
     """Writes the files and returns their paths.
 
     Raises:
-        UnknownRunError: one of the runs is not stored, or cannot be read; nothing is written.
-        TargetError: a file is there already and `overwrite` is not given, or it is no plain file;
-            nothing is written.
-        ExportError: the folder cannot be made or written.
+        UnknownRunError: a run is not stored, or cannot be read; nothing is written.
+        TargetError: a file exists and `overwrite` is False, or it is not regular; nothing is
+            written.
+        ExportError: the folder cannot be created or written.
     """
     for run_id in run_ids:
         queries.run(store, run_id)
@@ -53,8 +51,8 @@ def export(
         output_files.check(writers, overwrite)
         for path, write in writers.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with output_files.whole_file(path, overwrite) as aside:
-                write(aside)
+            with output_files.whole_file(path, overwrite) as temporary:
+                write(temporary)
         return list(writers)
     except (OSError, duckdb.IOException) as error:
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
@@ -63,14 +61,14 @@ def export(
         ) from None
 
 
-def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> dict[Path, Writer]:
+def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> dict[Path, FileWriter]:
     return {
         folder / f"{view}.{form}": partial(store.copy_view, view, run_ids)
         for view in (*store.tables.exported, *OTHER_VIEWS)
     }
 
 
-def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:
+def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, FileWriter]:
     rows = store.rows(
         """
         SELECT run_id, kind, epoch FROM samples
@@ -100,7 +98,7 @@ def _write_png(store: Store, run_id: str, kind: str, epoch: int, path: Path) -> 
     path.write_bytes(rows[-1][0])
 
 
-def _specs(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:
+def _specs(store: Store, run_ids: list[str], folder: Path) -> dict[Path, FileWriter]:
     rows = store.rows("SELECT run_id, spec FROM runs WHERE list_contains(?, run_id)", [run_ids])
     return {
         folder / "specs" / run_id / "spec.json": partial(_write_spec, spec) for run_id, spec in rows

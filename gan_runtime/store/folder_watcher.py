@@ -1,13 +1,8 @@
-"""Which folders of runs and jobs an owner looks at now, and the rows of jobs.
+"""Which folders of runs and jobs to read now, and the rows of jobs.
 
-Runs that wait or train are looked at each time, ended ones when something tells of a change.
-
-An ended run has nothing new but for a person's wish (resume, rename, delete) or a change made by
-hand. The former announce themselves by the times of two folders (RunDir.announce); for the latter
-every ended run is looked at once in a while.
-
-A job's folder is small and says everything (jobs/folder.py), so its row is read as a whole: while
-it waits or works at each look, and no more once its end is written. A row goes with its folder.
+Waiting and training runs are read at each tick. An ended run changes by a command (resume, rename,
+delete), which updates the times of two folders (RunDir.announce), or by hand, for which each ended
+run is checked once a minute. A job is read at each tick until its end is written.
 """
 
 from __future__ import annotations
@@ -25,55 +20,50 @@ from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import Row
 from gan_runtime.store import ingest_batch
-from gan_runtime.store.store import Store, is_trouble_of_the_store
+from gan_runtime.store.store import Store, is_store_error
 
-ROUND_SECONDS = 60.0  # in which every ended run is looked at once
-RESTLESS_SECONDS = (
-    60.0  # after its last news: what a launcher adds, or a trainer that was taken for lost
-)
-# Times of folders come in steps, of 2 s in the coarsest file systems: two changes within one step
-# look like one.
+ROUND_SECONDS = 60.0  # in which every ended run is checked once
+RECENT_SECONDS = 60.0  # that an ended run is read at each tick after its last news
+# Modification times have steps of up to 2 s, so two changes may have the same time.
 SETTLING_SECONDS = 2.5
 ALWAYS = float("inf")
 
 Clock = Callable[[], float]
 
 
-class Watch:
-    """Asked by one thread at a time. `clock`: seconds that nobody can set."""
+class FolderWatcher:
+    """Finds the folders of runs to read; for one thread at a time. `clock`: monotonic seconds."""
 
     def __init__(self, home: Home, clock: Clock = time.monotonic) -> None:
         self._home, self._clock = home, clock
-        self._changed_ns: int | None = None  # time of the folder of all runs
+        self._changed_ns: int | None = None  # modification time of runs/
         self._unsettled_until = 0.0
         self.listings = 0  # how often all folders were listed
-        self._folders: dict[str, int] = {}  # name → time of its last change
-        self._restless: dict[str, float] = {}  # run id → until when it is looked at each time
-        self._round: list[
-            str
-        ] = []  # those of this round, its beginning, and how many of them were looked at
-        self._round_begin, self._round_done = -ALWAYS, 0
+        self._folders: dict[str, int] = {}  # name → modification time
+        self._active_until: dict[str, float] = {}  # run id → until when it is read at each tick
+        self._round: list[str] = []  # folders of this round
+        self._round_begin, self._round_done = -ALWAYS, 0  # its time, and how many are done
 
     def note(self, run_id: str, is_live: bool) -> None:
-        """The run is in that state, as was just read."""
-        self._restless[run_id] = ALWAYS if is_live else self._clock() + RESTLESS_SECONDS
+        """Notes the state of a run that was just read."""
+        self._active_until[run_id] = ALWAYS if is_live else self._clock() + RECENT_SECONDS
 
-    def rest(self, run_id: str) -> None:
-        """The run is gone, or cannot be read as it is now."""
-        self._restless.pop(run_id, None)
+    def forget(self, run_id: str) -> None:
+        """Notes that the run is deleted, or cannot be read until it changes."""
+        self._active_until.pop(run_id, None)
 
-    def distrust(self) -> None:
-        """What `due` gave last was not looked at to the end: the next time it gives everything."""
+    def reset(self) -> None:
+        """The next call of `due` gives everything, as the last result was not processed."""
         self._folders, self._round_begin = {}, -ALWAYS
 
     def everything(self) -> set[str]:
-        """The names of all folders that are to be runs; a round begins with it."""
+        """The names of all folders of runs; starts a round."""
         self._folders = self._listed()
         self._round, self._round_begin, self._round_done = sorted(self._folders), self._clock(), 0
         return set(self._folders)
 
     def due(self) -> set[str]:
-        """The names of folders to look at now."""
+        """The names of folders to read now."""
         now, before = self._clock(), self._folders
         touched = self._new(before)
         if now - self._round_begin >= ROUND_SECONDS:
@@ -83,16 +73,18 @@ class Watch:
                 for name in self.everything()
                 if name in left or before.get(name) != self._folders[name]
             }
-        self._restless = {name: until for name, until in self._restless.items() if until > now}
-        return touched | (self._restless.keys() & self._folders.keys()) | self._turn(now)
+        self._active_until = {
+            name: until for name, until in self._active_until.items() if until > now
+        }
+        return touched | (self._active_until.keys() & self._folders.keys()) | self._turn(now)
 
     @property
     def present(self) -> set[str]:
-        """The folders that were there when last looked."""
+        """The folders of the last listing."""
         return set(self._folders)
 
     def _new(self, before: dict[str, int]) -> set[str]:
-        """Folders that are new or announced a change. Either moves the time of the folder above."""
+        """New folders and announced changes, both of which change the time of runs/."""
         now, changed_ns = self._clock(), self._runs_changed_ns()
         if changed_ns != self._changed_ns:
             self._changed_ns, self._unsettled_until = changed_ns, now + SETTLING_SECONDS
@@ -102,7 +94,7 @@ class Watch:
         return {name for name, changed in self._folders.items() if before.get(name) != changed}
 
     def _turn(self, now: float) -> set[str]:
-        """The next few of the round, so many that it takes ROUND_SECONDS."""
+        """The next folders of the round, so that it takes ROUND_SECONDS."""
         begin, share = self._round_done, (now - self._round_begin) / ROUND_SECONDS
         self._round_done = max(begin, math.ceil(share * len(self._round)))
         return set(self._round[begin : self._round_done]) & self._folders.keys()
@@ -118,11 +110,11 @@ class Watch:
 
 
 def folders_changed_ns(home: Home) -> dict[str, int]:
-    """Each folder that is to be a run, and the time of its last change."""
+    """The modification time of each folder of a run."""
     changed_ns: dict[str, int] = {}
     with suppress(FileNotFoundError), os.scandir(home.runs) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # a link to nothing, or deleted meanwhile
+            with suppress(FileNotFoundError):  # a broken link, or deleted meanwhile
                 if not entry.name.startswith(".") and entry.is_dir():
                     changed_ns[entry.name] = entry.stat().st_mtime_ns
     return changed_ns
@@ -132,92 +124,82 @@ _ENDED_AT = 7  # column
 log = logging.getLogger("gan_runtime")
 
 
-class JobIntake:
-    """Feeds one store from the jobs of one home. Called by one thread at a time."""
+class JobIngestor:
+    """Reads the background jobs of a home into the database; for one thread at a time."""
 
     def __init__(self, home: Home, store: Store, clock: Clock) -> None:
         self._home, self._store, self._patience = home, store, Patience(clock)
         self._rows: dict[str, Row] = {
             row[0]: row for row in store.rows("SELECT * FROM ingest.jobs")
         }
-        self._open: list[JobDir] = []  # whose end is not known for good
+        self._open: list[JobDir] = []  # whose end is not stored yet
 
     def catch_up(self) -> int:
-        """Takes in how the jobs are now, and lets go of those whose folder is gone; returns
-        how many rows changed.
-        """
-        gone: set[str] = set()
+        """Stores the current state of the jobs; returns how many rows changed."""
+        deleted: set[str] = set()
         if self._may_be_new():
             jobs = job_queue.job_dirs(self._home)
-            gone = self._rows.keys() - {job.job_id for job in jobs}
+            deleted = self._rows.keys() - {job.job_id for job in jobs}
             self._open = [job for job in jobs if self._is_open(job)]
-        looks = [look for job in self._open if (look := job.snapshot()) is not None]
-        news = [
-            found for look in looks if (found := job_row(look)) != self._rows.get(look.job.job_id)
-        ]
-        self._write(news, gone)
+        snapshots = [job.snapshot() for job in self._open]
+        rows = [job_row(snapshot) for snapshot in snapshots if snapshot is not None]
+        news = [row for row in rows if row != self._rows.get(row[0])]
+        self._write(news, deleted)
         self._open = [job for job in self._open if job.path.is_dir() and self._is_open(job)]
-        return len(news) + len(gone)
+        return len(news) + len(deleted)
 
     def _may_be_new(self) -> bool:
-        """Whoever asks for a job, or forgets an old one, changes the folder of all jobs."""
+        """A new or deleted job changes the time of jobs/."""
         changed_ns = self._home.jobs.stat().st_mtime_ns if self._home.jobs.is_dir() else 0
         return self._patience.seconds("jobs", "", changed_ns) < SETTLING_SECONDS
 
     def _is_open(self, job: JobDir) -> bool:
-        """Until the row tells the end that is written: a look at a dead job tells of one
-        before its owner has written it.
-        """
-        known, end = self._rows.get(job.job_id), job.end()
-        return known is None or end is None or known[_ENDED_AT] != end.at
+        """Until the row has the written end: that of a dead job is derived before it is written."""
+        row, end = self._rows.get(job.job_id), job.end()
+        return row is None or end is None or row[_ENDED_AT] != end.at
 
-    def _write(self, news: list[Row], gone: set[str]) -> None:
-        if not news and not gone:
+    def _write(self, news: list[Row], deleted: set[str]) -> None:
+        if not news and not deleted:
             return
         try:
-            self._replace(news, gone)
+            self._replace(news, deleted)
         except Exception as error:
-            if is_trouble_of_the_store(error):
+            if is_store_error(error):
                 raise
-            self._without_the_bad_one(news, gone)
-        self._rows = {job_id: row for job_id, row in self._rows.items() if job_id not in gone}
+            self._write_each(news, deleted)
+        self._rows = {job_id: row for job_id, row in self._rows.items() if job_id not in deleted}
         self._rows |= {row[0]: row for row in news}
 
-    def _replace(self, news: list[Row], gone: set[str]) -> None:
+    def _replace(self, news: list[Row], deleted: set[str]) -> None:
         with self._store.transaction() as writer:
-            old = [*gone, *(row[0] for row in news)]
+            old = [*deleted, *(row[0] for row in news)]
             writer.execute("DELETE FROM ingest.jobs WHERE list_contains(?, job_id)", [old])
             writer.append("jobs", news)
 
-    def _without_the_bad_one(self, news: list[Row], gone: set[str]) -> None:
-        """Each job in a transaction of its own; the one that the table does not take is left
-        out until it changes.
-        """
-        self._replace([], gone)
+    def _write_each(self, news: list[Row], deleted: set[str]) -> None:
+        """Each job in its own transaction; a row that the table does not accept is skipped."""
+        self._replace([], deleted)
         for row in news:
             try:
                 self._replace([row], set())
             except Exception as error:
-                if is_trouble_of_the_store(error):
+                if is_store_error(error):
                     raise
-                log.warning("job %s is set aside: %s", row[0], ingest_batch.reason_of(error))
+                log.warning("skipping job %s: %s", row[0], ingest_batch.reason_of(error))
 
 
-def job_row(look: JobSnapshot) -> Row:
-    """Of jobs.
-
-    The run is the one that a job is about; the message that of its end, empty before.
-    """
-    asked, end = look.request, look.end
-    about = asked.options.get("run_id")
+def job_row(snapshot: JobSnapshot) -> Row:
+    """The row of a job: its run, and the message of its end, or ""."""
+    request, end = snapshot.request, snapshot.end
+    about = request.options.get("run_id")
     ended = (end.at, end.reason) if end is not None else (None, "")
     return (
-        look.job.job_id,
-        asked.kind,
-        look.state,
-        asked.asker,
+        snapshot.job.job_id,
+        request.kind,
+        snapshot.state,
+        request.asker,
         about,
-        asked.at,
-        look.job.started_at(),
+        request.at,
+        snapshot.job.started_at(),
         *ended,
     )

@@ -1,7 +1,6 @@
-"""What was read of one run's journals and waits to be committed: rows, offsets, and which stored
-rows became void.
+"""A batch of one run's journals that waits to be committed: rows, offsets, and void stored rows.
 
-And in words: why nothing of a run can be stored.
+Also why a run cannot be stored, in words.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gan_runtime.store.store import Store, Writer, may_be_of_one_run
 
 
 def unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:
-    """Why nothing of the run can be stored; empty when it can. None: it has no whole line yet."""
+    """Why the run cannot be stored; "" when it can, None without a whole line."""
     supervisor = run.supervisor_journal
     if not stamps:
         return None
@@ -32,28 +31,23 @@ def unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:
             return None
         case journal.Created():
             return ""
-        case journal.Skipped(reason=reason):
+        case journal.SkippedLine(reason=reason):
             return (
-                f"the first line of {supervisor.name} must say what was submitted, but cannot be"
-                " read" + (f" ({reason.rstrip('.')})" if reason else "")
+                f"the first line of {supervisor.name} must be the submission, but cannot be read"
+                + (f" ({reason.rstrip('.')})" if reason else "")
             )
         case _:
-            return (
-                f"the first line of {supervisor.name} must say what was submitted, but says"
-                " something else"
-            )
+            return f"the first line of {supervisor.name} must be the submission"
 
 
 def printable(name: str) -> str:
-    """A folder's name as text for lists and terminals: bytes that are no UTF-8, and control
-    characters, as \\xff.
-    """
+    """A folder's name as text, with invalid UTF-8 and control characters as \\xff."""
     text = os.fsencode(name).decode("utf-8", errors="backslashreplace")
-    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 
 def reason_of(error: Exception) -> str:
-    """An unforeseen error with one run, as the end of a sentence."""
+    """An unexpected error with one run, as the end of a sentence."""
     if isinstance(error, GanRuntimeError):
         return str(error).rstrip(".")
     if isinstance(error, OSError):
@@ -61,32 +55,30 @@ def reason_of(error: Exception) -> str:
     first = (str(error).splitlines() or [""])[0][:200]
     if may_be_of_one_run(error):
         return (
-            f"it cannot be stored ({type(error).__name__}: {first}): it is tried again each minute,"
-            " so end what needs memory, or delete it"
+            f"it cannot be stored ({type(error).__name__}: {first}). The next try is within a"
+            " minute: free some memory, or delete the run"
         )
     return f"it cannot be stored ({type(error).__name__}: {first})"
 
 
-MAX_TOLD = 20  # lines of a piece of a journal that are told one by one when they cannot be read
+MAX_EVENTS = 20  # about invalid lines of one batch
 _LAST_SCALARS = """
     INSERT INTO ingest.last_scalars SELECT * FROM ingest.scalars WHERE run_id = ?
     QUALIFY step = max(step) OVER (PARTITION BY metric)
 """
-OTHER_TABLES = ("offsets", "last_scalars")  # they hold rows of runs too
+OTHER_TABLES = ("offsets", "last_scalars")  # with rows of runs
 _METRIC = 4  # column of scalars
 
 
 class NewestSteps:
-    """The newest step of each series of a run, so that a line which stands in its journal
-    twice is taken in once.
-    """
+    """The newest step of each series of a run, so that a repeated line is stored once."""
 
     def __init__(self, newest: dict[tuple[str, str], int]) -> None:
         self._newest = newest
 
     @classmethod
     def stored(cls, store: Store, run_id: str) -> NewestSteps:
-        """As the tables have them."""
+        """From the tables."""
         shorter = {"scalars": "last_scalars"}
         selects = (
             f"SELECT '{table.name}', {series.name or chr(39) * 2}, max(step) FROM"
@@ -94,14 +86,11 @@ class NewestSteps:
             for table in store.tables.in_steps
             if (series := table.series) and not series.is_of_worker
         )
-        found = store.rows(" UNION ALL ".join(selects), {"run": run_id})
-        return cls({(table, name): step for table, name, step in found if step is not None})
+        rows = store.rows(" UNION ALL ".join(selects), {"run": run_id})
+        return cls({(table, name): step for table, name, step in rows if step is not None})
 
     def advance(self, table: str, name: str, step: int) -> int | None:
-        """Notes a step; returns the one before, -1 before the first.
-
-        None: the series has come as far already.
-        """
+        """Notes a step; returns the previous one, -1 before the first, None for a repeated step."""
         series = (table, name)
         before = self._newest.get(series, -1)
         if step <= before:
@@ -110,14 +99,13 @@ class NewestSteps:
         return before
 
     def go_back(self, step: int) -> None:
-        """What lies beyond the step is measured again."""
+        """Steps beyond this one are measured again."""
         self._newest = {series: min(newest, step) for series, newest in self._newest.items()}
 
 
-class Intake:
-    """Of one run.
-
-    `is_new`: the tables hold nothing of it yet; `created_at`: of its submission, if that is stored.
+class IngestBatch:
+    """Records of one run. `is_new`: the tables have no rows of it. `created_at`: of its submission,
+    if that is stored.
     """
 
     def __init__(
@@ -138,16 +126,14 @@ class Intake:
         self.rows: dict[str, list[Row]] = {}
         self.offsets: dict[str, int] = {}
         self.count = 0  # records
-        self.stamps: dict[str, Stamp] | None = None  # once all journals were read to their ends
+        self.stamps: dict[str, Stamp] | None = None  # once all journals are read to the end
         self.newest: tuple[journal.Standing, journal.Status] | None = None
-        self._kept_steps: dict[
-            int, int
-        ] = {}  # rank → the step beyond which its stored rows are void
-        self._told = 0
+        self._void_after: dict[int, int] = {}  # rank → step beyond which stored rows are void
+        self._events = 0
 
     @property
     def size(self) -> int:
-        """Rows."""
+        """The number of rows."""
         return sum(map(len, self.rows.values()))
 
     def take(self, name: str, chunk: journal.Chunk) -> None:
@@ -156,23 +142,21 @@ class Intake:
         for record, place in zip(chunk.records, chunk.places, strict=True):
             reason = self._take(name, authors, record, place)
             if reason:
-                self._tell(record.at, f"A line of {name} was skipped: {reason}.")
+                self._warn(record.at, f"A line of {name} was skipped: {reason}.")
         for line in chunk.skipped:
             reason = (
                 f"was skipped: {line.reason.rstrip('.')}."
                 if line.reason
                 else "cannot be read and was skipped."
             )
-            self._tell(_written_at(line.line) or self.created_at, f"A line of {name} {reason}")
+            self._warn(_written_at(line.line) or self.created_at, f"A line of {name} {reason}")
         self.offsets[name] = chunk.end
         self.count += len(chunk.records)
 
     def write(self, writer: Writer) -> None:
-        """Removes what became void, and notes the offsets; the rows themselves are added by
-        `write_rows`.
-        """
+        """Removes void rows and old offsets; `write_rows` adds the new ones."""
         run_id = self.run.run_id
-        for rank, step in self._kept_steps.items():
+        for rank, step in self._void_after.items():
             for table in self._void_by(rank):
                 of_worker = f" AND rank = {rank:d}" if table.rank_place else ""
                 writer.execute(
@@ -187,11 +171,9 @@ class Intake:
             )
 
     def _write_last_scalars(self, writer: Writer) -> None:
-        """Removes those that have newer ones now, which are added with the rows; after a void
-        the earlier ones are the last again.
-        """
+        """Removes replaced last values; after a void, earlier values are the last again."""
         run_id = self.run.run_id
-        if 0 in self._kept_steps:
+        if 0 in self._void_after:
             writer.execute("DELETE FROM ingest.last_scalars WHERE run_id = ?", [run_id])
             writer.execute(_LAST_SCALARS, [run_id])
         newest = {row[_METRIC]: row for row in self.rows.get("scalars", ())}
@@ -203,7 +185,7 @@ class Intake:
         self.rows["last_scalars"] = list(newest.values())
 
     def _take(self, name: str, authors: tuple[Author, ...], record: Record, place: int) -> str:
-        """Adds the rows of one record; returns why it was left out, or nothing."""
+        """Adds the rows of one record; returns why it was skipped, or ""."""
         if record.author not in authors and (
             place > 0 or record.author is not Author.SUBMISSION or Author.SUPERVISOR not in authors
         ):
@@ -237,33 +219,31 @@ class Intake:
         return f"step {last} is stored already" if repeats and not added else ""
 
     def _authors(self, name: str) -> tuple[Author, ...]:
-        """Whose records the journal of this name may hold, but for the submission in its
-        first line.
-        """
+        """The authors of a journal, except of the submission in its first line."""
         worker = journal.rank(name)
-        held = {
+        authors = {
             Author.ANYONE: True,
             Author.SUPERVISOR: name == self.run.supervisor_journal.name,
             Author.WORKER: worker is not None,
             Author.FIRST_WORKER: worker == 0,
         }
-        return tuple(author for author, is_held in held.items() if is_held)
+        return tuple(author for author, is_allowed in authors.items() if is_allowed)
 
     def _png(self, grid: journal.Sample) -> bytes | None:
         try:
             return image_files.read_grid(self.run, grid.file)
         except PictureError as error:
-            self._tell(grid.at, f"The picture of epoch {grid.epoch} was left out: {error}.")
+            self._warn(grid.at, f"The image of epoch {grid.epoch} was skipped: {error}.")
             return None
 
     def _void(self, rank: int, resume_step: int) -> None:
-        """What the worker has measured beyond the step is measured again.
+        """Removes a worker's rows beyond the step.
 
-        Journals are read one after the other, so one worker's new attempt must not touch rows of
-        another, which may be older or newer than it.
+        Journals are read one after the other, so one worker's new attempt must not change rows of
+        another one.
         """
         if not self.is_new:
-            self._kept_steps[rank] = min(resume_step, self._kept_steps.get(rank, resume_step))
+            self._void_after[rank] = min(resume_step, self._void_after.get(rank, resume_step))
         if rank == 0:
             self.newest_steps.go_back(resume_step)
         for table in self._void_by(rank):
@@ -275,42 +255,35 @@ class Intake:
             ]
 
     def _void_by(self, rank: int) -> list[RecordTable]:
-        """The tables of rows that a new attempt of a worker makes void: those of a run follow
-        its first one.
-        """
+        """The tables of rows that a new attempt of a worker makes void."""
         return [table for table in self._tables.in_steps if rank == 0 or table.rank_place]
 
     def _add(self, table: str, rows: list[Row]) -> None:
         self.rows.setdefault(table, []).extend(rows)
 
-    def _tell(self, at: datetime | None, message: str) -> None:
-        """As an event of the run.
-
-        A file of something else has too many bad lines to tell of each.
-        """
-        self._told += 1
-        if self._told <= MAX_TOLD:
+    def _warn(self, at: datetime | None, message: str) -> None:
+        """Adds an event of the run, up to MAX_EVENTS."""
+        self._events += 1
+        if self._events <= MAX_EVENTS:
             self._add("events", [(self.run.run_id, 1, at, "warning", "journal", message)])
 
 
-def write_rows(writer: Writer, intakes: list[Intake]) -> None:
-    """Adds the rows of several runs, one table after the other."""
-    tables = dict.fromkeys(
-        table for intake in intakes for table, found in intake.rows.items() if found
-    )
+def write_rows(writer: Writer, batches: list[IngestBatch]) -> None:
+    """Adds the rows of several runs, table by table."""
+    tables = dict.fromkeys(table for batch in batches for table, rows in batch.rows.items() if rows)
     for table in tables:
-        writer.append(table, [row for intake in intakes for row in intake.rows.get(table, ())])
+        writer.append(table, [row for batch in batches for row in batch.rows.get(table, ())])
     writer.append(
         "offsets",
-        [(intake.run.run_id, *item) for intake in intakes for item in intake.offsets.items()],
+        [(batch.run.run_id, *offset) for batch in batches for offset in batch.offsets.items()],
     )
 
 
 def _written_at(line: bytes) -> datetime | None:
-    """What a torn line says of its time: a rebuild then gives the same row."""
+    """The time in a torn line, so that a rebuild gives the same row."""
     stamp = re.search(rb'"at":"([0-9T:.Z-]+)"', line)
     with contextlib.suppress(ValueError):
-        found = datetime.fromisoformat(stamp[1].decode()) if stamp else None
-        if found and YEARS[0] <= found.year < YEARS[1]:
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(stamp[1].decode()) if stamp else None
+        if moment and YEARS[0] <= moment.year < YEARS[1]:
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return None

@@ -1,9 +1,7 @@
-"""Tables and rows of records, as their classes declare them (records/record.py), and the public
-view `metrics`.
+"""Tables and rows of records, as their classes declare them, and the public view `metrics`.
 
-The view holds what the catalog of this program declares of each workload's numbers
-(docs/schema.md). It is no table: a file that an older or a newer version has written shows what
-this version knows, and needs no rebuild.
+The view contains the catalog's declarations of metrics. As a view, it needs no rebuild when the
+program changes.
 """
 
 from __future__ import annotations
@@ -24,34 +22,31 @@ from gan_runtime.records.kinds import RECORDS
 from gan_runtime.records.record import Column, Origin, Part, Record, Row, RowTable
 
 
-class Given(NamedTuple):
-    """What a row is made of.
-
-    `item`: of the list that the table has a row for each item of, with its number; else None and 0.
-    """
+class RowSource(NamedTuple):
+    """What a row is computed from: a record, or an element of its list with its number."""
 
     record: Record
-    item: Any
+    element: Any
     number: int
     origin: Origin
 
 
-Value = Callable[[Given], Any]
+Value = Callable[[RowSource], Any]
 _LARGEST_INTEGER = 2**31 - 1
-_OF_LINE = {"place": "origin.place", "number": "number"}  # columns that are no fields
+_OF_LINE = {"place": "origin.place", "number": "number"}  # columns without a field
 _SCALARS = {bool: "BOOLEAN", float: "DOUBLE", datetime: "TIMESTAMPTZ", bytes: "BLOB"}
 
 
 class RecordTable:
-    """A table of one kind of record, ready for its rows."""
+    """A table of one kind of record."""
 
     def __init__(self, kind: type[Record], declared: RowTable) -> None:
         self.declared, self.name, self.series = declared, declared.name, declared.series
         names = declared.columns
         if names is None:
             names = tuple(name for name in kind.model_fields if name not in ("at", "kind"))
-        item = _item_class(kind, declared.each) if declared.each else None
-        compiled = [_compiled(kind, item, column) for column in names]
+        element = _element_class(kind, declared.each) if declared.each else None
+        compiled = [_compiled(kind, element, column) for column in names]
         self.columns = {"run_id": "VARCHAR", **{name: sql for name, sql, _ in compiled}}
         self._values = [value for _, _, value in compiled]
         places, series = list(self.columns), self.series
@@ -61,31 +56,31 @@ class RecordTable:
         self._name = self._values[places.index(series.name) - 1] if series and series.name else None
 
     def rows(self, record: Record, origin: Origin) -> list[Row]:
-        """Those of one record, each with its columns in their order."""
+        """The rows of one record."""
         return [
-            (origin.run_id, *(value(given) for value in self._values))
-            for given in self._given(record, origin)
+            (origin.run_id, *(value(source) for value in self._values))
+            for source in self._sources(record, origin)
         ]
 
     def parts(self, record: Record, origin: Origin) -> Iterable[Part]:
-        """Its rows by series, made once they are needed; of a table that has series."""
+        """The rows of one record by series, computed when needed."""
         if self.declared.parts:
             return self.declared.parts(record, origin)
-        first = next(self._given(record, origin), None)
+        first = next(self._sources(record, origin), None)
         if first is None:
             return []
         name = self._name(first) if self._name else ""
         step = self._step(first) if self._step else 0
         return [(name, step, lambda _: self.rows(record, origin))]
 
-    def _given(self, record: Record, origin: Origin) -> Iterator[Given]:
+    def _sources(self, record: Record, origin: Origin) -> Iterator[RowSource]:
         if not self.declared.each:
-            return iter((Given(record, None, 0, origin),))
-        items = enumerate(getattr(record, self.declared.each))
-        return (Given(record, item, number, origin) for number, item in items)
+            return iter((RowSource(record, None, 0, origin),))
+        elements = enumerate(getattr(record, self.declared.each))
+        return (RowSource(record, element, number, origin) for number, element in elements)
 
     def statements(self) -> list[str]:
-        """They make the table, and its public view."""
+        """The statements that create the table and its public view."""
         columns = ", ".join(f'"{name}" {sql}' for name, sql in self.columns.items())
         made = [f"CREATE TABLE IF NOT EXISTS ingest.{self.name} ({columns})"]
         if self.declared.is_public:
@@ -97,10 +92,7 @@ class RecordTable:
 
 
 class RecordTables:
-    """The tables of some kinds of records.
-
-    Of several kinds with one table the first declares its columns.
-    """
+    """The tables of some kinds of records; the first kind of a table declares its columns."""
 
     def __init__(self, kinds: Iterable[type[Record]]) -> None:
         self.kinds = tuple(kinds)
@@ -116,12 +108,12 @@ class RecordTables:
 
     @property
     def in_steps(self) -> list[RecordTable]:
-        """Those whose rows come in order of their step."""
+        """Tables with series."""
         return [table for table in self.by_name.values() if table.series]
 
     @property
     def exported(self) -> list[str]:
-        """Public views that `export` writes."""
+        """The public views that `export` writes."""
         views = [
             (*(table.name for table in tables if table.declared.is_exported), *kind.views)
             for kind, tables in self.of.items()
@@ -129,17 +121,17 @@ class RecordTables:
         return list(dict.fromkeys(view for names in views for view in names))
 
     def statements(self) -> list[str]:
-        """They make the tables and their views."""
+        """The statements that create the tables and their views."""
         return [statement for table in self.by_name.values() for statement in table.statements()]
 
 
-def _item_class(kind: type[Record], field: str) -> type[BaseModel]:
-    (item,) = get_args(kind.model_fields[field].annotation)
-    return item  # type: ignore[no-any-return]
+def _element_class(kind: type[Record], field: str) -> type[BaseModel]:
+    (element,) = get_args(kind.model_fields[field].annotation)
+    return element  # type: ignore[no-any-return]
 
 
 def _compiled(
-    kind: type[Record], item: type[BaseModel] | None, column: str | Column
+    kind: type[Record], element: type[BaseModel] | None, column: str | Column
 ) -> tuple[str, str, Value]:
     """Name, type and value of a column."""
     declared = Column(column, column) if isinstance(column, str) else column
@@ -148,24 +140,24 @@ def _compiled(
         return declared.name, declared.type, _computed(value, declared.type)
     if value in _OF_LINE:
         return declared.name, "BIGINT", operator.attrgetter(_OF_LINE[value])
-    is_of_item = item is not None and value in item.model_fields
-    sql = declared.type or _sql_of(item if item is not None and is_of_item else kind, value)
-    get = operator.attrgetter(f"{'item' if is_of_item else 'record'}.{value}")
+    is_of_element = element is not None and value in element.model_fields
+    sql = declared.type or _sql_of(element if element and is_of_element else kind, value)
+    get = operator.attrgetter(f"{'element' if is_of_element else 'record'}.{value}")
     change = _change(sql)
-    return declared.name, sql, (lambda given: change(get(given))) if change else get
+    return declared.name, sql, (lambda source: change(get(source))) if change else get
 
 
 def _computed(value: Callable[[Any, Origin], Any], sql: str) -> Value:
     change = _change(sql) or (lambda made: made)
-    return lambda given: change(value(given.record, given.origin))
+    return lambda source: change(value(source.record, source.origin))
 
 
 def _change(sql: str) -> Callable[[Any], Any] | None:
-    """From a field to what DuckDB takes; None where it takes the field."""
+    """A conversion for DuckDB; None where it accepts the field."""
     if sql == "JSON":
         return lambda document: None if document is None else json_text(document)
     if sql.startswith("STRUCT"):
-        return lambda items: [dict(item) for item in items]
+        return lambda models: [dict(model) for model in models]
     return None
 
 
@@ -175,13 +167,13 @@ def _sql_of(owner: type[BaseModel], field: str) -> str:
 
 
 def sql_type(hint: Any, marks: tuple[Any, ...] = ()) -> str:
-    """The type of a column that holds the values of a type; `marks`: its limits."""
+    """The SQL type of a Python type; `marks`: its limits."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return sql_type(inner[0], (*marks, *hint.__metadata__))
     if origin in (Union, types.UnionType):
-        (given,) = {sql_type(one, marks) for one in inner if one is not type(None)}
-        return given
+        (sql,) = {sql_type(option, marks) for option in inner if option is not type(None)}
+        return sql
     if origin is list:
         return f"{sql_type(inner[0])}[]"
     if origin is dict:
@@ -202,7 +194,7 @@ def _most(marks: tuple[Any, ...]) -> float:
 
 
 def json_text(document: Any) -> str:
-    """DuckDB takes no NaN in JSON, but makes a number of "nan"."""
+    """JSON for DuckDB, which accepts no NaN, but converts "nan" to a number."""
     try:
         return json.dumps(document, allow_nan=False)
     except ValueError:
@@ -213,9 +205,11 @@ def _spelled(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list | tuple):
-        return [_spelled(item) for item in value]
+        return [_spelled(element) for element in value]
     return (
-        {name: _spelled(item) for name, item in value.items()} if isinstance(value, dict) else value
+        {name: _spelled(entry) for name, entry in value.items()}
+        if isinstance(value, dict)
+        else value
     )
 
 
@@ -226,10 +220,7 @@ METRICS_COLUMNS = "workload, metric, title, axis, panel, role, better, network, 
 
 
 def metrics_view() -> str:
-    """The statement that makes it.
-
-    `place`: the order in which the workload declares them, from 0.
-    """
+    """The statement that creates the view. `place`: order of declaration, from 0."""
     rows = ",\n".join(
         f"({', '.join(map(_quoted, texts))}, {metric.per_epoch}, {place})"
         for workload in catalog.WORKLOADS

@@ -1,10 +1,9 @@
-"""The results store: one DuckDB connection for the process that owns results.duckdb, one cursor per
-question.
+"""The database: one DuckDB connection for the process that owns results.duckdb, one cursor per
+statement.
 
-DuckDB lets one process write a file and then no other read it, so the owner answers for everyone; a
-process that is not the owner builds the same store from the journals. Where a statement meets
-damage, the owner opens the database anew (supervision/store_recovery.py) and whoever asked is
-answered from that one.
+While one process writes a DuckDB file, no other can read it, so other processes build the same
+database from the journals. When a statement meets damage, the owner reopens the database, and the
+statement is answered from the new one.
 """
 
 from __future__ import annotations
@@ -23,21 +22,18 @@ from gan_runtime.base.output_files import FORMULA_BEGINNINGS
 from gan_runtime.store import database_file, user_sql
 from gan_runtime.store.concurrency import Made, QueryCache, ReopenBarrier
 from gan_runtime.store.record_tables import TABLES, RecordTables
-from gan_runtime.store.user_sql import Answer, Limits
+from gan_runtime.store.user_sql import Limits, SqlAnswer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
-    2_000,
-    200_000,
-)  # of an answer that others may ask for as well; bytes: of its pictures and lists
-REST_SECONDS, BYTES_KEPT, MOST_BYTES = 5.0, 4_000_000, 4_000_000  # see `Store.rest`
+MAX_CACHED_ROWS, MAX_CACHED_BYTES = 2_000, 200_000  # of a cached answer; bytes of images and lists
+REST_SECONDS, IDLE_BYTES, MAX_BYTES = 5.0, 4_000_000, 4_000_000  # of `Store.rest`
 LATELY_SECONDS = 3.0
-LEAST_LIMIT = "1MB"  # DuckDB goes as far below its limit as what is in use allows
-RENEWAL_SECONDS = 15.0  # that a question waits for its owner to open the database anew
-_BYTES_OF_A_NUMBER = 32  # of a list: the number and where it is
-Found = TypeVar("Found")
+LEAST_LIMIT = "1MB"  # DuckDB frees what is not in use
+RENEWAL_SECONDS = 15.0  # that a statement waits until the database is reopened
+_BYTES_OF_A_NUMBER = 32  # in a list: object and reference
+Result = TypeVar("Result")
 
 _OF_THE_STORE = (
     duckdb.IOException,
@@ -50,8 +46,8 @@ _OF_THE_STORE = (
 )
 
 
-def is_trouble_of_the_store(error: BaseException) -> bool:
-    """Whether the store is to blame, such as on a full disk; else what was to be written is."""
+def is_store_error(error: BaseException) -> bool:
+    """Whether the database failed, such as on a full disk, and not the rows to write."""
     return (
         isinstance(error, _OF_THE_STORE)
         or database_file.is_unreadable(error)
@@ -60,66 +56,57 @@ def is_trouble_of_the_store(error: BaseException) -> bool:
 
 
 def may_be_of_one_run(error: BaseException) -> bool:
-    """Whether it may be one run's rows that DuckDB cannot take, such as for their size,
-    though it takes others.
-    """
+    """Whether the rows of one run may be the cause, such as their size."""
     return isinstance(error, duckdb.OutOfMemoryException | duckdb.InternalException | MemoryError)
 
 
 class Store:
-    """Opened once per process and handed to whoever asks; safe to use from several threads."""
+    """A database with cached answers. Methods are thread-safe."""
 
     def __init__(self, path: Path | None = None, tables: RecordTables = TABLES) -> None:
-        """Opens or creates the file; without a path, a store in memory.
+        """Opens or creates the file; without a path, in memory. `tables`: of the records.
 
-        `tables`: of the records that it takes in.
-
-        Raises as `opening.connected`.
+        Raises as `database_file.connected`.
         """
         self.path, self.tables, self.barrier = path, tables, ReopenBarrier()
-        self.damage: duckdb.Error | None = (
-            None  # that a statement has met, and the next one would meet again
-        )
+        self.damage: duckdb.Error | None = None  # that a statement met
         self._renewals, self._left_bytes = 0, 0
         self._connection = database_file.connected(path, tables)
-        self._memo = QueryCache(*database_file.tables_and_views(self._connection))
+        self._cache = QueryCache(*database_file.tables_and_views(self._connection))
         self._writing = threading.Lock()
 
     def close(self) -> None:
-        """Writes everything into the file and releases it."""
-        with suppress(duckdb.Error):  # a damaged file takes nothing more; the journals have it all
+        """Writes everything and closes the file."""
+        with suppress(duckdb.Error):  # a damaged file cannot be written
             database_file.merge_when_closed(self._connection)
-        self._let_go()
+        self._close_connection()
 
     def renew(self, between: Callable[[], None]) -> None:
-        """Lets the statements under way end, closes the file, does what is to be done `between`,
-        and opens it again.
+        """Waits for running statements, closes the file, calls `between`, and opens it again.
 
-        Raises as `opening.connected` and `between`; the damage then stands as before, for another
-        try.
+        Raises as `database_file.connected` and `between`; `damage` then remains.
         """
         with self.barrier.shut():
-            self._let_go()
+            self._close_connection()
             between()
             self._connection = database_file.connected(self.path, self.tables)
-            self._memo.changed()
+            self._cache.changed()
             self.damage, self._renewals = None, self._renewals + 1
 
     def frame(
         self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None
     ) -> pd.DataFrame:
-        """The rows of a SELECT. Times come in UTC."""
+        """The rows of a SELECT, with times in UTC."""
 
         def make() -> pd.DataFrame:
-            import pandas as pd  # a third of a second, which Home starts without
+            import pandas as pd  # takes 0.3 s, and Home does not need it
 
             answer = self._answer_now(sql, parameters)
             return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
 
         key = ("frame", sql, repr(parameters))
-        return self._memo.once(key, make, sql, lambda frame: len(frame) <= MOST_ROWS_KEPT).copy(
-            deep=False
-        )  # pandas copies what is written to
+        frame = self._cache.once(key, make, sql, lambda frame: len(frame) <= MAX_CACHED_ROWS)
+        return frame.copy(deep=False)  # pandas copies on write
 
     def rows(
         self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None
@@ -129,82 +116,73 @@ class Store:
         def make() -> list[tuple[Any, ...]]:
             return self._answer_now(sql, parameters).rows
 
-        return list(self._memo.once(("rows", sql, repr(parameters)), make, sql, _is_short))
+        return list(self._cache.once(("rows", sql, repr(parameters)), make, sql, _is_short))
 
     def once(self, make: Callable[..., Made], *what: Hashable) -> Made:
-        """`make(store, *what)`, made once for all who ask before a table changes that it reads.
-
-        Whoever gets it leaves it as it is.
-        """
-        return self._memo.once((make, what), lambda: make(self, *what))
+        """`make(store, *what)`, computed once until a table changes; the result is shared."""
+        return self._cache.once((make, what), lambda: make(self, *what))
 
     def lately(
         self, make: Callable[..., Made], *what: Hashable, age_s: float = LATELY_SECONDS
     ) -> Made:
-        """As `once`, but the answer may be `age_s` old though a table has changed: for what
-        changes seldom, or is asked by many.
-        """
-        return self._memo.once((make, what), lambda: make(self, *what), age_s=age_s)
+        """As `once`, but the answer may be `age_s` old after a change."""
+        return self._cache.once((make, what), lambda: make(self, *what), age_s=age_s)
 
     def rest(
-        self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT, most: int = MOST_BYTES
+        self, seconds: float = REST_SECONDS, idle: int = IDLE_BYTES, most: int = MAX_BYTES
     ) -> bool:
-        """Gives back what DuckDB keeps of the file, once nobody has asked for so long; whether it
-        did. It is called again and again.
+        """Frees DuckDB's buffers when idle; returns whether it did. Called repeatedly.
 
-        DuckDB keeps all that it has read, up to four fifths of the machine's memory, and gives it
-        back only where its limit falls below.
-        `kept`: so many bytes are not worth reading them anew; `most`: beyond so many all is given
-        back as soon as no statement is under way, however often pages ask. A limit of DuckDB's own
-        would refuse a statement that needs more.
+        DuckDB buffers up to 80% of the machine's memory, and frees it only when its limit is set
+        lower. A permanent limit would refuse large statements.
+
+        `idle`: bytes that may remain after `seconds` without a statement. `most`: above this, the
+        buffers are freed as soon as no statement is running.
         """
         if self.path is None:
             return False
         with suppress(duckdb.Error):
             with self.barrier.rest(seconds) as is_at_rest:
                 if is_at_rest:
-                    return self._give_back(kept)
+                    return self._free_buffers(idle)
             with self.barrier.still() as is_still:
-                return is_still and self._give_back(max(most, 2 * self._left_bytes))
+                return is_still and self._free_buffers(max(most, 2 * self._left_bytes))
         return False
 
-    def _give_back(self, kept: int) -> bool:
+    def _free_buffers(self, most: int) -> bool:
         with self._connection.cursor() as cursor:
-            if _held_bytes(cursor) <= kept:
+            if _buffer_bytes(cursor) <= most:
                 return False
             try:
                 cursor.execute(f"SET memory_limit = '{LEAST_LIMIT}'")
             finally:
                 cursor.execute("RESET memory_limit")
-                self._left_bytes = _held_bytes(cursor)  # such as rows that are not in the file yet
+                self._left_bytes = _buffer_bytes(cursor)  # such as rows not yet in the file
         return True
 
-    def _let_go(self) -> None:
+    def _close_connection(self) -> None:
         with suppress(duckdb.Error):
             self._connection.close()
 
     def forget_answers(self) -> None:
-        """The next questions are asked anew, for whoever measures how long that takes."""
-        self._memo.changed()
+        """Empties the cache, for measurements."""
+        self._cache.changed()
 
-    def person_answer(self, sql: str, limits: Limits = Limits()) -> Answer:  # noqa: B008  (frozen)
-        """One statement that a person typed.
+    def user_answer(self, sql: str, limits: Limits = Limits()) -> SqlAnswer:  # noqa: B008  (frozen)
+        """The answer to a statement of the user. Afterwards this store accesses no other file.
 
-        Afterwards this store reads and writes no file any more.
-
-        Raises as `person.answer`.
+        Raises as `user_sql.answer`.
         """
         return user_sql.answer(self._connection.cursor(), sql, limits)
 
     def copy_view(self, view: str, run_ids: list[str], target: Path) -> None:
-        """Writes the rows of some runs of a view into a .parquet or .csv file; the ending decides.
+        """Writes the rows of some runs of a view to a .parquet or .csv file.
 
-        In CSV a text that a spreadsheet would compute (it begins with = + - @ or a tab) gets an
-        apostrophe before it.
+        In CSV, a text that a spreadsheet would compute (= + - @ or a tab first) gets an apostrophe.
         """
         if target.suffix == ".csv" and view == "samples":
             raise QueryError(
-                "samples hold pictures, which do not fit into CSV: export them as Parquet."
+                "samples contain images, which CSV cannot hold: export them as Parquet."
             )
         marks = ", ".join("?" for _ in run_ids)
         with self._cursor() as cursor:
@@ -218,28 +196,21 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[Writer]:
-        """All or nothing: rows and the journal offset that they came from are committed
-        together.
-        """
+        """Commits all or nothing: rows together with the journal offset that they came from."""
         with self._writing, self._cursor() as cursor:
             cursor.execute("BEGIN")
             writer = Writer(cursor)
             try:
                 yield writer
             except BaseException:
-                with suppress(
-                    duckdb.Error
-                ):  # nothing is left to be taken back where the database is gone
+                with suppress(duckdb.Error):  # the database may be invalidated
                     cursor.execute("ROLLBACK")
                 raise
             cursor.execute("COMMIT")
-            self._memo.changed(writer.changed)
+            self._cache.changed(writer.changed)
 
-    def _asked(self, ask: Callable[[duckdb.DuckDBPyConnection], Found]) -> Found:
-        """The answer to a question.
-
-        One that meets damage is asked again once the owner has opened the database anew.
-        """
+    def _run(self, ask: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
+        """Runs a statement, and again after damage, once the owner has reopened the database."""
         before = self._renewals
         try:
             with self._cursor() as cursor:
@@ -271,9 +242,7 @@ class Store:
                 raise
 
     def _answers(self) -> bool:
-        """Whether the database goes on after an error that may have ended it: else only the
-        one statement was at fault.
-        """
+        """Whether the database still answers after an error that may have invalidated it."""
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute("SELECT 1").fetchall()
@@ -283,54 +252,54 @@ class Store:
 
     def _answer_now(
         self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None
-    ) -> Answer:
-        def ask(cursor: duckdb.DuckDBPyConnection) -> Answer:
+    ) -> SqlAnswer:
+        def ask(cursor: duckdb.DuckDBPyConnection) -> SqlAnswer:
             cursor.execute(sql, parameters)
-            return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
+            return SqlAnswer([column[0] for column in cursor.description or []], cursor.fetchall())
 
-        return self._asked(ask)
+        return self._run(ask)
 
 
 class Writer:
-    """The writing side of one transaction."""
+    """Writes rows within one transaction."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
         self.changed: set[str] = set()  # tables
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        """Runs one statement that gives no rows, on tables of the schema `ingest`."""
+        """Runs a statement without rows on tables of `ingest`."""
         self.changed.update(re.findall(r"ingest\.(\w+)", sql))
         self._cursor.execute(sql, parameters).fetchall()
 
     def append(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Adds rows to `ingest.<table>`, in the order of its columns."""
+        """Adds rows to `ingest.<table>`."""
         self.changed.add(table)
         with self._cursor.appender(f"ingest.{table}") as appender:
             appender.append_rows(list(rows))
 
 
-def _held_bytes(cursor: duckdb.DuckDBPyConnection) -> int:
+def _buffer_bytes(cursor: duckdb.DuckDBPyConnection) -> int:
     return int(
         cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0][0]
     )
 
 
 def _is_short(rows: list[tuple[Any, ...]]) -> bool:
-    if len(rows) > MOST_ROWS_KEPT:
+    if len(rows) > MAX_CACHED_ROWS:
         return False
-    return sum(_bytes(cell) for row in rows for cell in row) <= MOST_BYTES_KEPT
+    return sum(_bytes(cell) for row in rows for cell in row) <= MAX_CACHED_BYTES
 
 
 def _bytes(cell: Any) -> int:
-    """Of a picture, or of a list, whose numbers are objects of their own."""
+    """Of an image, or of a list, whose numbers are objects."""
     if isinstance(cell, bytes):
         return len(cell)
     return _BYTES_OF_A_NUMBER * len(cell) if isinstance(cell, list) else 0
 
 
 def _harmless_columns(cursor: duckdb.DuckDBPyConnection, view: str) -> str:
-    """The columns of a view, so that a spreadsheet takes no text for a formula."""
+    """The columns of a view, with an apostrophe before texts that look like formulas."""
     texts = [row[0] for row in cursor.execute(f"DESCRIBE {view}").fetchall() if row[1] == "VARCHAR"]
     harmless = [
         rf"regexp_replace({name}, '^([{FORMULA_BEGINNINGS}])', '''\1') AS {name}" for name in texts

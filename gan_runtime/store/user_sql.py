@@ -1,6 +1,4 @@
-"""A person's SQL: one statement that reads, within a time and a number of rows, and nothing
-outside of the store.
-"""
+"""SQL of the user: one statement that reads, with limits of time, rows and memory."""
 
 from __future__ import annotations
 
@@ -17,35 +15,30 @@ import psutil
 
 from gan_runtime.base.errors import QueryError
 
-READING = {
-    duckdb.StatementType.SELECT
-}  # not EXPLAIN: with ANALYZE it carries out the DELETE or COPY that it explains
-_READS = (
-    'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself'
-    " is written by training only."
+READING = {duckdb.StatementType.SELECT}  # EXPLAIN ANALYZE would run the DELETE that it explains
+_ONE_SELECT = (
+    'sql accepts one statement that reads: use a SELECT, such as "SELECT name, status FROM runs".'
 )
-# A thread that is within DuckDB while Python ends aborts the process, after the answer was printed.
+# A thread within DuckDB when Python exits would abort the process.
 ENDING_SECONDS = 5.0
-MOST_COLUMNS, MOST_MEMORY = 1_000, 2_000_000_000
-# Of the whole store and for good: no file, no other database, no Python variable, and no way to
-# change that.
-_SHUT = ("SET enable_external_access = false", "SET lock_configuration = true")
+MAX_COLUMNS, MAX_MEMORY = 1_000, 2_000_000_000
+# Permanently, of the whole database: no files, no other databases, no Python variables.
+_RESTRICTIONS = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a statement may take, in seconds, and how many of its rows are given."""
+    """The time of a statement, and the number of its rows."""
 
     seconds: float = 60.0
     rows: int = 10_000
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a statement gave, unchanged: a frame would turn NULL into NaN, and whole numbers beside
-    it into fractions.
+class SqlAnswer:
+    """Columns and rows of a statement; a frame would convert NULL to NaN, and integers to floats.
 
-    `cut`: there were more rows than asked for.
+    `cut`: there were more rows than the limit.
     """
 
     columns: list[str]
@@ -59,7 +52,7 @@ class Answer:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns; those of equal name keep apart: a, a_2, a_3."""
+        """Unique names of the columns: a, a_2, a_3."""
         names: list[str] = []
         for column in self.columns:
             names.append(
@@ -68,25 +61,24 @@ class Answer:
         return names
 
 
-def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answer:
-    """The rows of one statement; closes the cursor and shuts its store off from the rest of the
-    host.
+def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> SqlAnswer:
+    """Runs one statement, closes the cursor, and restricts its database to itself.
 
     Raises:
-        QueryError: DuckDB's own complaint, the statement would write, or it takes too long.
-        KeyboardInterrupt: Ctrl-C ends the statement as well.
+        QueryError: DuckDB's error, the statement would write, or it exceeds a limit.
+        KeyboardInterrupt: Ctrl-C also ends the statement.
     """
-    found: Future[Answer] = Future()
-    # A thread of its own: within DuckDB a process hears no Ctrl-C until the statement has ended.
-    worker = threading.Thread(target=_work, args=(cursor, sql, limits.rows, found), daemon=True)
+    result: Future[SqlAnswer] = Future()
+    # In a separate thread, as DuckDB blocks Ctrl-C until the statement ends.
+    worker = threading.Thread(target=_work, args=(cursor, sql, limits.rows, result), daemon=True)
     try:
         with _bounded_memory():
             worker.start()
-            return found.result(limits.seconds)
+            return result.result(limits.seconds)
     except TimeoutError:
         cursor.interrupt()
         raise QueryError(
-            f"the statement has no answer after {limits.seconds:g} s: ask for less, or give"
+            f"the statement has no answer after {limits.seconds:g} s: select less, or raise"
             " --seconds."
         ) from None
     except KeyboardInterrupt:
@@ -94,55 +86,51 @@ def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answe
         raise
     except (duckdb.OutOfMemoryException, MemoryError):
         raise QueryError(
-            f"the statement needs more than {MOST_MEMORY / 1e9:.0f} GB of memory: ask for fewer"
-            " rows, or for less of each."
+            f"the statement needs more than {MAX_MEMORY / 1e9:.0f} GB of memory: select fewer rows"
+            " or columns."
         ) from None
     except duckdb.Error as error:
         raise QueryError(
-            f"the statement does not run: {str(error).strip()} The views are listed in"
-            " docs/schema.md."
+            f"the statement failed: {str(error).strip()} The views are listed in docs/schema.md."
         ) from None
     finally:
         worker.join(ENDING_SECONDS)
 
 
 def _work(
-    cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int, found: Future[Answer]
+    cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int, result: Future[SqlAnswer]
 ) -> None:
     try:
-        found.set_result(_rows(cursor, sql, most_rows))
-    except BaseException as error:  # whoever waits for it raises it
-        found.set_exception(error)
+        result.set_result(_rows(cursor, sql, most_rows))
+    except BaseException as error:  # raised by the waiting thread
+        result.set_exception(error)
     finally:
         cursor.close()
 
 
-def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int) -> Answer:
+def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int) -> SqlAnswer:
     kinds = _kinds(sql)
     if len(kinds) != 1 or kinds[0] not in READING:
-        raise QueryError(_READS)
-    _shut(cursor)
-    # A SELECT may hold a DELETE in its WITH; DuckDB refuses that within a transaction that reads
-    # only.
+        raise QueryError(_ONE_SELECT)
+    _restrict(cursor)
+    # Within a read-only transaction, DuckDB refuses a SELECT with a DELETE in its WITH clause.
     cursor.execute("BEGIN TRANSACTION READ ONLY")
     try:
         cursor.execute(sql)
         columns = [column[0] for column in cursor.description or []]
-        if len(columns) > MOST_COLUMNS:
+        if len(columns) > MAX_COLUMNS:
             raise QueryError(
-                f"the statement gives {len(columns):,} columns, but at most {MOST_COLUMNS:,} are"
-                " given: name those that you need."
+                f"the statement has {len(columns):,} columns, but at most {MAX_COLUMNS:,} are"
+                " allowed: name those that you need."
             )
         rows = cursor.fetchmany(most_rows + 1)
     except duckdb.TransactionException as error:
-        raise QueryError(_READS) from error
-    return Answer(columns, rows[:most_rows], cut=len(rows) > most_rows)
+        raise QueryError(_ONE_SELECT) from error
+    return SqlAnswer(columns, rows[:most_rows], cut=len(rows) > most_rows)
 
 
 def _kinds(sql: str) -> list[duckdb.StatementType]:
-    """Of its statements; none for what DuckDB's Python module does not know, such as UPDATE
-    EXTENSIONS.
-    """
+    """The type of each statement; empty for types that DuckDB's Python module does not know."""
     try:
         return [statement.type for statement in duckdb.extract_statements(sql)]
     except ValueError:
@@ -151,11 +139,9 @@ def _kinds(sql: str) -> list[duckdb.StatementType]:
 
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
-    """What this process may take more than it has: DuckDB's own limit does not count the
-    texts and lists of an answer.
-    """
+    """Limits this process, as DuckDB's limit does not count texts and lists of an answer."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = psutil.Process().memory_info().vms + MOST_MEMORY
+    most = psutil.Process().memory_info().vms + MAX_MEMORY
     resource.setrlimit(
         resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard)
     )
@@ -165,10 +151,10 @@ def _bounded_memory() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def _shut(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Shuts the store off; one that has been asked before is shut already, and takes no setting."""
+def _restrict(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Restricts the database, once: afterwards it accepts no setting."""
     if cursor.execute("SELECT current_setting('lock_configuration')").fetchall() != [(True,)]:
-        for setting in _SHUT:
+        for setting in _RESTRICTIONS:
             cursor.execute(setting)
 
 

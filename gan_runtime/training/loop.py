@@ -107,7 +107,7 @@ def train(
         watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)
     writer.write(
         journal.AttemptStart(resume_step=step),
-        journal.Plan(
+        journal.AttemptPlan(
             images=images,
             steps_per_epoch=steps_per_epoch,
             epochs=spec.epochs,
@@ -121,8 +121,8 @@ def train(
     # ---- trace: timed apart from compiling (the first call) and training -------------------------
     begin = time.perf_counter()
     engine.trace()
-    writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
-    writer.write(journal.Kernels(**asdict(engine.kernels())))
+    writer.write(journal.PhaseSeconds(phase="trace", seconds=time.perf_counter() - begin))
+    writer.write(journal.KernelCounts(**asdict(engine.kernels())))
     record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank, samples)
     compiled = False
 

@@ -139,7 +139,7 @@ class Recorder:
         steps = self._numbers(measured, measured.seconds)
         if self._first_call_s is None:
             self._first_call_s = measured.seconds
-            self._writer.write(journal.Phase(phase="first_call", seconds=measured.seconds))
+            self._writer.write(journal.PhaseSeconds(phase="first_call", seconds=measured.seconds))
             return
         self._calls.append((measured.seconds / steps, steps))
         if measured.worker_status is not None and measured.worker_status.seconds is not None:
@@ -245,7 +245,9 @@ class Recorder:
             epoch=epoch, step=self.step, wall_s=self.wall_s, values=probe.scores
         )
         self._writer.write(
-            scores, *histograms, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
+            scores,
+            *histograms,
+            journal.PhaseSeconds(phase="probe", seconds=time.perf_counter() - begin),
         )
         return probe.scores
 
@@ -253,7 +255,9 @@ class Recorder:
         """Writes the attempt's step times, and its compile time if it ended in its first epoch."""
         self._compile_time()
         if self._calls:
-            phases = [journal.Phase(phase=name, seconds=s) for name, s in self._steady().items()]
+            phases = [
+                journal.PhaseSeconds(phase=name, seconds=s) for name, s in self._steady().items()
+            ]
             self._writer.write(*phases)
         if self._spec.profile_steps and not self.has_profile:
             self._writer.write(
@@ -288,7 +292,7 @@ class Recorder:
         """Writes, once, the time of the first call beyond a steady step: compiling and warm-up."""
         if self._first_call_s is not None and self._calls and not self._compile_written:
             seconds = max(0.0, self._first_call_s - float(np.median(self._step_seconds())))
-            self._writer.write(journal.Phase(phase="compile", seconds=seconds))
+            self._writer.write(journal.PhaseSeconds(phase="compile", seconds=seconds))
             self._compile_written = True
 
     def _raise_if_not_finite(self, numbers: StepNumbers) -> None:
@@ -307,9 +311,9 @@ class Recorder:
         )
 
 
-def _memory(engine: Engine, epoch: int, step: int) -> journal.Memory:
+def _memory(engine: Engine, epoch: int, step: int) -> journal.MemoryUse:
     process, device = process_memory(), engine.device_memory()
-    return journal.Memory(
+    return journal.MemoryUse(
         epoch=epoch,
         step=step,
         process_bytes=process.bytes,

@@ -245,7 +245,7 @@ def _steps_per_epoch(run: RunDir) -> int:
     plans = [
         record
         for record in journal.read_all(run.trainer_journal())
-        if isinstance(record, journal.Plan)
+        if isinstance(record, journal.AttemptPlan)
     ]
     return plans[-1].steps_per_epoch if plans else 0
 

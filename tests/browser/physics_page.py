@@ -20,7 +20,10 @@ def with_measured_epochs(run: RunDir) -> RunDir:
     """The run as after two epochs, the weights of which were kept and measured."""
     done = journal.StatusChange(status="finished", reason="done")
     journal.append(
-        run.trainer_journal(), 1, journal.Plan(images=640, steps_per_epoch=10, epochs=2), done
+        run.trainer_journal(),
+        1,
+        journal.AttemptPlan(images=640, steps_per_epoch=10, epochs=2),
+        done,
     )
     weights = {"net/weight": np.zeros(3, np.float32)}
     checkpoints.save(run.checkpoints, weights, 20, wall_s=1.0, retained=1)

@@ -26,7 +26,7 @@ def stored(run: RunDir, loss: float) -> None:
         run.trainer_journal(),
         1,
         StatusChange(status="running", reason="training"),
-        journal.Plan(images=32 * STEPS, steps_per_epoch=STEPS, epochs=1),
+        journal.AttemptPlan(images=32 * STEPS, steps_per_epoch=STEPS, epochs=1),
         journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values=values),
         StatusChange(status="finished", reason="all 1 epochs done"),
     )

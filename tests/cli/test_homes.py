@@ -103,7 +103,7 @@ def test_a_results_file_that_another_program_holds_is_refused(
         sentence = refused(command(*words, home=home.path))
         assert home.database.read_bytes() == before
         holder.communicate()
-    assert f"is held by process {holder.pid}" in sentence
+    assert f"is open in process {holder.pid}" in sentence
     assert home.run_dirs() == []
 
 

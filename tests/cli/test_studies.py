@@ -38,7 +38,7 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
         (
             ["import", "/no/such.zip"],
             (
-                "/no/such.zip cannot be read (No such file or directory): give a file made by"
+                "/no/such.zip cannot be read (No such file or directory): use a file made by"
                 " `bundle`."
             ),
         ),

@@ -216,7 +216,7 @@ def test_sql_that_does_not_only_read_is_refused(
     command: Callable[..., Result], trained: Path, statement: str
 ) -> None:
     assert refused(command("sql", statement, home=trained)).startswith(
-        "sql takes one statement that reads"
+        "sql accepts one statement that reads"
     )
 
 

@@ -24,7 +24,9 @@ def ended(run: RunDir, epochs: int = 3) -> RunDir:
     """Ten steps an epoch; a weight is the number of its epoch, the optimizer's slot that of
     the newest checkpoint.
     """
-    records: list[journal.Record] = [journal.Plan(images=640, steps_per_epoch=10, epochs=epochs)]
+    records: list[journal.Record] = [
+        journal.AttemptPlan(images=640, steps_per_epoch=10, epochs=epochs)
+    ]
     journal.append(
         run.trainer_journal(), 1, *records, journal.StatusChange(status="finished", reason="done")
     )

@@ -180,7 +180,7 @@ def test_a_study_stays_a_study_under_its_new_name(
 
 def test_a_run_that_has_not_ended_is_not_bundled(new_run: NewRun, tmp_path: Path) -> None:
     with pytest.raises(
-        RunStateError, match=r"run quick-0001 is queued: only ended runs can be bundled\."
+        RunStateError, match=r"run quick-0001 is queued: stop it first, then bundle it\."
     ):
         bundles.pack([new_run("quick-0001")], tmp_path / "one.zip")
     assert not (tmp_path / "one.zip").exists()
@@ -229,7 +229,7 @@ def test_files_that_belong_into_no_bundle_are_refused(
 ) -> None:
     with zipfile.ZipFile(tmp_path / "odd.zip", "w") as odd:
         odd.writestr(name, b"{}")
-    assert "which belongs into no bundle" in refused(tmp_path / "odd.zip", other)
+    assert "which no bundle may contain" in refused(tmp_path / "odd.zip", other)
 
 
 def refused(path: Path, home: Home) -> str:
@@ -279,29 +279,29 @@ def _nul_in_a_name(data: bytearray) -> None:
 DAMAGES: dict[str, tuple[Callable[[bytearray], None], str]] = {
     "encrypted": (
         _in_each_header(6, 8, b"\x01\x00"),
-        r"is damaged|is encrypted or packed as no bundle is",
+        r"is damaged|is encrypted, or uses another compression",
     ),
     "unknown compression": (
         _in_each_header(8, 10, b"\x63\x00"),
-        r"is damaged|packed as no bundle is",
+        r"is damaged|uses another compression",
     ),
     "bzip2, which no bundle has": (
         _in_each_header(8, 10, b"\x0c\x00"),
-        r"is damaged|packed as no bundle is",
+        r"is damaged|uses another compression",
     ),
     "zip of version 9.0": (
         _in_each_header(4, 6, b"\x5a\x00"),
-        r"cannot be read \(it is no zip file, or damaged\)",
+        r"cannot be read \(it is not a zip file, or damaged\)",
     ),
-    "damaged stream": (_broken_stream, r"spec\.json in .+ is damaged: get the file again"),
-    "NUL in a name": (_nul_in_a_name, r"which belongs into no bundle"),
+    "damaged stream": (_broken_stream, r"spec\.json in .+ is damaged: copy the file again"),
+    "NUL in a name": (_nul_in_a_name, r"which no bundle may contain"),
     "cut": (
         lambda data: data.__delitem__(slice(-40, None)),
-        r"cannot be read \(it is no zip file, or damaged\)",
+        r"cannot be read \(it is not a zip file, or damaged\)",
     ),
     "no zip": (
         lambda data: data.__setitem__(slice(None), b"what?"),
-        r"cannot be read \(it is no zip file, or damaged\)",
+        r"cannot be read \(it is not a zip file, or damaged\)",
     ),
 }
 
@@ -320,7 +320,7 @@ def test_a_zip_that_lists_more_members_than_a_bundle_has_is_refused(
 ) -> None:
     assert (
         refused(crowded(tmp_path / "odd.zip", 100_010, told=1), other)
-        == f"{tmp_path / 'odd.zip'} holds more than 2 GB or 100,000 files: give a smaller bundle."
+        == f"{tmp_path / 'odd.zip'} contains more than 2 GB or 100,000 files: use a smaller bundle."
     )
 
 
@@ -335,16 +335,16 @@ def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
 @pytest.mark.parametrize(
     ("members", "sentence"),
     [
-        ([], "holds no run"),
-        ([("bundle.json", b'{"format": 1, "program": "0.2.0"}')], "holds no run"),
+        ([], "contains no run"),
+        ([("bundle.json", b'{"format": 1, "program": "0.2.0"}')], "contains no run"),
         (
             [("run-0001/spec.json", b"{}"), ("run-0001/spec.json", b"{}")],
-            "holds run-0001/spec.json twice",
+            "contains run-0001/spec.json twice",
         ),
-        ([("run-0001/spec.json", b"{}")], "run run-0001 in .+ is not whole: make the bundle anew"),
+        ([("run-0001/spec.json", b"{}")], "run run-0001 in .+ is not whole: make the bundle again"),
         (
             [("run-0001/samples/epoch-00001.png", bytes(30_000_000))],
-            "has 30 MB, more than the 20 MB that a bundle may have",
+            "has 30 MB, more than the 20 MB allowed",
         ),
         (
             [("bundle.json", b'{"format": 99, "program": "3.1"}'), ("x", b"")],
@@ -354,9 +354,9 @@ def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
             [("bundle.json", b'{"format": 1, "program": "99.0"}'), ("run-0001/spec.json", b"{}")],
             "made by a newer version",
         ),
-        ([("bundle.json", b"[" * 5_000)], "bundle.json in .+ says of no format"),
-        ([("bundle.json", bytes(1_000_000))], "bundle.json in .+ says of no format"),
-        ([("bundle.json", b'{"format": "x"}')], "bundle.json in .+ says of no format"),
+        ([("bundle.json", b"[" * 5_000)], "bundle.json in .+ has no format"),
+        ([("bundle.json", bytes(1_000_000))], "bundle.json in .+ has no format"),
+        ([("bundle.json", b'{"format": "x"}')], "bundle.json in .+ has no format"),
     ],
 )
 def test_a_zip_that_is_no_bundle_of_this_program_is_refused(
@@ -379,7 +379,7 @@ def test_a_bundle_with_a_picture_that_is_no_sample_grid_is_refused(
     bundles.pack([ended], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip", "a") as bundle:
         bundle.writestr("quick-0001/samples/epoch-00002.png", grid)
-    assert f"epoch-00002.png in {tmp_path}/one.zip is no sample grid ({reason})" in refused(
+    assert f"epoch-00002.png in {tmp_path}/one.zip is not a sample grid ({reason})" in refused(
         tmp_path / "one.zip", other
     )
 
@@ -584,7 +584,7 @@ def test_a_bundle_with_a_film_that_is_none_is_refused(
         bundle.writestr("quick-0001/flow/gone.npz", made())
     told = refused(tmp_path / "one.zip", other)
     assert re.search(
-        rf"quick-0001/flow/gone\.npz in .+ is no film \(({sentence}).*\): make the bundle anew",
+        rf"quick-0001/flow/gone\.npz in .+ is not a film \(({sentence}).*\): make the bundle again",
         told,
     )
     assert "unpickled" not in capsys.readouterr().out
@@ -614,9 +614,7 @@ def test_a_bundle_with_more_films_than_one_may_have_is_refused(
 def test_a_prefix_that_no_home_would_take_is_refused(
     ended: RunDir, tmp_path: Path, prefix: str
 ) -> None:
-    with pytest.raises(
-        BundleError, match="would be imported nowhere: use a prefix and a name of small letters"
-    ):
+    with pytest.raises(BundleError, match="use lowercase letters, digits"):
         bundles.pack([ended], tmp_path / "one.zip", prefix)
     assert list(tmp_path.glob("*.zip")) == []
 
@@ -742,7 +740,7 @@ def test_a_run_whose_journal_is_larger_than_a_home_takes_in_is_not_packed(
     with ended.supervisor_journal.open("ab") as file:
         file.truncate(2_500_000_000)  # zeros, of which the disk holds none
     with pytest.raises(
-        BundleError, match=r"journal-supervisor\.jsonl has 2,500 MB, but a bundle may have 20 MB"
+        BundleError, match=r"journal-supervisor\.jsonl has 2,500 MB, and at most 20 MB"
     ):
         bundles.pack([ended], tmp_path / "one.zip")
     assert not (tmp_path / "one.zip").exists()

@@ -38,7 +38,7 @@ def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: 
     journal.append(
         run.trainer_journal(),
         1,
-        journal.Plan(images=60_000, steps_per_epoch=234, epochs=1),
+        journal.AttemptPlan(images=60_000, steps_per_epoch=234, epochs=1),
         scalars,
     )
     store = Store()

@@ -230,7 +230,7 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
             1,
             StatusChange(status="running", reason="training"),
             journal.AttemptStart(resume_step=0),
-            journal.Plan(images=320, steps_per_epoch=10, epochs=2),
+            journal.AttemptPlan(images=320, steps_per_epoch=10, epochs=2),
             journal.Scalars(epoch=1, first_step=1, wall_s=steps, values=values),
             journal.EpochDone(epoch=1, step=10, seconds=4.0, images=320, images_per_s=80.0),
             *after_epoch_1,
@@ -249,7 +249,7 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
                 file="samples/epoch-00002.png",
                 meta={},
             ),
-            journal.Phase(phase="trace", seconds=0.9),
+            journal.PhaseSeconds(phase="trace", seconds=0.9),
             StatusChange(status="finished", reason="all 2 epochs done"),
         )
         Path(run.log).write_text("all 2 epochs done\n", encoding="utf-8")

@@ -106,7 +106,9 @@ def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
 ) -> None:
     for number, xla in ((1, "off"), (2, "jit")):
         run = trained(f"quick-000{number}", seconds=number, xla=xla)
-        journal.append(run.trainer_journal(), 1, journal.Phase(phase="steady_step", seconds=0.1))
+        journal.append(
+            run.trainer_journal(), 1, journal.PhaseSeconds(phase="steady_step", seconds=0.1)
+        )
     show("runs")
     app = AppTest.from_function(picker_of, args=(page,))
     open_with_all(app, "run")

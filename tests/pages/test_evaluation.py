@@ -18,7 +18,7 @@ from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records import journal
-from gan_runtime.records.answer import Answer, Curve, Score, Series
+from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
 from tests.pages.reading import open_tab, texts, titles
@@ -117,11 +117,14 @@ def surface(run: RunDir) -> None:
         name="loss",
         x=[0.0, 1.0, 0.0, 1.0],
         y=[0.0, 0.0, 1.0, 1.0],
-        series=[Series(name="loss", values=[1.0, 2.0, 3.0, 4.0])],
+        series=[CurveSeries(name="loss", values=[1.0, 2.0, 3.0, 4.0])],
         facts={"columns": 2},
     )
     path = Curve(
-        name="path", x=[0.0, 1.0], y=[0.0, 0.5], series=[Series(name="loss", values=[4.0, 1.0])]
+        name="path",
+        x=[0.0, 1.0],
+        y=[0.0, 0.5],
+        series=[CurveSeries(name="loss", values=[4.0, 1.0])],
     )
     answers = [
         Answer(

@@ -189,7 +189,9 @@ def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(
     for number, xla in enumerate(("off", "jit", "jit"), start=1):
         run = trained(f"quick-000{number}", seconds=number, xla=xla)
         times = {"first_call": 1.1, "compile": 1.0, "steady_step": 0.1}
-        phases = [journal.Phase(phase=name, seconds=seconds) for name, seconds in times.items()]
+        phases = [
+            journal.PhaseSeconds(phase=name, seconds=seconds) for name, seconds in times.items()
+        ]
         journal.append(run.trainer_journal(), 1, *phases)
     show("runs")
     hide("quick-0003")

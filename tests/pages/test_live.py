@@ -115,7 +115,7 @@ def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with
         return sorted(set(rows_of(app, "Generator and discriminator loss")["step"]))
 
     journal.append(
-        running.trainer_journal(), 1, journal.Plan(images=64, steps_per_epoch=6, epochs=1)
+        running.trainer_journal(), 1, journal.AttemptPlan(images=64, steps_per_epoch=6, epochs=1)
     )
     trained(1)
     app = show("run", run=running.run_id)

@@ -29,7 +29,7 @@ def measured(trained: Make) -> Make:
         journal.append(
             run.trainer_journal(),
             1,
-            *(journal.Phase(phase=phase, seconds=value) for phase, value in times.items()),
+            *(journal.PhaseSeconds(phase=phase, seconds=value) for phase, value in times.items()),
         )
         if profiled:
             share = journal.TimeShare(
@@ -121,8 +121,10 @@ def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(
     plain = measured("quick-0001", compile=1.0, steady=0.1)
     jit = measured("quick-0002", compile=3.0, steady=0.05, xla="jit")
     none = {"kernels_before": None, "kernels_after": None, "fusions": None}
-    journal.append(plain.trainer_journal(), 1, journal.Kernels(operations=1_800, **none))  # type: ignore[arg-type]
-    counts = journal.Kernels(operations=1_900, kernels_before=420, kernels_after=96, fusions=71)
+    journal.append(plain.trainer_journal(), 1, journal.KernelCounts(operations=1_800, **none))  # type: ignore[arg-type]
+    counts = journal.KernelCounts(
+        operations=1_900, kernels_before=420, kernels_after=96, fusions=71
+    )
     journal.append(jit.trainer_journal(), 1, counts)
     app = show("studies/xla")
     assert not app.exception

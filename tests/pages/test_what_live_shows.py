@@ -91,9 +91,9 @@ def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
         run.trainer_journal(),
         1,
         journal.Profile(step=18, steps=5, seconds=1.0, shares=shares),
-        journal.Memory(epoch=1, step=10, **sizes),  # type: ignore[arg-type]
+        journal.MemoryUse(epoch=1, step=10, **sizes),  # type: ignore[arg-type]
         *(
-            journal.Phase(phase=f"step_{name}", seconds=seconds)
+            journal.PhaseSeconds(phase=f"step_{name}", seconds=seconds)
             for name, seconds in {"p05": 0.04, "p95": 0.05, "max": 0.2}.items()
         ),
     )

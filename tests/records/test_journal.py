@@ -17,7 +17,7 @@ from gan_runtime.records.journal import (
     AttemptStart,
     Event,
     JournalWriter,
-    Phase,
+    PhaseSeconds,
     Renamed,
     Scalars,
     StatusChange,
@@ -32,12 +32,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal-0.jsonl"
 
 
-def phase(seconds: float) -> Phase:
-    return Phase(phase="probe", seconds=seconds)
+def phase(seconds: float) -> PhaseSeconds:
+    return PhaseSeconds(phase="probe", seconds=seconds)
 
 
 def seconds(records: list[journal.Record]) -> list[float]:
-    return [record.seconds for record in records if isinstance(record, Phase)]
+    return [record.seconds for record in records if isinstance(record, PhaseSeconds)]
 
 
 def test_what_is_appended_is_read_back_in_order(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.records import journal
-from gan_runtime.records.journal import Skipped, StatusChange
+from gan_runtime.records.journal import SkippedLine, StatusChange
 from gan_runtime.records.states import SENTENCES, Cause, Reason, cause, cause_of
 
 # Of errors, and what workers said of each other: their sentences begin with a detail, and nothing
@@ -103,7 +103,7 @@ def line(**fields: object) -> bytes:
     return (fixed + json.dumps(fields)[1:] + "\n").encode()
 
 
-def read(path: Path, *lines: bytes) -> list[journal.Record | Skipped]:
+def read(path: Path, *lines: bytes) -> list[journal.Record | SkippedLine]:
     path.write_bytes(b"".join(lines))
     (chunk,) = journal.chunks(path)
     return [*chunk.records, *chunk.skipped]
@@ -149,7 +149,7 @@ def test_a_line_whose_details_do_not_fit_is_no_record(
     tmp_path: Path, fields: dict[str, object]
 ) -> None:
     (skipped,) = read(tmp_path / "a", line(**fields))
-    assert isinstance(skipped, Skipped)
+    assert isinstance(skipped, SkippedLine)
 
 
 def test_a_code_that_is_no_text_is_none(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from gan_runtime.bundles.packing import Privacy, records_of
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.kinds import RECORDS
-from gan_runtime.records.measured import Phase
+from gan_runtime.records.measured import PhaseSeconds
 from gan_runtime.records.record import (
     MAX_NAME,
     Author,
@@ -29,8 +29,8 @@ from gan_runtime.records.record import (
     Private,
     Rank,
     Record,
+    RowSeries,
     RowTable,
-    Series,
     Sharing,
     Step,
     Text,
@@ -67,7 +67,7 @@ class Temperatures(Record):
                 Column("hottest", lambda record, _: record.hottest, "DOUBLE"),
             ),
             each="devices",
-            series=Series(),
+            series=RowSeries(),
             is_public=True,
             is_exported=True,
         ),
@@ -213,11 +213,11 @@ def test_a_column_has_the_type_of_its_field(hint: object, sql: str) -> None:
 
 
 def test_two_kinds_with_one_table_must_agree_on_its_columns() -> None:
-    class Stage(Phase):
+    class Stage(PhaseSeconds):
         tables = (RowTable("phases", ("attempt", "seconds")),)
 
     with pytest.raises(ValueError, match="two kinds of records declare other columns of phases"):
-        RecordTables((Phase, Stage))
+        RecordTables((PhaseSeconds, Stage))
 
 
 def test_the_limits_of_its_fields_keep_a_line_out(

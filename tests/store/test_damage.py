@@ -171,7 +171,7 @@ def test_a_file_of_a_newer_version_is_left_alone_until_somebody_says_so(home: Ho
         newer.execute("CREATE TABLE ingest.of_tomorrow (a INTEGER)")
     with pytest.raises(
         StoreNewerError,
-        match=rf"a newer version of this program \(schema version {SCHEMA_VERSION + 3}, this",
+        match=rf"has schema version {SCHEMA_VERSION + 3} of a newer program; this",
     ):
         Runtime.open(home)
     assert [path.name for path in home.path.glob("results.duckdb*")] == ["results.duckdb"]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from gan_runtime.records import journal
-from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score, Series
+from gan_runtime.records.answer import Answer, ArrayFile, Curve, CurveSeries, Score
 from gan_runtime.records.earlier_records import answer_of
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -55,12 +55,12 @@ def answer(
                 name="spectrum",
                 x=[1.0, 2.0],
                 series=[
-                    Series(name="real", values=[3.0, 4.0], error=[0.1, 0.2]),
-                    Series(name="generated", values=[5.0, 6.0]),
+                    CurveSeries(name="real", values=[3.0, 4.0], error=[0.1, 0.2]),
+                    CurveSeries(name="generated", values=[5.0, 6.0]),
                 ],
                 facts={"class": 7},
             ),
-            Curve(name="map", x=[0.0], y=[9.0], series=[Series(name="real", values=[1.0])]),
+            Curve(name="map", x=[0.0], y=[9.0], series=[CurveSeries(name="real", values=[1.0])]),
         ],
         arrays=[
             ArrayFile(name="pictures", file="quality/epoch-3.npz"),

@@ -69,7 +69,7 @@ def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
 def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "PATIENCE_SECONDS", 0.05)
     doors = ReopenBarrier()
-    with doors.passed(), pytest.raises(StoreError, match="a statement is under way"), doors.shut():
+    with doors.passed(), pytest.raises(StoreError, match="a statement is running"), doors.shut():
         raise AssertionError("it was opened anew")
     doors.open_to_all()
     with doors.passed():

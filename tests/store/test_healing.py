@@ -149,7 +149,9 @@ def test_an_error_in_one_statement_is_no_damage_while_the_database_answers(
         )
 
     with monkeypatch.context() as patch:
-        patch.setattr("gan_runtime.store.store.Answer", refuse)  # while the statement is under way
+        patch.setattr(
+            "gan_runtime.store.store.SqlAnswer", refuse
+        )  # while the statement is under way
         with pytest.raises(duckdb.InternalException):
             runtime.store.rows("SELECT 1")
     assert runtime.store.damage is None

@@ -111,7 +111,7 @@ def run_ids(store: Store) -> list[str]:
         (created(study={**STUDY, "variant_index": HUGE}), "study.variant_index"),
         (json.dumps(created())[:100], ""),
         ("[1, 2, 3]", ""),
-        ('{"kind": "status", "status": "finished", "reason": "done"}', "says something else"),
+        ('{"kind": "status", "status": "finished", "reason": "done"}', "must be the submission"),
         ("\ufffd" * 100, ""),
     ],
 )
@@ -130,9 +130,7 @@ def test_a_run_with_a_bad_submission_is_set_aside_and_the_others_go_on(
     assert run_ids(store) == [good.run_id]
     [(name, reason)] = queries.set_aside(store).items()
     assert name == bad.run_id
-    assert reason.startswith(
-        "the first line of journal-supervisor.jsonl must say what was submitted, but "
-    )
+    assert reason.startswith("the first line of journal-supervisor.jsonl must be the submission")
     assert what in reason
     assert ingestor.catch_up() == 0
     with pytest.raises(
@@ -261,7 +259,7 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     assert name == large.run_id
     assert reason.startswith("it cannot be stored (OutOfMemoryException: ")
     assert reason.endswith(
-        "): it is tried again each minute, so end what needs memory, or delete it"
+        "). The next try is within a minute: free some memory, or delete the run"
     )
     later = new_run("quick-0002", seconds=2)
     ingestor.catch_up()
@@ -680,4 +678,4 @@ def test_no_file_but_a_whole_picture_of_the_run_itself_gets_into_the_store(
     assert (found.epoch, found.png) == (1, png())
     assert queries.sample_epochs(store, [good.run_id]) == [1]
     messages = store.rows("SELECT message FROM events WHERE kind = 'journal'")
-    assert messages == [(f"The picture of epoch 2 was left out: {reason}.",)]
+    assert messages == [(f"The image of epoch 2 was skipped: {reason}.",)]

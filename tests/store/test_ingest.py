@@ -17,17 +17,17 @@ from gan_runtime.records.earlier_records import Physics, PhysicsCurve, PhysicsSc
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import (
     Answer,
+    AttemptPlan,
     AttemptStart,
     Changed,
     EpochDone,
     Event,
     Histogram,
     HostFacts,
-    Kernels,
+    KernelCounts,
     Marked,
-    Memory,
-    Phase,
-    Plan,
+    MemoryUse,
+    PhaseSeconds,
     Profile,
     Record,
     Renamed,
@@ -45,7 +45,7 @@ from tests.support import measured_flows
 from tests.support.small_pictures import png
 
 NewRun = Callable[..., RunDir]
-KERNELS = Kernels(operations=900, kernels_before=120, kernels_after=40, fusions=30)
+KERNELS = KernelCounts(operations=900, kernels_before=120, kernels_after=40, fusions=30)
 TABLES = (
     "arrivals",
     "changes",
@@ -110,7 +110,7 @@ def epoch_end(epoch: int, step: int) -> Iterable[Record]:
     )
     file = f"samples/epoch-{epoch:05d}.png"
     yield Sample(epoch=epoch, step=step, sample_kind="fixed_latents", file=file, meta={"seed": 1})
-    yield Memory(
+    yield MemoryUse(
         epoch=epoch,
         step=step,
         process_bytes=2,
@@ -118,7 +118,7 @@ def epoch_end(epoch: int, step: int) -> Iterable[Record]:
         device_bytes=None if epoch == 1 else 4,
         device_peak_bytes=5,
     )
-    yield Phase(phase="probe", seconds=0.25)
+    yield PhaseSeconds(phase="probe", seconds=0.25)
 
 
 def write_everything(run: RunDir) -> None:
@@ -128,7 +128,7 @@ def write_everything(run: RunDir) -> None:
         (run.samples / f"epoch-{epoch:05d}.png").write_bytes(png(8 * epoch))
     path = run.trainer_journal()
     host = HostFacts(facts={"cores": 8})
-    plan = Plan(images=128, steps_per_epoch=4, epochs=2)
+    plan = AttemptPlan(images=128, steps_per_epoch=4, epochs=2)
     started = StatusChange(status="running", reason="training")
     journal.append(
         path,

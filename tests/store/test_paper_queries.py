@@ -40,7 +40,7 @@ def measured(new_run: NewRun) -> Callable[..., RunDir]:
             run.trainer_journal(),
             1,
             journal.HostFacts(facts=HERE if facts is None else facts),
-            journal.Plan(images=images, steps_per_epoch=1, epochs=len(rates)),
+            journal.AttemptPlan(images=images, steps_per_epoch=1, epochs=len(rates)),
             *done,
             StatusChange(status=end, reason="done"),  # type: ignore[arg-type]
         )

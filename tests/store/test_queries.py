@@ -73,9 +73,9 @@ def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
         journal.Event(at=at(2), level="info", topic="data", message="Only a few images."),
         journal.StatusChange(at=at(3), status="compiling", reason="building"),
         journal.HostFacts(at=at(3), facts={"cores": 8}),
-        journal.Phase(at=at(4), phase="build", seconds=1.5),
+        journal.PhaseSeconds(at=at(4), phase="build", seconds=1.5),
         journal.AttemptStart(at=at(4), resume_step=0),
-        journal.Plan(at=at(4), images=8, steps_per_epoch=4, epochs=2),
+        journal.AttemptPlan(at=at(4), images=8, steps_per_epoch=4, epochs=2),
         journal.StatusChange(at=at(14), status="running", reason="training up to step 8"),
         calls(1, 1, epoch=1, written=at(14)),
         calls(2, 4, epoch=1, written=at(17)),
@@ -106,7 +106,7 @@ def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
             file="samples/epoch-00001.png",
             meta={"seed": 1},
         ),
-        journal.Phase(at=at(18), phase="probe", seconds=0.5),
+        journal.PhaseSeconds(at=at(18), phase="probe", seconds=0.5),
         calls(5, 6, epoch=2, written=at(20)),
     )
     take_in()
@@ -324,7 +324,7 @@ def test_progress_after_one_step_knows_no_rate_yet(
     journal.append(
         run.trainer_journal(),
         1,
-        journal.Plan(images=8, steps_per_epoch=4, epochs=2),
+        journal.AttemptPlan(images=8, steps_per_epoch=4, epochs=2),
         calls(1, 1, epoch=1),
     )
     take_in()
@@ -343,7 +343,7 @@ def test_the_rate_is_that_of_the_last_fifty_steps(
     journal.append(
         run.trainer_journal(),
         1,
-        journal.Plan(images=800, steps_per_epoch=400, epochs=1),
+        journal.AttemptPlan(images=800, steps_per_epoch=400, epochs=1),
         journal.Scalars(
             epoch=1, first_step=1, wall_s=slow + fast, values={"loss_generator": [1.0] * 200}
         ),
@@ -720,7 +720,7 @@ def test_phases_of_the_newest_attempt_are_summed(
     journal.append(
         quick.trainer_journal(),
         2,
-        *(journal.Phase(phase="probe", seconds=seconds) for seconds in (0.25, 0.5)),
+        *(journal.PhaseSeconds(phase="probe", seconds=seconds) for seconds in (0.25, 0.5)),
     )
     take_in()
     assert queries.phases(store, "quick-0001") == {"probe": 0.75}
@@ -781,7 +781,7 @@ def test_a_profile_is_that_of_the_newest_attempt_that_has_one(
         5, ("generator", "forward", 0.25), ("generator", "backward", 0.5), ("", "idle", 0.25)
     )
     journal.append(quick.trainer_journal(), 1, first)
-    journal.append(quick.trainer_journal(), 2, journal.Phase(phase="trace", seconds=1.0))
+    journal.append(quick.trainer_journal(), 2, journal.PhaseSeconds(phase="trace", seconds=1.0))
     take_in()
     frame = queries.profile(store, "quick-0001")
     assert list(frame.columns) == [
@@ -818,8 +818,8 @@ def test_profiled_steps_do_not_make_a_run_look_faster(
 def test_the_peak_of_memory_is_that_of_the_newest_attempt(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
-    def memory(epoch: int, peak: int, device: int | None = None) -> journal.Memory:
-        return journal.Memory(
+    def memory(epoch: int, peak: int, device: int | None = None) -> journal.MemoryUse:
+        return journal.MemoryUse(
             epoch=epoch,
             step=4 * epoch,
             process_bytes=1,

@@ -107,7 +107,7 @@ def test_a_store_held_by_another_process_names_it(path: Path) -> None:
         with pytest.raises(StoreLockedError) as refused:
             Store(path)
         holder.communicate("\n")
-    assert str(refused.value).startswith(f"{path} is held by process {holder.pid} (")
+    assert str(refused.value).startswith(f"{path} is open in process {holder.pid} (")
     assert str(refused.value).endswith(
         "): end that process, or choose another folder with --home DIR."
     )
@@ -159,10 +159,10 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
     [
         (
             "UPDATE ingest.version SET schema_version = NULL",
-            "it does not say of which version it is",
+            "it has no schema version",
         ),
-        ("DELETE FROM ingest.version", "it does not say of which version it is"),
-        ("DROP TABLE ingest.version", "it does not say of which version it is"),
+        ("DELETE FROM ingest.version", "it has no schema version"),
+        ("DROP TABLE ingest.version", "it has no schema version"),
         ("DROP TABLE ingest.offsets", "the table ingest.offsets is missing or has other columns"),
         (
             "ALTER TABLE ingest.phases DROP COLUMN seconds",
@@ -185,7 +185,7 @@ def test_a_store_whose_tables_were_changed_by_hand_says_how_to_go_on(
     with pytest.raises(StoreDamagedError) as refused:
         Store(path)
     assert f"{path} was changed by another program ({what}): run `" in str(refused.value)
-    assert "rebuild`, which keeps it aside and makes a new one from the journals." in str(
+    assert "rebuild`, which renames it and builds a new one from the journals." in str(
         refused.value
     )
 
@@ -257,7 +257,7 @@ def test_a_person_may_read(sql: str) -> None:
     store = Store()
     with store.transaction() as writer:
         writer.append("phases", [("quick-0001", 1, "build", 1.5)])
-    assert store.person_answer(sql).rows
+    assert store.user_answer(sql).rows
 
 
 @pytest.mark.parametrize(
@@ -286,9 +286,9 @@ def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
         writer.append("phases", [("quick-0001", 1, "build", 1.5)])
     with pytest.raises(
         QueryError,
-        match='sql takes one statement that reads, such as "SELECT name, status FROM runs"',
+        match='sql accepts one statement that reads: use a SELECT, such as "SELECT name',
     ):
-        store.person_answer(sql.replace("FILE", str(tmp_path / "file")))
+        store.user_answer(sql.replace("FILE", str(tmp_path / "file")))
     assert store.rows(
         "SELECT count(*) FROM ingest.phases UNION ALL SELECT schema_version FROM ingest.version"
     ) == [
@@ -302,9 +302,9 @@ def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
 def test_sql_that_does_not_run_is_explained(sql: str) -> None:
     with pytest.raises(
         QueryError,
-        match=r"^the statement does not run: (?s:.+) The views are listed in docs/schema\.md\.$",
+        match=r"^the statement failed: (?s:.+) The views are listed in docs/schema\.md\.$",
     ):
-        Store().person_answer(sql)
+        Store().user_answer(sql)
 
 
 @pytest.mark.parametrize(
@@ -313,22 +313,22 @@ def test_sql_that_does_not_run_is_explained(sql: str) -> None:
 def test_a_person_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
     with pytest.raises(
-        QueryError, match=r"the statement does not run: (Permission|Catalog|Binder) Error"
+        QueryError, match=r"the statement failed: (Permission|Catalog|Binder) Error"
     ):
-        Store().person_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
+        Store().user_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
 
 
 def test_a_person_reads_no_variable_of_the_program() -> None:
     frame = pd.DataFrame({"secret": [1]})
     with pytest.raises(QueryError, match="Table with name frame does not exist"):
-        Store().person_answer("SELECT * FROM frame")
+        Store().user_answer("SELECT * FROM frame")
     assert len(frame) == 1
 
 
 def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
     store = Store()
     for _ in range(2):
-        (row,) = store.person_answer(
+        (row,) = store.user_answer(
             "SELECT current_setting('TimeZone'), '2026-07-01 12:00:00+00'::TIMESTAMPTZ"
         ).rows
         assert (row[0], row[1].isoformat()) == ("UTC", "2026-07-01T12:00:00+00:00")
@@ -338,26 +338,26 @@ def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
 @pytest.mark.parametrize(
     ("sql", "sentence"),
     [
-        ("UPDATE EXTENSIONS", "sql takes one statement that reads"),
+        ("UPDATE EXTENSIONS", "sql accepts one statement that reads"),
         (
             "SELECT repeat('A', 100_000_000) FROM range(100)",
-            "needs more than 0 GB of memory: ask for fewer",
+            "needs more than 0 GB of memory: select fewer",
         ),
         (
             "SELECT list(i) FROM range(100_000_000) t(i)",
-            "needs more than 0 GB of memory: ask for fewer",
+            "needs more than 0 GB of memory: select fewer",
         ),
-        (f"SELECT {', '.join('1' * 1_001)}", "gives 1,001 columns, but at most 1,000 are given"),
+        (f"SELECT {', '.join('1' * 1_001)}", "has 1,001 columns, but at most 1,000 are allowed"),
     ],
 )
 def test_a_statement_that_would_take_all_memory_or_no_table_could_show_is_refused(
     monkeypatch: pytest.MonkeyPatch, sql: str, sentence: str
 ) -> None:
-    monkeypatch.setattr(user_sql, "MOST_MEMORY", 400_000_000)
+    monkeypatch.setattr(user_sql, "MAX_MEMORY", 400_000_000)
     store, before = Store(), resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(QueryError, match=sentence):
-        store.person_answer(sql)
-    assert store.person_answer("SELECT 1").rows == [(1,)]
+        store.user_answer(sql)
+    assert store.user_answer("SELECT 1").rows == [(1,)]
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
@@ -367,9 +367,9 @@ RUNAWAY = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELEC
 def test_a_statement_ends_when_its_time_is_over() -> None:
     with pytest.raises(
         QueryError,
-        match=r"^the statement has no answer after 0\.2 s: ask for less, or give --seconds\.$",
+        match=r"^the statement has no answer after 0\.2 s: select less, or raise --seconds\.$",
     ):
-        Store().person_answer(RUNAWAY, Limits(seconds=0.2))
+        Store().user_answer(RUNAWAY, Limits(seconds=0.2))
 
 
 @pytest.fixture
@@ -387,18 +387,18 @@ def test_ctrl_c_ends_a_statement() -> None:
     store = Store()
     threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
-        store.person_answer(RUNAWAY, Limits(seconds=60))
+        store.user_answer(RUNAWAY, Limits(seconds=60))
 
 
 def test_rows_beyond_the_limit_are_left_out_and_said_so() -> None:
     whole, part = Store(), Store()
-    assert not whole.person_answer("FROM range(3)", Limits(rows=3)).cut
-    answer = part.person_answer("FROM range(10_000_000_000)", Limits(rows=3))
+    assert not whole.user_answer("FROM range(3)", Limits(rows=3)).cut
+    answer = part.user_answer("FROM range(10_000_000_000)", Limits(rows=3))
     assert (answer.rows, answer.cut) == ([(0,), (1,), (2,)], True)
 
 
 def test_columns_of_equal_name_are_all_kept() -> None:
-    answer = Store().person_answer("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a")
+    answer = Store().user_answer("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a")
     assert answer.records() == [{"a": 1, "a_3": 2, "a_2": 3, "a_4": 4}]
 
 
@@ -449,7 +449,7 @@ def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
 
 def test_pictures_are_not_exported_as_csv(tmp_path: Path) -> None:
     with pytest.raises(
-        QueryError, match="samples hold pictures, which do not fit into CSV: export them as Parquet"
+        QueryError, match="samples contain images, which CSV cannot hold: export them as Parquet"
     ):
         Store().copy_view("samples", ["a"], tmp_path / "samples.csv")
 
@@ -510,22 +510,22 @@ HIGHEST = "SELECT max(value), max(wall_s) FROM scalars"
 
 def test_what_was_read_of_the_file_is_given_back_once_nobody_asks(path: Path) -> None:
     store = Store(path)
-    assert not store.rest(seconds=0.0, kept=0), "nobody has asked for anything"
+    assert not store.rest(seconds=0.0, idle=0), "nobody has asked for anything"
     with store.transaction() as writer:
         writer.execute(NUMBERS)
     before, limit = store.rows(HIGHEST), store.rows("SELECT current_setting('memory_limit')")
-    assert not store.rest(seconds=60.0, kept=0, most=10**12), "a page has just asked"
-    assert not store.rest(seconds=0.0, kept=10**12), "little is not worth reading it anew"
+    assert not store.rest(seconds=60.0, idle=0, most=10**12), "a page has just asked"
+    assert not store.rest(seconds=0.0, idle=10**12), "little is not worth reading it anew"
     ((held,),) = store.rows(HELD)
     assert held > 50e6
     with store.barrier.passed():
-        assert not store.rest(seconds=0.0, kept=0), "a statement is under way"
-    assert store.rest(seconds=0.0, kept=0)
+        assert not store.rest(seconds=0.0, idle=0), "a statement is under way"
+    assert store.rest(seconds=0.0, idle=0)
     with store.barrier.by_owner():
         store.forget_answers()
         ((left,),) = store.rows(HELD)
     assert left <= 33e6
-    assert not store.rest(seconds=0.0, kept=0), "only its owner has asked since"
+    assert not store.rest(seconds=0.0, idle=0), "only its owner has asked since"
     store.forget_answers()
     assert store.rows(HIGHEST) == before
     assert store.rows("SELECT current_setting('memory_limit')") == limit
@@ -539,14 +539,14 @@ def test_more_than_enough_is_given_back_though_pages_ask_all_the_time(path: Path
     before = store.rows(HIGHEST)
     ((held,),) = store.rows(HELD)
     assert held > 50e6
-    assert not store.rest(seconds=60.0, kept=0, most=10**12), "it is not too much"
+    assert not store.rest(seconds=60.0, idle=0, most=10**12), "it is not too much"
     with store.barrier.passed():
-        assert not store.rest(seconds=60.0, kept=0, most=50_000_000), "a statement is under way"
-    assert store.rest(seconds=60.0, kept=0, most=50_000_000)
+        assert not store.rest(seconds=60.0, idle=0, most=50_000_000), "a statement is under way"
+    assert store.rest(seconds=60.0, idle=0, most=50_000_000)
     store.forget_answers()
     ((left,),) = store.rows(HELD)
     assert left <= 33e6
-    assert store.rest(seconds=0.0, kept=0), "and all of it once nobody asks"
+    assert store.rest(seconds=0.0, idle=0), "and all of it once nobody asks"
     assert store.rows(HIGHEST) == before
     store.close()
 
@@ -564,7 +564,7 @@ def test_what_cannot_be_given_back_is_not_asked_for_again_and_again(path: Path) 
 def test_a_store_in_memory_keeps_all_that_it_has() -> None:
     store = Store()
     store.rows("SELECT 1")
-    assert not store.rest(seconds=0.0, kept=0)
+    assert not store.rest(seconds=0.0, idle=0)
 
 
 def test_a_home_lies_where_its_path_says_or_is_refused_at_once(tmp_path: Path) -> None:

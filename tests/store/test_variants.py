@@ -60,7 +60,10 @@ def measured(new_run: NewRun) -> NewRun:
             run.trainer_journal(),
             1,
             journal.HostFacts(facts={"cpu_model": cpu, "cores": 8}),
-            *(journal.Phase(phase=phase, seconds=seconds) for phase, seconds in times.items()),
+            *(
+                journal.PhaseSeconds(phase=phase, seconds=seconds)
+                for phase, seconds in times.items()
+            ),
         )
         return run
 
@@ -133,7 +136,7 @@ def test_medians_of_each_variant_in_the_given_order(measured: NewRun, stored: St
     plain = measured("quick-0004", steady=1.0, discriminator_steps=2, updates="in_turn")
     sizes = {"process_bytes": 1, "device_bytes": None, "device_peak_bytes": None}
     peaks = [
-        journal.Memory(epoch=epoch, step=epoch, process_peak_bytes=900 * epoch, **sizes)
+        journal.MemoryUse(epoch=epoch, step=epoch, process_peak_bytes=900 * epoch, **sizes)
         for epoch in (1, 2)
     ]  # type: ignore[arg-type]
     journal.append(plain.trainer_journal(), 1, *peaks)
@@ -163,9 +166,9 @@ def test_the_newest_measured_attempt_counts(measured: NewRun, stored: Stored) ->
     journal.append(
         run.trainer_journal(),
         2,
-        *(journal.Phase(phase=phase, seconds=0.25) for phase in ("compile", "steady_step")),
+        *(journal.PhaseSeconds(phase=phase, seconds=0.25) for phase in ("compile", "steady_step")),
     )
-    journal.append(run.trainer_journal(), 3, journal.Phase(phase="trace", seconds=9.0))
+    journal.append(run.trainer_journal(), 3, journal.PhaseSeconds(phase="trace", seconds=9.0))
     frame = queries.variant_medians(stored(), {"one": ["quick-0001"]})
     assert frame[["compile", "steady_step"]].to_numpy().tolist() == [[0.25, 0.25]]
     assert math.isnan(frame["trace"].iloc[0])
@@ -182,10 +185,12 @@ def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(
     for number, operations in ((1, 900), (2, 1_000)):
         run = measured(f"quick-000{number}", seed=number)
         counts = {"kernels_before": 100 * number, "kernels_after": 40, "fusions": 30}
-        journal.append(run.trainer_journal(), 1, journal.Kernels(operations=operations, **counts))
+        journal.append(
+            run.trainer_journal(), 1, journal.KernelCounts(operations=operations, **counts)
+        )
     plain = measured("quick-0003", seed=3)
     unknown = {"kernels_before": None, "kernels_after": None, "fusions": None}
-    journal.append(plain.trainer_journal(), 1, journal.Kernels(operations=800, **unknown))  # type: ignore[arg-type]
+    journal.append(plain.trainer_journal(), 1, journal.KernelCounts(operations=800, **unknown))  # type: ignore[arg-type]
     measured("quick-0004", seed=4)
     variants = {
         "off": ["quick-0003"],

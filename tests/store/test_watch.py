@@ -12,10 +12,10 @@ import pytest
 
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Phase, StatusChange
+from gan_runtime.records.journal import PhaseSeconds, StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
-from gan_runtime.store.folder_watcher import RESTLESS_SECONDS, ROUND_SECONDS, SETTLING_SECONDS
+from gan_runtime.store.folder_watcher import RECENT_SECONDS, ROUND_SECONDS, SETTLING_SECONDS
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.support.asking import ask_of
@@ -58,7 +58,7 @@ def ingestor(home: Home, store: Store, ended: list[RunDir], clock: Clock) -> Ing
     """Of an owner that has taken in everything and has been at rest for a while."""
     made = Ingestor(home, store, clock)
     made.catch_up()
-    clock.now += SETTLING_SECONDS + RESTLESS_SECONDS
+    clock.now += SETTLING_SECONDS + RECENT_SECONDS
     made.catch_up_news()
     clock.now += SETTLING_SECONDS
     made.catch_up_news()
@@ -99,12 +99,12 @@ def test_a_live_run_is_looked_at_each_time_and_for_a_while_after_its_end(
         run.trainer_journal(), 1, StatusChange(status="failed", reason="worker 0 said so first")
     )
     assert ingestor.catch_up_news() == 1
-    clock.now += RESTLESS_SECONDS / 2
+    clock.now += RECENT_SECONDS / 2
     journal.append(
         run.launcher_journal, 1, StatusChange(status="failed", reason="worker 1 was killed")
     )
     assert ingestor.catch_up_news() == 1
-    clock.now += 2 * RESTLESS_SECONDS
+    clock.now += 2 * RECENT_SECONDS
     ingestor.catch_up_news()
     looks.clear()
     ingestor.catch_up_news()
@@ -175,7 +175,7 @@ def test_what_could_not_be_stored_is_looked_at_again(
     """Such as on a full disk: the change was announced once, and the failed look must not be
     the last one.
     """
-    journal.append(ended[0].trainer_journal(), 1, Phase(phase="build", seconds=1.0))
+    journal.append(ended[0].trainer_journal(), 1, PhaseSeconds(phase="build", seconds=1.0))
     ended[0].announce()
 
     def refuse(_: Store) -> None:

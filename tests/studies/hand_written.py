@@ -29,7 +29,7 @@ def train(
     journal.append(run.supervisor_journal, 1, begun)
     records: list[journal.Record] = [
         journal.AttemptStart(at=at(begin), resume_step=0),
-        journal.Plan(at=at(begin), images=640, steps_per_epoch=10, epochs=3),
+        journal.AttemptPlan(at=at(begin), images=640, steps_per_epoch=10, epochs=3),
         journal.StatusChange(at=at(begin), status="running", reason="training"),
     ]
     wall_s = 0.0
@@ -59,11 +59,11 @@ def train(
         wall_s = times[-1]
     if end:
         records += [
-            journal.Phase(phase="trace", seconds=1.5),
-            journal.Phase(phase="first_call", seconds=2.0),
-            journal.Phase(phase="steady_step", seconds=epoch_s / 10),
-            journal.Phase(phase="compile", seconds=1.6),
-            journal.Memory(
+            journal.PhaseSeconds(phase="trace", seconds=1.5),
+            journal.PhaseSeconds(phase="first_call", seconds=2.0),
+            journal.PhaseSeconds(phase="steady_step", seconds=epoch_s / 10),
+            journal.PhaseSeconds(phase="compile", seconds=1.6),
+            journal.MemoryUse(
                 epoch=3,
                 step=30,
                 process_bytes=1,

@@ -75,7 +75,7 @@ def test_a_run_on_a_cluster_is_lost_when_its_journals_stand_still_by_the_owners_
     for owner.clock.now in (0.0, SILENCE_SECONDS - 1):
         owner.tick()
     assert owner.status(run) == "running"
-    journal.append(run.trainer_journal(), 1, journal.Phase(phase="probe", seconds=1.0))
+    journal.append(run.trainer_journal(), 1, journal.PhaseSeconds(phase="probe", seconds=1.0))
     for owner.clock.now in (SILENCE_SECONDS + 1, 2 * SILENCE_SECONDS):
         owner.tick()
     assert owner.status(run) == "running"

@@ -199,7 +199,8 @@ def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> No
     )
     with journal.SideJournalWriter(tmp_path / "journal-1.jsonl", 3) as writer:
         writer.write(
-            journal.AttemptStart(resume_step=4), journal.Plan(images=1, steps_per_epoch=1, epochs=1)
+            journal.AttemptStart(resume_step=4),
+            journal.AttemptPlan(images=1, steps_per_epoch=1, epochs=1),
         )
         writer.write(journal.StatusChange(status="running", reason="training"), times)
         writer.write(journal.StatusChange(status="failed", reason="worker 1 of 2: no data"))

@@ -14,7 +14,7 @@ import pytest
 from gan_runtime.records import journal, processes
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Phase, Scalars, StatusChange
+from gan_runtime.records.journal import PhaseSeconds, Scalars, StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Reason
 from gan_runtime.store import queries
@@ -97,7 +97,7 @@ def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
 ) -> None:
     run = new_run("quick-0001")
     begin(run, call_s, at)
-    journal.append(run.trainer_journal(), 1, Phase(phase="probe", seconds=probe_s))
+    journal.append(run.trainer_journal(), 1, PhaseSeconds(phase="probe", seconds=probe_s))
     owner = Owner(home)
     owner.at(0.0)
     owner.at(quiet_until)

@@ -121,7 +121,7 @@ WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
     "text": (text, "not a valid DuckDB database file"),
     "folder": (folder, "Is a directory"),
     "log of another": (log_of_another, "WAL"),
-    "foreign": (foreign, "is a database of another program (it has other tables)"),
+    "foreign": (foreign, "is a database of another program"),
     "by hand": (by_hand, "the table ingest.offsets is missing"),
     "newer DuckDB": (newer_duckdb, "storage version number 1899"),
 }

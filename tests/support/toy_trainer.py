@@ -37,7 +37,7 @@ def train(
     writer.write(StatusChange(status="compiling", reason="building the toy"))
     engine = ToyEngine(place)
     writer.write(
-        journal.HostFacts(facts=engine.describe()), journal.Phase(phase="build", seconds=0.0)
+        journal.HostFacts(facts=engine.describe()), journal.PhaseSeconds(phase="build", seconds=0.0)
     )
     outcome = loop.train(
         spec,

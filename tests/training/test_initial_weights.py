@@ -41,7 +41,7 @@ def source(home: Home, arrays: Arrays, *steps: int, best: int | None = None) -> 
     run.path.mkdir(parents=True, exist_ok=True)
     with JournalWriter(run.trainer_journal(), 1) as writer:
         plan = {"images": 8, "steps_per_epoch": STEPS_PER_EPOCH, "epochs": 9, "images_per_step": 4}
-        writer.write(journal.Plan(**plan, updates={}))
+        writer.write(journal.AttemptPlan(**plan, updates={}))
     for step in steps:
         checkpoints.save(run.checkpoints, arrays, step, 1.0, retained=3)
     if best is not None:

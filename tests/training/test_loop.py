@@ -241,14 +241,16 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
 def test_the_plan_says_what_a_step_takes_and_how_often_it_changes_each_network(run: RunDir) -> None:
     train(run, CountingEngine(), updates="in_turn", discriminator_steps=2)
     (plan,) = [
-        item for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Plan)
+        item
+        for item in journal.read_all(run.trainer_journal())
+        if isinstance(item, journal.AttemptPlan)
     ]
     assert (plan.images, plan.steps_per_epoch, plan.images_per_step) == (40, 2, 16)
     assert plan.updates == {"generator": 1, "discriminator": 1}, "as the engine says"
 
 
 def test_a_plan_of_an_old_journal_is_read_without_what_it_does_not_say() -> None:
-    plan = journal.Plan.model_validate(
+    plan = journal.AttemptPlan.model_validate(
         {"kind": "plan", "images": 40, "steps_per_epoch": 5, "epochs": 3}
     )
     assert (plan.images_per_step, plan.updates) == (0, {})

@@ -36,7 +36,7 @@ def test_what_a_step_is_made_of_is_written_once_an_attempt(run: RunDir) -> None:
     found = [
         item
         for item in journal.read_all(run.trainer_journal())
-        if isinstance(item, journal.Kernels)
+        if isinstance(item, journal.KernelCounts)
     ]
     assert [
         (item.operations, item.kernels_before, item.kernels_after, item.fusions) for item in found
@@ -58,7 +58,7 @@ def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
     }
     assert [walls[step] for step in range(11, 17)] == [5.5, 5.5, 5.5, 5.5, 6.0, 6.5]
     assert walls[50] == pytest.approx(47 * 0.5)
-    phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
+    phases = {record.phase: record.seconds for record in recorded(run, journal.PhaseSeconds)}
     assert (phases["steady_step"], phases["step_max"]) == (0.5, 0.5)
 
 
@@ -104,7 +104,7 @@ def test_the_scatter_of_the_steps_is_recorded_at_the_end(run: RunDir) -> None:
             return replace(super().run(steps, stop_requested), seconds=steps * len(self.calls) / 10)
 
     train(run, Uneven(), epochs=4)
-    phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
+    phases = {record.phase: record.seconds for record in recorded(run, journal.PhaseSeconds)}
     # 13 calls; the first does not count. Seconds a step: 0.2 twice, 0.3, 0.4, 0.5 twice, 0.6 twice,
     # … 1.2 twice, 1.3.
     found = [phases[name] for name in ("step_p05", "steady_step", "step_p95", "step_max")]
@@ -124,13 +124,13 @@ def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -
             )
 
     train(run, SlowAlone(), epochs=6, steps_per_loop=100)
-    phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
+    phases = {record.phase: record.seconds for record in recorded(run, journal.PhaseSeconds)}
     assert phases["steady_step"] == pytest.approx(0.00166)
 
 
 def test_memory_is_recorded_at_the_end_of_each_epoch(run: RunDir) -> None:
     train(run, CountingEngine())
-    found = recorded(run, journal.Memory)
+    found = recorded(run, journal.MemoryUse)
     assert [
         (item.epoch, item.step, item.device_bytes, item.device_peak_bytes) for item in found
     ] == [

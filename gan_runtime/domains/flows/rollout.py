@@ -48,7 +48,7 @@ from gan_runtime.engines.tiles import (
 )
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.records import image_files
-from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, Series
+from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, CurveSeries
 from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir, steps_per_epoch
 from gan_runtime.spec import RunSpec
@@ -371,7 +371,7 @@ def _stage_curve(stages: Sequence[StageTime]) -> Curve:
     return Curve(
         name="stages",
         x=[float(number) for number in range(len(stages))],
-        series=[Series(name=name, values=values) for name, values in lines.items()],
+        series=[CurveSeries(name=name, values=values) for name, values in lines.items()],
         facts={"names": [stage.stage for stage in stages]},
     )
 

@@ -21,7 +21,7 @@ from gan_runtime.domains.flows.fields import DIAMETER, UX, UY, VORTICITY, WIDTH
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.lattice import CENTER, INFLOW
 from gan_runtime.engines.tile_grid import TileGrid, seam_ratio
-from gan_runtime.records.answer import Curve, Score, Series
+from gan_runtime.records.answer import Curve, CurveSeries, Score
 
 Values = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -225,7 +225,7 @@ class FrameNumbers:
         return Curve(
             name=self.name,
             x=[float(self.first + place) for place in range(len(self.values))],
-            series=[Series(name=name, values=values) for name, values in lines if values],
+            series=[CurveSeries(name=name, values=values) for name, values in lines if values],
         )
 
     @property

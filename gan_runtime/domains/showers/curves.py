@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gan_runtime.domains.showers import scores
 from gan_runtime.domains.showers.features import ORDERS, SPECTRUM_EDGES, Array, Features
 from gan_runtime.domains.showers.scores import ShowerSample, binned
-from gan_runtime.records.answer import ArrayFile, Curve, Series
+from gan_runtime.records.answer import ArrayFile, Curve, CurveSeries
 
 HISTOGRAM_BINS, MAP_BINS = 24, 20
 RANGE = (0.5, 99.5)  # percentiles of the simulated numbers, with a margin on both sides
@@ -248,7 +248,9 @@ def stored_curve(curve: ShowerCurve, energy: Array, angle: Array) -> Curve:
         x=_rounded(curve.x),
         y=_rounded(curve.y),
         series=[
-            Series(name=side, values=_rounded(values), error=_rounded(errors, DIGITS_OF_ERRORS))
+            CurveSeries(
+                name=side, values=_rounded(values), error=_rounded(errors, DIGITS_OF_ERRORS)
+            )
             for side, values, errors in sides
         ],
         facts={name: limits for name, limits in bins.items() if limits is not None},

@@ -71,7 +71,7 @@ from gan_runtime.store.queries.run_rows import (
 from gan_runtime.store.queries.speed import (
     STANDS_STILL,
     PeakMemory,
-    Progress,
+    RunProgress,
     UsualSeconds,
     epoch_times,
     events,
@@ -112,7 +112,7 @@ __all__ = [
     "EvaluationRow",
     "Parity",
     "PeakMemory",
-    "Progress",
+    "RunProgress",
     "RunRow",
     "SampleGrid",
     "StudyProgress",

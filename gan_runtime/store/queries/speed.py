@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far a run is.
 
     `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value;
@@ -96,7 +96,7 @@ def stands_still(store: Store, run_id: str) -> str:
     return ""
 
 
-def progress(store: Store, run_id: str) -> Progress:
+def progress(store: Store, run_id: str) -> RunProgress:
     """How far the run is, how fast, and when the trainer last wrote."""
     plan = store.rows(
         "SELECT steps_per_epoch, epochs FROM ingest.plans WHERE run_id = ? ORDER BY attempt DESC"
@@ -120,7 +120,7 @@ def progress(store: Store, run_id: str) -> Progress:
     left = epochs * steps_per_epoch - step
     overhead = _overhead_per_epoch(store, run_id)
     epochs_left = left / steps_per_epoch if steps_per_epoch else 0.0
-    return Progress(
+    return RunProgress(
         step=step,
         epoch=epoch,
         last_step=epochs * steps_per_epoch,

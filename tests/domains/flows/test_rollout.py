@@ -34,7 +34,7 @@ from gan_runtime.jobs.job import Cancelled
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Plan
+from gan_runtime.records.journal import AttemptPlan
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, trained
@@ -91,7 +91,7 @@ def toy(home: Home, monkeypatch: pytest.MonkeyPatch) -> Toy:
 def run(new_run: NewRun) -> RunDir:
     """Of ten steps an epoch, on `street`."""
     made = new_run("quick-0001", dataset="street")
-    journal.append(made.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
+    journal.append(made.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=10, epochs=2))
     return made
 
 

@@ -34,7 +34,7 @@ from gan_runtime.jobs.job import Task
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Plan, StatusChange
+from gan_runtime.records.journal import AttemptPlan, StatusChange
 from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, trained
@@ -135,7 +135,7 @@ def done(home: Home, run: RunDir, checkpoint: Weights, submission: str = "no") -
 
 def planned(run: RunDir) -> RunDir:
     """The run, of ten steps an epoch."""
-    journal.append(run.trainer_journal(), 1, Plan(images=ROWS, steps_per_epoch=10, epochs=2))
+    journal.append(run.trainer_journal(), 1, AttemptPlan(images=ROWS, steps_per_epoch=10, epochs=2))
     return run
 
 

@@ -10,7 +10,7 @@ from gan_runtime.data import prepared
 from gan_runtime.domains.flows.evaluation import RolloutOptions
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Plan
+from gan_runtime.records.journal import AttemptPlan
 from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.training import checkpoints
 from tests.support import stored_films
@@ -25,7 +25,7 @@ def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_thre
     run = new_run(
         "quick-0001", workload="pix2pix", dataset="street", engine="jax", precision="float32", **own
     )
-    journal.append(run.trainer_journal(), 1, Plan(images=3, steps_per_epoch=1, epochs=1))
+    journal.append(run.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=1, epochs=1))
     data = prepared.opened(home, "street", 0).in_memory()  # type: ignore[attr-defined]
     _, state = jax("trained", "pix2pix", data, (1,), {**own, "batch_size_global": 2})
     checkpoints.save(run.checkpoints, state, 1, wall_s=1.0, retained=1)

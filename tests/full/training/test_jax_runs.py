@@ -19,7 +19,7 @@ from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs.core_jobs import ARRAYS_FILE, PICTURE_FILE, ImageRequest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample, Scalars
+from gan_runtime.records.journal import EpochDone, HostFacts, KernelCounts, Record, Sample, Scalars
 from gan_runtime.records.processes import environment
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
@@ -112,7 +112,7 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
     asked = [record.meta["inputs"] for record in found if isinstance(record, Sample)]
     assert len(asked) == 2
     assert asked[0] == asked[1] != "", "the digest of what both pictures were asked with"
-    assert next(record.fusions for record in found if isinstance(record, Kernels)) > 0  # type: ignore[operator]
+    assert next(record.fusions for record in found if isinstance(record, KernelCounts)) > 0  # type: ignore[operator]
     assert sorted(path.name for path in run.samples.iterdir()) == [
         "by_class-00001.png",
         "by_class-00002.png",

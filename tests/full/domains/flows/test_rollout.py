@@ -14,7 +14,7 @@ from gan_runtime.domains.flows import evaluation
 from gan_runtime.evaluation import jobs
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Plan
+from gan_runtime.records.journal import AttemptPlan
 from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.training import checkpoints
 from tests.support import stored_films
@@ -48,7 +48,7 @@ def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_ne
     home: Home, new_run: NewRun
 ) -> None:
     run = of_pix2pix(home, new_run)
-    journal.append(run.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
+    journal.append(run.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=10, epochs=2))
     newest = weights(home, run)
     checkpoints.save(run.checkpoints, newest, 20, wall_s=1.0, retained=1)
     checkpoints.save_snapshot(run.snapshots, weights(home, run), 1)
