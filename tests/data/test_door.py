@@ -63,7 +63,8 @@ def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
     assert (
         said
         == "data set photos does not fit workload dcgan_mnist: its images are 32 × 32 × 3, but 28 ×"
-        " 28 × 1 is needed: use a data set of grey pictures of 28 pixels, or another workload."
+        " 28 × 1 is needed: use a data set of grayscale images of 28 pixels, or another"
+        " workload."
     )
     values = photos().model_dump() | {"batch_size_global": 64}
     assert sentence(lambda: planning.make(values, "v3:2x2", home=home)) == said

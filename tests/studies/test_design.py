@@ -96,10 +96,7 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             ["64", "128"],
             0,
             "repeats",
-            (
-                "repeats is 0, but allowed is 1 to 20: 2 give an interval, and more make it"
-                " narrower."
-            ),
+            "repeats is 0, but allowed is 1 to 20: 2 give an interval, and more make it narrower.",
         ),
         (
             "seed",
@@ -151,7 +148,7 @@ def test_keras_loop_against_ours_is_a_question_for_tensorflow() -> None:
         ("keras loop", "keras"),
         ("custom loop", "custom"),
     ] * 2
-    with pytest.raises(SpecError, match="is keras, but engine=jax has a loop of its own"):
+    with pytest.raises(SpecError, match="is keras, but engine=jax has its own loop"):
         StudyDesign.parse("loop", {**SMALL, "engine": "jax"})
 
 
